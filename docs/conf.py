@@ -22,7 +22,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "building.repository",
-    "building.tables",
     "building.docstrings",
 ]
 exclude_patterns = ["building", "**/README.md"]

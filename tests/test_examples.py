@@ -127,7 +127,7 @@ def test_the_plan_of_the_examples_is_shown_and_carried_out_by_a_command(processe
     shown = processes.workkit(*words, "--dry-run", cwd=examples)
     assert shown.wait() == 0, shown.transcript()
     shown.wait_for(r"^\+ digest +named\.digest\(\) +every weekday at 9:00 Europe/Paris")
-    shown.wait_for(r"2 added \(nothing was done: --dry-run\)")
+    shown.wait_for(r"2 added, in a new schedule \(nothing was done: --dry-run\)")
     done = processes.workkit(*words, cwd=examples)
     assert done.wait() == 0, done.transcript()
     s = schedule.create("named", redis=f"embedded://{examples.resolve()}/.workkit")

@@ -43,17 +43,20 @@ def test_every_command_in_the_text_is_one_that_there_is(processes: Processes, se
     lines = [line for line in dict.fromkeys(INLINE.findall(TEXT)) if " " in line]
     assert len(lines) > 4
     env = {"WORKKIT_REDIS_URL": server.url, "PYTHONPATH": f"{ROOT}{os.pathsep}src"}
+    schedule.mark(schedule.create("app-tasks", redis=server.url), "begun")
     for line in lines:
         words = shlex.split(line)[1:]
         if words == ["demo", "--web"]:
             words = ["demo", "--help"]
-        if words[0] == "forward":
+        if words[0] in ("forward", "listen"):
             words.append("--burst")
-        if words[0] in ("listen", "web") or len(words) == 1 or "--to-amqp" in words:
+        if words[0] == "web" or len(words) == 1 or "--to-amqp" in words:
             words = [words[0], "--help"]
         ran = processes.workkit(*words, cwd=folder, env=env)
         assert ran.wait() in (0, 1), ran.transcript()
         assert not any("has no" in text for text in ran.err), ran.transcript()
+        if "--sync" in words:
+            assert schedule.job(schedule.create("app-tasks", redis=server.url), "summary").fn == "#'app.jobs/summary"
 
 
 # The rights on the server that the page names.

@@ -26,11 +26,11 @@ from workkit.verbs.plan import Plan
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "add": (handlers.note,), "add_now": (handlers.note,), "add_many": ([],), "cancel": ("x",), "job": ("x",),
-    "mark": ("x",), "result": ("x",), "run": ("x",), "skip": ("x",), "sync": ({},),
+    "mark": ("x",), "reschedule": ("x",), "result": ("x",), "run": ("x",), "skip": ("x",), "sync": ({},),
 }  # fmt: skip
 OTHER = schedule.create("other")
 MORE: dict[str, dict[str, Any]] = {"add": {"at": "now"}, "forward": {"to": OTHER}, "forwarder": {"to": OTHER}}
-VERBS = sorted(set(schedule.__all__) - {"Schedule", "create"})
+VERBS = sorted(set(schedule.__all__) - {"Schedule", "create", "schedules"})
 seen: list[str] = []
 
 

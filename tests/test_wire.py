@@ -73,7 +73,8 @@ def test_a_payload_reads_back_as_written(args: list[Any], cron: str, job: str, e
     ("args", "message"),
     [
         ([1, {"when": __import__("datetime").datetime(2026, 1, 1)}],
-         'args[1]["when"] is a datetime, which JSON cannot carry. Pass .isoformat(), and parse it in the function.'),
+         'args[1]["when"] is a datetime, which JSON cannot carry. Pass .isoformat(), and parse it in the function. '
+         'A parameter annotated with datetime gets it as datetime.'),
         ([{1, 2}], "args[0] is a set, which JSON cannot carry. Pass a sorted list."),
         ([float("nan")], "args[0] is nan, which JSON cannot carry. Pass None or a text."),
         ([{1: 2}], "args[0] has the key 1, and JSON keys are text. Write '1'."),

@@ -25,8 +25,8 @@ from workkit.worker.listener import Listener
 
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
-    "history", "job", "jobs", "listener", "listeners", "mark", "missed", "pause", "result", "resume", "retry", "run",
-    "runs", "skip", "sync",
+    "history", "job", "jobs", "listener", "listeners", "mark", "missed", "pause", "reschedule", "result", "resume",
+    "retry", "run", "runs", "schedules", "skip", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -53,10 +53,12 @@ job = _coroutine(schedule.job)
 listeners = _coroutine(schedule.listeners)
 mark = _coroutine(schedule.mark)
 pause = _coroutine(schedule.pause)
+reschedule = _coroutine(schedule.reschedule)
 resume = _coroutine(schedule.resume)
 retry = _coroutine(schedule.retry)
 run = _coroutine(schedule.run)
 runs = _coroutine(schedule.runs)
+schedules = _coroutine(schedule.schedules)
 skip = _coroutine(schedule.skip)
 sync = _coroutine(schedule.sync)
 

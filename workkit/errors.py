@@ -25,7 +25,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     │  ├─ NotAllowed
     │  └─ FunctionNotFound
     ├─ CorruptRecord · StaleReceipt · JobTimeout · JobCancelled · WorkerLost
-    └─ Unsupported · EmbeddedError · ListenerStopped
+    └─ Unsupported · EmbeddedError · ListenerStopped · AddedAtImport
     WorkkitWarning (UserWarning)
     Retry, Discard (Exception)       answers, not errors
 """
@@ -247,6 +247,10 @@ class EmbeddedError(WorkkitError):
 
 class ListenerStopped(WorkkitError):
     """The listener is stopping and takes no more work."""
+
+
+class AddedAtImport(WorkkitError):
+    """A module adds a job while a listener imports it. Nothing is added: each listener would add it again."""
 
 
 class WorkkitWarning(UserWarning):

@@ -27,7 +27,10 @@ Further names and fields may come.
     orphaned     pid             (of its supervisor, which is gone)
     revived      url             (its private server was gone, and this program has started it again)
     stopping     running, deadline_ms
-    stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
+    stopped      ran (all runs), failed (for good), given_back, up_ms,
+                 retried (runs that are tried again, where there are any),
+                 retrying (jobs that wait for a retry after a burst, where there are any),
+                 uncounted (processes of several that died with their counts)
     ended        reason          (an error ended a listener in a thread of its own; `wait` raises it)
 """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, Unpack, overload
+from zoneinfo import ZoneInfo
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, PastRun
@@ -19,6 +20,7 @@ from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound
 from workkit.jobs.call import FunctionCall
+from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState, matches
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
@@ -36,8 +38,10 @@ from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
+from workkit.verbs.rescheduling import rescheduled
 from workkit.verbs.result import read_wait, result_of
-from workkit.verbs.sending import sent
+from workkit.verbs.schedules import schedules
+from workkit.verbs.sending import sent, tell_dropped
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 from workkit.verbs.which import Which, changeable, text_of
@@ -45,7 +49,7 @@ from workkit.verbs.which import Which, changeable, text_of
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
-    "pause", "result", "resume", "retry", "run", "runs", "skip", "sync",
+    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "sync",
 ]  # fmt: skip
 
 
@@ -80,8 +84,8 @@ def add(
     keep=None, keep_most="1MB". What each means: `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
-    mistake. Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or ServerRefused for the
-    server.
+    mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
+    an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
     return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
@@ -107,7 +111,9 @@ def add_now(
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     check_schedule(s)
-    return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb))
+    refuse_addition(f"schedule.{verb}")
+    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
+    return tell_dropped(sent(s, new, given=given))
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
@@ -118,6 +124,7 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     more. On RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has
     them (from 0).
     """
+    refuse_addition("schedule.add_many")
     try:
         return add_rows(rows, s=s, broker=producer_of(s))
     except BadRow as bad:
@@ -150,6 +157,8 @@ def sync(
     has is removed.
     """
     check_schedule(s)
+    if not dry_run:
+        refuse_addition("schedule.sync")
     if plan is None:
         return sync_planned(s, plan_version=plan_version, rollback=rollback, prune=prune, dry_run=dry_run, by=by)
     for option, value in (("rollback", rollback or None), ("plan_version", plan_version)):
@@ -256,6 +265,31 @@ def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
     """
     broker, author = producer_of(s), author_of(by)
     return broker.admin.by(author).skip(check_skip(changeable(broker.inspector, which)))
+
+
+def reschedule(
+    s: Schedule,
+    which: Which,
+    *,
+    when: str | None = None,
+    at: str | datetime | None = None,
+    in_: str | timedelta | None = None,
+    every: str | timedelta | None = None,
+    cron: str | None = None,
+    tz: str | ZoneInfo | None = None,
+    by: str | None = None,
+) -> Job:
+    """Give a job another time, exactly one of `when`, `at`, `in_`, `every`, `cron` as in `add`, and keep everything
+    else: function, arguments, options, name, pause, history. Without `tz` words are read in the zone of the job.
+
+    It is one step on the server. A run in progress continues; the next one has the new time. The job gets another id:
+    use the returned Job. Bounds stay, unless the words name others. `by`: as in `cancel`.
+
+    Warns as `add`. Raises NotFound; an `Invalid` for a time that cannot be read, or a job that is dead, or runs once
+    and has begun; ChangedMeanwhile where somebody else was quicker, and nothing is changed; Unsupported.
+    """
+    times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
+    return rescheduled(s, which, {**times, "tz": tz}, by=by).after
 
 
 def run(s: Schedule, which: Which, *, by: str | None = None) -> Job:

@@ -1,52 +1,41 @@
 """Parts of the reference that are made from the code: options, commands, environment variables, events.
 
-A page names one as a directive, such as `{option-table} schedule.add`. Each writes Markdown, which Sphinx then reads.
+They stand on the pages as Markdown, so that they read well on a code host and on the site. A page has each between
+`<!-- made: option-table schedule.add -->` and `<!-- made: end -->`. After a change of the code write them anew:
+
+    python -m docs.building.tables
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import click
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from workkit import events
-from workkit.cli.tree import GROUPS, tree
+from workkit.cli.commands.help import topic_page
+from workkit.cli.tree import GROUPS, TOPICS, tree
 from workkit.jobs.options import OPTIONS, VerbOption
 
-
-class Written(SphinxDirective):
-    """A directive whose Markdown `write` makes."""
-
-    optional_arguments = 1
-
-    def write(self) -> Iterable[str]:
-        """Make its lines."""
-        raise NotImplementedError
-
-    def run(self) -> list[nodes.Node]:
-        """Read what was written."""
-        return self.parse_text_to_nodes("\n".join(self.write()), allow_section_headings=True)
+FOLDER = Path(__file__).resolve().parent.parent / "reference"
+PART = re.compile(r"(<!-- made: (?P<name>[\w-]+) ?(?P<of>\S*) -->\n).*?(<!-- made: end -->)", re.DOTALL)
+WIDTH = "80"
 
 
 def row(*cells: str) -> str:
     """Write a row of a table."""
-    return " | ".join(["", *(cell.replace("|", "\\|") for cell in cells), ""]).strip()
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-class OptionTable(Written):
-    """The options that may be given at one place: `schedule.add`, `@job`, `schedule.listen` or `schedule.forward`."""
-
-    def write(self) -> Iterator[str]:
-        """Make a row of each option."""
-        yield from (row("keyword", "meaning", "default", "also of"), row(*["---"] * 4))
-        (place,) = self.arguments
-        for option in OPTIONS:
-            if place in option.places:
-                yield row(f"`{option.name}`", option.meaning, default(option), others(option, place))
+def option_table(place: str) -> Iterator[str]:
+    """List the options that may be given at one place, such as `schedule.add` or `@job`."""
+    yield from (row("keyword", "meaning", "default", "also of"), row(*["---"] * 4))
+    for option in OPTIONS:
+        if place in option.places:
+            yield row(f"`{option.name}`", option.meaning, default(option), others(option, place))
 
 
 def default(option: VerbOption) -> str:
@@ -65,57 +54,73 @@ def commands(group: click.Group = tree, above: str = "workkit") -> Iterator[tupl
         for name in group.list_commands(parent):
             command = group.get_command(parent, name)
             assert command is not None
-            yield f"{above} {name}", click.Context(command, info_name=name, parent=parent, terminal_width=80)
+            yield f"{above} {name}", click.Context(command, info_name=name, parent=parent)
             if isinstance(command, click.Group):
                 yield from commands(command, f"{above} {name}")
 
 
-class CommandPages(Written):
-    """Each command with what its `--help` prints, in the order of the tree."""
-
-    def write(self) -> Iterator[str]:
-        """Make a section of each group and command."""
-        titles = {next(iter(group)): title for title, group in GROUPS.items()}
-        for path, context in commands():
-            if path.count(" ") == 1 and (title := titles.get(path.partition(" ")[2])):
-                yield f"## {title}\n"
-            yield f"{'#' * (path.count(' ') + 2)} {path}\n\n```text\n{context.command.get_help(context)}\n```\n"
-
-
-class VariableTable(Written):
-    """The environment variables that are the value of an option of the command line."""
-
-    def write(self) -> Iterator[str]:
-        """Make a row of each variable."""
-        yield from (row("variable", "stands for", "of"), row(*["---"] * 3))
-        found: dict[tuple[str, str], list[str]] = {}
-        for path, context in commands():
-            for one in context.command.params:
-                if isinstance(one.envvar, str):
-                    found.setdefault((one.envvar, max(one.opts, key=len)), []).append(path.partition(" ")[2])
-        for (variable, option), paths in sorted(found.items()):
-            names = "every command that needs it" if len(paths) > 6 else ", ".join(f"`{path}`" for path in paths)
-            yield row(f"`{variable}`", f"`{option}`", names)
+def command_pages(_: str) -> Iterator[str]:
+    """Show what `--help` of each command prints, in the order of the tree, and the topics of `workkit help`."""
+    titles = {next(iter(group)): title for title, group in GROUPS.items()}
+    for path, context in commands():
+        if path.count(" ") == 1 and (title := titles.get(path.partition(" ")[2])):
+            yield f"## {title}\n"
+        yield f"{'#' * (path.count(' ') + 2)} {path}\n"
+        yield from shown(context.command.get_help(context))
+    yield "## Topics\n"
+    for name in TOPICS:
+        yield f"### workkit help {name}\n"
+        yield from shown(topic_page(name, int(WIDTH)))
 
 
-class EventList(Written):
-    """The events and their fields, and the level of each in the log."""
-
-    def write(self) -> Iterator[str]:
-        """Take the list from the docstring of `workkit.events`."""
-        lines = (events.__doc__ or "").splitlines()
-        yield from ("```text", *(line.removeprefix("    ") for line in lines if line.startswith("    ")), "```\n")
-        names = {"ERROR": events.ERROR, "WARNING": events.WARNING, "DEBUG": events.DEBUG}
-        yield from (row("level", "events"), row("---", "---"))
-        for name, level in names.items():
-            yield row(name, ", ".join(f"`{event}`" for event, is_at in events.LEVELS.items() if is_at == level))
-        yield row("INFO", "all others")
+def shown(page: str) -> Iterator[str]:
+    """Write a page of the command line as a block."""
+    yield f"<!-- not run: what a command prints -->\n```text\n{page}\n```\n"
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Name the directives."""
-    app.add_directive("option-table", OptionTable)
-    app.add_directive("command-pages", CommandPages)
-    app.add_directive("variable-table", VariableTable)
-    app.add_directive("event-list", EventList)
-    return {"parallel_read_safe": True}
+def variable_table(_: str) -> Iterator[str]:
+    """List the environment variables that are the value of an option of the command line."""
+    yield from (row("variable", "stands for", "of"), row(*["---"] * 3))
+    found: dict[tuple[str, str], list[str]] = {}
+    for path, context in commands():
+        for one in context.command.params:
+            if isinstance(one.envvar, str):
+                found.setdefault((one.envvar, max(one.opts, key=len)), []).append(path.partition(" ")[2])
+    for (variable, option), paths in sorted(found.items()):
+        names = "every command that needs it" if len(paths) > 6 else ", ".join(f"`{path}`" for path in paths)
+        yield row(f"`{variable}`", f"`{option}`", names)
+
+
+def event_list(_: str) -> Iterator[str]:
+    """List the events and their fields from the docstring of `workkit.events`, and the level of each in the log."""
+    lines = (events.__doc__ or "").splitlines()
+    block = "\n".join(line.removeprefix("    ") for line in lines if line.startswith("    "))
+    yield f"<!-- not run: a list -->\n```text\n{block}\n```\n"
+    names = {"ERROR": events.ERROR, "WARNING": events.WARNING, "DEBUG": events.DEBUG}
+    yield from (row("level", "events"), row("---", "---"))
+    for name, level in names.items():
+        yield row(name, ", ".join(f"`{event}`" for event, is_at in events.LEVELS.items() if is_at == level))
+    yield row("INFO", "all others")
+
+
+MADE: dict[str, Callable[[str], Iterable[str]]] = {
+    "option-table": option_table,
+    "command-pages": command_pages,
+    "variable-table": variable_table,
+    "event-list": event_list,
+}
+
+
+def made(text: str) -> str:
+    """Write the parts of a page anew."""
+    os.environ["COLUMNS"] = WIDTH  # of the help
+
+    def written(found: re.Match[str]) -> str:
+        return f"{found[1]}\n{chr(10).join(MADE[found['name']](found['of'])).rstrip()}\n\n{found[4]}"
+
+    return PART.sub(written, text)
+
+
+if __name__ == "__main__":
+    for page in sorted(FOLDER.glob("*.md")):
+        page.write_text(made(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -17,6 +17,7 @@ from tests.acceptance.feature_jobs import RATE_APART, WAIT, Cast, doubled, most_
 from tests.processes import until
 from tests.servers import Server, program
 from workkit import schedule
+from workkit.errors import WorkkitWarning
 
 EACH = 30  # additions of each producer
 NAMES = (
@@ -51,7 +52,8 @@ def test_what_is_replaced_runs_on_and_never_again(cast: Cast) -> None:
     s = cast.schedule("named")
     old = schedule.add(s, feature_jobs.hold, every="second", args=["old"], name="report", overlap="skip")
     cast.begun("old")
-    new = schedule.add(s, feature_jobs.note, every="second", args=["new"], name="report")
+    with pytest.warns(WorkkitWarning, match=r"dropped its overlap=\."):
+        new = schedule.add(s, feature_jobs.note, every="second", args=["new"], name="report")
     assert (new.replaced, schedule.job(s, "report").id) == (old.id, new.id)
     cast.begun("new", "new")
     assert cast.ends("old") == []

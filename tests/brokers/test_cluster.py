@@ -156,6 +156,19 @@ def test_reads_and_scripts_follow_a_moved_slot(fleet: ClusterFleet, name: str) -
         assert fleet.client(back).hlen(f"{name}:jobs") == 6
 
 
+def test_schedules_of_every_primary_are_listed(fleet: ClusterFleet, name: str) -> None:
+    base = name.strip("{}")
+    names = [f"{{{base}-{n}}}" for n in range(12)]
+    for one in names:
+        schedule.pause(schedule.create(one, redis=fleet.url))
+    assert len({fleet.owner(one) for one in names}) == 3
+    spread = schedule.create(f"{base}-spread", redis=fleet.url, shards=6)
+    for n in range(60):
+        schedule.add(spread, "app:hi", at=DUE, args=[n])
+    found = {one.name: one.shards for one in schedule.schedules(redis=fleet.url) if base in one.name}
+    assert found == {**dict.fromkeys(names, 1), spread.name: 6}
+
+
 def test_a_wait_for_work_follows_a_moved_slot(fleet: ClusterFleet, name: str) -> None:
     with closing(open_broker(name, redis=fleet.url)) as broker:
         woken: list[bool] = []

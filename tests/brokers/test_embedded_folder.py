@@ -352,7 +352,7 @@ def test_the_command_line_says_in_one_line_that_it_closed_a_folder(
     folder: Path, processes: Processes, tmp_path: Path
 ) -> None:
     opened_to(folder, 0o755)
-    ran = processes.workkit("list", "t", f"--embedded={folder}")
+    ran = processes.workkit("schedules", f"--embedded={folder}")
     assert ran.wait() == 0
     assert ran.err[0] == (
         "warning: private was open to other users (mode 0755); a private server serves one user, so it is closed to "

@@ -78,8 +78,8 @@ def shown(server: Server, processes: Processes, *options: str) -> Site:
     listener = processes.workkit(
         "listen", scenes.SHOP, scenes.HOSTILE, *where, "--import", scenes.MODULE, "--threads", "12"
     )
-    names = (scenes.SHOP, scenes.HOSTILE, scenes.EMPTY)
-    web = processes.workkit("web", *names, *where, "--bind", "127.0.0.1:0", *options)
+    names = {"WORKKIT_SCHEDULES": ",".join((scenes.SHOP, scenes.HOSTILE, scenes.EMPTY))}  # one has no key yet
+    web = processes.workkit("web", *where, "--bind", "127.0.0.1:0", *options, env=names)
     listener.wait_for("listening")
     scenes.standing(scene)
     address = web.wait_for(r"^listening .* on (\S+/),")[1].rstrip("/")

@@ -31,6 +31,7 @@ def test_a_recurring_job_on_its_page(desk: Desk) -> None:
     for verb, fields, said, back in (
         ("run", {}, "Running nightly, beside its times.", "nightly does not run now."),
         ("skip", {}, "Skipped nightly of ", "nightly runs "),
+        ("reschedule", {"when": "day at 4am"}, "Rescheduled nightly: every day at 4:00", "Put nightly back: "),
         ("pause", PAUSED, "Paused nightly until tomorrow 09:00.", "Resumed nightly."),
         ("cancel", {}, "Cancelled nightly.", "nightly is back. Next is "),
     ):
@@ -46,6 +47,7 @@ def test_a_job_that_runs_once_on_its_page(desk: Desk) -> None:
     desk.open("jobs/launch")
     for verb, fields, said, back in (
         ("run", {}, "Running launch.", "launch does not run now."),
+        ("reschedule", {"when": TOMORROW}, "Rescheduled launch: once", "Put launch back: "),
         ("pause", PAUSED, "Paused launch until tomorrow 09:00.", "Resumed launch."),
         ("cancel", {}, "Cancelled launch.", "launch is back. Next is "),
     ):

@@ -8,6 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.servers import Server
+from workkit import schedule
 from workkit.cli import main
 
 
@@ -18,6 +20,12 @@ class Ran(NamedTuple):
 
 
 Run = Callable[..., Ran]
+
+
+def begin(server: Server, *names: str) -> None:
+    """Have a server know schedules without jobs."""
+    for name in names:
+        schedule.mark(schedule.create(name, redis=server.url), "begun")
 
 
 @pytest.fixture(autouse=True)

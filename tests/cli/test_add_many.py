@@ -56,7 +56,7 @@ def test_a_terminal_shows_a_bar_and_erases_it(server: Server, name: str, rows: P
         os.close(ours)
         assert process.stdout is not None
         out = process.stdout.read().decode()
-    assert out == f"added {len(ROWS):,} jobs to {name}\n"
+    assert out == f"added {len(ROWS):,} jobs to a new schedule {name}\n"
     text = seen.decode()
     assert f"{rows}: {len(ROWS):,} rows" in text
     assert "100%" in text
@@ -65,7 +65,7 @@ def test_a_terminal_shows_a_bar_and_erases_it(server: Server, name: str, rows: P
 
 def test_a_pipe_and_a_file_get_no_bar(server: Server, name: str, rows: Path) -> None:
     done = subprocess.run(command(server, name, rows), capture_output=True, text=True, check=True)
-    assert done.stdout == f"added {len(ROWS):,} jobs to {name}\n"
+    assert done.stdout == f"added {len(ROWS):,} jobs to a new schedule {name}\n"
     assert re.fullmatch(BATCH.format(f"{name} {rows} --resume \\1 --redis {server.url}"), done.stderr)
 
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.cli.conftest import begin
 from tests.processes import Process, Processes, until
 from tests.servers import Server
 
@@ -95,7 +96,8 @@ def test_a_listener_is_up_and_a_job_dead_since_when_the_server_says(
     assert not re.search(r" \d+ d ", "\n".join(listener.lines))
 
 
-def test_the_doctor_counts_from_the_clock_of_the_server(machine: Machine, name: str) -> None:
+def test_the_doctor_counts_from_the_clock_of_the_server(machine: Machine, server: Server, name: str) -> None:
+    begin(server, name)
     said = machine.says("doctor", name)
     assert re.search(r"changes, of (\d+ (s|ms|min)|now)", said), said
     assert "the server's clock is" in said

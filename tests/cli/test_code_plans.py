@@ -42,9 +42,9 @@ def test_decorated_jobs_are_shown_made_so_left_and_rolled_back(run: Run, on: Ser
     dry = run("sync", name, "--import", module, "--dry-run")
     assert dry.out == (
         f"+ digest  {module}.digest()  every weekday at 9:00 Europe/Paris\n"
-        f"{name}: 1 added (nothing was done: --dry-run)\n"
+        f"{name}: 1 added, in a new schedule (nothing was done: --dry-run)\n"
     )
-    assert run("sync", name, "--import", module).out.endswith(f"{name}: 1 added\n")
+    assert run("sync", name, "--import", module).out.endswith(f"{name}: 1 added, in a new schedule\n")
     code(folder, name, V2, NEW)
     assert "every weekday at 9:00 Europe/Paris -> every weekday at 10:00" in run("sync", name, "--import", module).out
     code(folder, name, V1, OLD)
@@ -54,6 +54,7 @@ def test_decorated_jobs_are_shown_made_so_left_and_rolled_back(run: Run, on: Ser
     back = run("sync", name, "--import", module, "--rollback", "--json")
     assert json.loads(back.out) == {
         "added": [], "changed": ["digest"], "removed": [], "unchanged": [], "over": [], "older": [], "dry_run": False,
+        "new_schedule": False,
     }  # fmt: skip
 
 
@@ -61,7 +62,7 @@ def test_a_plan_version_is_taken_from_the_command_line_and_the_environment(
     run: Run, on: Server, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = code(folder, name, V1, NEW)
-    assert run("sync", name, "--import", module, "--plan-version", "1.9").out.endswith("1 added\n")
+    assert run("sync", name, "--import", module, "--plan-version", "1.9").out.endswith("1 added, in a new schedule\n")
     code(folder, name, V2, OLD)
     monkeypatch.setenv("WORKKIT_PLAN_VERSION", "1.10")
     assert run("sync", name, "--import", module).out.endswith("1 changed\n")
@@ -74,7 +75,7 @@ def test_a_table_of_pyproject_is_a_plan(run: Run, on: Server, name: str, folder:
     (folder / "app.py").write_text("def hi(): ...\n")
     file = folder / "pyproject.toml"
     file.write_text(TABLE.format(name=name) + 'fn = "app:hi"\nevery = "day at 4am"\n')
-    assert run("sync", name).out == f"+ nightly  app.hi()  every day at 4:00 UTC\n{name}: 1 added\n"
+    assert run("sync", name).out == f"+ nightly  app.hi()  every day at 4:00 UTC\n{name}: 1 added, in a new schedule\n"
     assert json.loads(run("list", "--json").out)[0]["name"] == "nightly"  # the table names the schedule too
     file.write_text(TABLE.format(name=name).replace("nightly", "weekly") + 'fn = "app:hi"\nevery = "monday at 4am"\n')
     assert run("sync", name).out.endswith(f"{name}: 1 added, 1 removed\n")
@@ -93,7 +94,7 @@ def test_a_bad_table_writes_nothing(run: Run, on: Server, name: str, folder: Pat
     (folder / "pyproject.toml").write_text(TABLE.format(name=name) + text)
     ran = run("sync", name)
     assert (ran.status, message in ran.err) == (2, True), ran
-    assert run("list", name, "--json").out == "[]\n"
+    assert on.client().keys(f"{name}:*") == []
 
 
 @pytest.mark.parametrize(

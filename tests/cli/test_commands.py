@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran, Run
+from tests.cli.conftest import Ran, Run, begin
 from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
@@ -43,7 +43,10 @@ def identity(ran: Ran) -> str:
 def test_now_says_what_was_added(run: Run, on: Server, name: str) -> None:
     ran = run("now", name, "app:greet", "tracy@domain.com")
     assert ran.status == 0
-    assert re.fullmatch(r'added [0-9a-f]{8}  app\.greet\("tracy@domain\.com"\)  at once\n', ran.out)
+    where = f" in a new schedule {name}"
+    assert re.fullmatch(rf'added [0-9a-f]{{8}}{where}  app\.greet\("tracy@domain\.com"\)  at once\n', ran.out)
+    again = run("now", name, "app:greet", "tracy@domain.com")
+    assert re.fullmatch(r'added [0-9a-f]{8}  app\.greet\("tracy@domain\.com"\)  at once\n', again.out)
     assert ran.err == ""
 
 
@@ -62,14 +65,14 @@ def test_a_function_that_is_not_there_is_refused_and_not_added(run: Run, on: Ser
     assert ran.status == 2
     assert "nearest: hi" in ran.err
     assert ran.out == ""
-    assert run("list", name, "--json").out == "[]\n"
+    assert on.client().keys(f"{name}:*") == []
 
 
 def test_a_module_elsewhere_is_added_with_a_note(run: Run, on: Server, name: str) -> None:
     ran = run("now", name, "elsewhere:run")
     assert ran.status == 0
     assert ran.out.startswith("added ")
-    assert ran.err == "note: no module elsewhere under ./. Added for listeners that have it.\n"
+    assert ran.err == "note: no module elsewhere under ./ (this folder). Added for listeners that have it.\n"
 
 
 def test_a_clojure_name_is_added_untouched(run: Run, on: Server, name: str) -> None:
@@ -81,6 +84,7 @@ def test_a_clojure_name_is_added_untouched(run: Run, on: Server, name: str) -> N
 
 
 def test_add_says_the_instant_in_zone_and_utc(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     ran = run("add", name, "2050-07-01 19:00", "app:hi", "--tz", "Europe/Paris")
     assert re.fullmatch(
         r"added [0-9a-f]{8}  app\.hi\(\)  once, Friday 1 July 2050 at 19:00 Europe/Paris = 17:00 UTC, in [\d,]+ d .*\n",
@@ -216,6 +220,7 @@ def test_list_knows_limit_and_filter(run: Run, on: Server, name: str) -> None:
 
 
 def test_an_empty_schedule_is_nothing_but_not_wrong(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     ran = run("list", name, "--json")
     assert (ran.status, ran.out) == (0, "[]\n")
     assert ran.err.startswith(f"nothing in {name}. ")
@@ -247,6 +252,7 @@ def test_show_says_all_of_one_job(run: Run, on: Server, name: str) -> None:
 
 
 def test_what_is_not_there_has_status_3(run: Run, on: Server, name: str, app: Path) -> None:
+    begin(on, name)
     for words in (("show", name, "5c0d41"), ("cancel", name, "5c0d41"), ("add-many", name, "nope.jsonl")):
         ran = run(*words)
         assert ran.status == 3, words
@@ -285,7 +291,7 @@ def test_stats_count(run: Run, on: Server, name: str) -> None:
 def test_add_many_adds_rows_once(run: Run, on: Server, name: str, app: Path) -> None:
     rows = [{"fn": "app:greet", "at": "2050-01-01", "args": [n]} for n in range(100)]
     (app / "jobs.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert run("add-many", name, "jobs.jsonl")[:2] == (0, f"added 100 jobs to {name}\n")
+    assert run("add-many", name, "jobs.jsonl")[:2] == (0, f"added 100 jobs to a new schedule {name}\n")
     assert run("add-many", name, "jobs.jsonl")[:2] == (0, f"added 0 jobs to {name}, 100 already there\n")
 
 

@@ -53,7 +53,7 @@ def completed(run: Run, monkeypatch: pytest.MonkeyPatch, *words: str, shell: str
         (("next", "noon", "--dialect", "s"), ["standard"]),
         (("list", "--tz", "Europe/Pari"), ["Europe/Paris"]),
         (("list", "--wa"), ["--watch"]),
-        (("re"), ["result", "resume", "retry"]),
+        (("re"), ["result", "resume", "reschedule", "retry"]),
     ],
 )
 def test_values_and_commands_are_offered(

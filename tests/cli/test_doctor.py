@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import wire
@@ -175,6 +175,7 @@ def test_many_findings_of_a_kind_are_counted_and_json_has_all(run: Run, well: Se
 
 
 def test_what_is_said_of_the_server_is_said_once(run: Run, on: Server, name: str) -> None:
+    begin(on, name, f"{name}-2")
     ran = run("doctor", name, f"{name}-2")
     assert ran.status == 1
     assert ran.out.count("keeps no append-only file") == 1

@@ -95,9 +95,9 @@ def test_what_is_not_there_is_refused_with_the_nearest(app: Path, text: str, mes
     [
         ("ap:hi", "no module ap under ./; nearest: app"),
         ("pkg.cahce:clear", "no module pkg.cahce under ./; nearest: pkg.cache"),
-        ("elsewhere:run", "no module elsewhere under ./"),
+        ("elsewhere:run", "no module elsewhere under ./ (this folder)"),
         ("workkit.shell:run", "a listener runs workkit.shell only where it is told: --import workkit.shell"),
-        ("workkit.shall:run", "no module workkit.shall under ./"),
+        ("workkit.shall:run", "no module workkit.shall under ./ (this folder)"),
     ],
 )
 def test_a_module_elsewhere_goes_through_with_a_note(app: Path, text: str, note: str) -> None:

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
@@ -25,6 +25,7 @@ def ready(port: int) -> tuple[int, str]:
 
 def test_a_command_publishes_to_a_namespace_until_stopped(processes: Processes, server: Server, name: str) -> None:
     port = free_port()
+    begin(server, name)
     to = ("--to", f"{name}-go", "--to-layout", "gocraft")
     forward = processes.workkit("forward", name, *to, "--redis", server.url, "--health-port", str(port))
     forward.wait_for(rf"listening  {name} on redis://127\.0\.0\.1:{server.port}/0, 1 thread, pid")
@@ -51,6 +52,7 @@ def test_a_command_waits_for_the_other_server_and_says_so(
     processes: Processes, server: Server, own_server: Server, name: str
 ) -> None:
     port = free_port()
+    begin(server, name)
     to = ("--to", name, "--to-layout", "gocraft", "--to-redis", own_server.url)
     forward = processes.workkit("forward", name, *to, "--redis", server.url, "--health-port", str(port))
     forward.wait_for("forwarding")
@@ -66,6 +68,7 @@ def test_a_command_waits_for_the_other_server_and_says_so(
 
 
 def test_a_command_ends_with_69_where_the_other_server_is_not_there(run: Run, server: Server, name: str) -> None:
+    begin(server, name)
     there = f"redis://127.0.0.1:{free_port()}/0"
     ran = run("forward", name, "--to", "x", "--to-redis", there, "--redis", server.url)
     assert (ran.status, ran.out) == (69, "")
@@ -89,6 +92,7 @@ def test_a_command_refuses_what_it_cannot_do(run: Run, server: Server, words: tu
 
 
 def test_a_forward_to_itself_is_refused(run: Run, server: Server) -> None:
+    begin(server, "shop")
     ran = run("forward", "shop", "--to", "shop", "--redis", server.url)
     assert ran.status == 2
     assert 'schedule "shop" is forwarded to itself. Name another one as --to.' in ran.err

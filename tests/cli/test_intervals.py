@@ -88,7 +88,7 @@ def test_an_interval_that_seven_fields_cannot_say_is_refused_for_clojure(run: Ru
 def test_a_plan_with_an_interval_stands_once_it_is_carried_out(run: Run, on: Server, name: str, folder: Path) -> None:
     table = '[poll]\nfn = "app:hi"\nevery = "{}"\nstart = "2027-01-01T00:00:30Z"\n'
     (folder / "plan.toml").write_text(table.format("90 seconds"))
-    assert run("sync", name, "plan.toml").out.endswith(f"{name}: 1 added\n")
+    assert run("sync", name, "plan.toml").out.endswith(f"{name}: 1 added, in a new schedule\n")
     assert run("sync", name, "plan.toml").out.endswith(f"{name}: 1 unchanged\n")
     (folder / "plan.toml").write_text(table.format("45 seconds"))
     changed = run("sync", name, "plan.toml").out

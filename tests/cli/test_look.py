@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.processes import until
 from tests.servers import Server
 from tests.terminals import Terminal, on_terminal
@@ -87,6 +87,7 @@ def test_a_run_that_is_cancelled_counts_as_cancelling(run: Run, name: str) -> No
 
 
 def test_stats_say_how_late_work_is(run: Run, name: str, server: Server) -> None:
+    begin(server, name)
     assert json.loads(run("stats", name, "--json").out)[0]["late_ms"] is None
     run("add", name, "2050-01-01", "app:hi")
     assert json.loads(run("stats", name, "--json").out)[0]["late_ms"] is None

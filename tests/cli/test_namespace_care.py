@@ -42,6 +42,7 @@ def test_all_is_well_in_what_workkit_writes(run: Run, client: Any, name: str, se
 
 def test_a_finding_says_what_why_and_the_command_and_is_repaired(run: Run, client: Any, name: str) -> None:
     keys = Keys(name)
+    client.sadd(keys.known_jobs, "mail")
     client.set(keys.lock("mail"), 20519)
     ran = run("doctor", name, *LAYOUT)
     assert ran.status == 1
@@ -60,6 +61,7 @@ def test_a_finding_says_what_why_and_the_command_and_is_repaired(run: Run, clien
 
 
 def test_patience_is_said_on_the_command_line(run: Run, client: Any, name: str) -> None:
+    client.sadd(Keys(name).known_jobs, "mail")
     client.set(Keys(name).unique("mail", ""), 1, ex=86_400 - 1800)
     assert run("doctor", name, *LAYOUT).status == 1
     assert run("doctor", name, *LAYOUT, "--older-than", "1 hour").status == 0
@@ -67,6 +69,7 @@ def test_patience_is_said_on_the_command_line(run: Run, client: Any, name: str) 
 
 def test_verify_names_each_thing_the_worst_first(run: Run, client: Any, name: str) -> None:
     keys = Keys(name)
+    client.sadd(keys.known_jobs, "mail")
     client.lpush(keys.queue("mail"), b"\xff", text(name="mail", id="b" * 24, args={"n": 2**60}))
     client.set(keys.unique("mail", ""), 1, ex=86_400)
     ran = run("wire", "verify", name, *LAYOUT)
@@ -81,7 +84,7 @@ def test_verify_names_each_thing_the_worst_first(run: Run, client: Any, name: st
         f"hazard  {keys.queue('mail')}  {'b' * 24}  its arguments have the integer {2**60}",
         "  Go handlers read numbers as floats, and a Go pool that moves or retries the job writes other digits.",
         "",
-        f"{name}: 1 deviation, 1 orphan and 1 hazard in 2 keys and 2 job texts.",
+        f"{name}: 1 deviation, 1 orphan and 1 hazard in 3 keys and 2 job texts.",
         f"  > workkit doctor {name} --layout gocraft --fix   repairs 2 of them",
     ]
     records = json.loads(run("wire", "verify", name, *LAYOUT, "--json").out)

@@ -36,7 +36,7 @@ SAMPLES = {
     "schedule": "NAME", "schedules": "NAME", "when": "7pm tomorrow", "fn": "app:hi", "jobs": "shop.sold", "args": "",
     "which": "nightly", "source": "crontab", "what": "jobs.jsonl",
     "words": "nightly", "file": "jobs.jsonl", "plan": "plan.toml", "shell": "bash", "action": "verify",
-    "text": "0 9 * * 1",
+    "text": "0 9 * * 1", "word": "add",
 }  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def filled(server: Server, name: str) -> None:
 
 def test_every_command_that_asks_a_server_is_tried() -> None:
     assert len(ASKING) > 15
-    assert set(ENTRIES) - set(ASKING) <= {"demo", "next", "explain", "completion", "schema", "import"}
+    assert set(ENTRIES) - set(ASKING) <= {"demo", "help", "next", "explain", "completion", "schema", "import"}
 
 
 @pytest.mark.parametrize("command", ASKING)
@@ -230,7 +230,8 @@ def calls(s: schedule.Schedule) -> dict[str, Callable[[], Any]]:
     """A call of every verb."""
     more: dict[str, tuple[Any, ...]] = {
         "add": ("app:hi",), "add_now": ("app:hi",), "add_many": ([{"fn": "app:hi", "at": "now"}],), "cancel": ("x",),
-        "job": ("x",), "run": ("x",), "skip": ("x",), "sync": ({"x": {"fn": "app:hi", "every": "day at 9am"}},),
+        "job": ("x",), "reschedule": ("x",), "run": ("x",), "skip": ("x",),
+        "sync": ({"x": {"fn": "app:hi", "every": "day at 9am"}},),
     }  # fmt: skip
     keywords = {"add": {"at": "7pm tomorrow"}, "listen": {"burst": True, **HOW}, "drain": HOW}
     found: dict[str, Callable[[], Any]] = {}

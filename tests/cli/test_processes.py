@@ -282,7 +282,7 @@ def test_the_lines_of_a_listener_break_no_word_on_a_terminal(
     lines = [line for line in listener.plain.splitlines() if not line.startswith("a rather")]  # what the job prints
     assert all(cells(line) <= columns for line in lines), listener.plain
     said = " ".join(listener.plain.split())
-    assert "functions under ./. Ctrl-C stops." in said
+    assert "functions under ./ (this folder). Ctrl-C stops." in said
     assert '"a rather long-winded argument of this function, of many words"' in said
     assert any(line.startswith(" " * 21) and line.strip() for line in lines)
 
@@ -317,5 +317,48 @@ def test_demo_ends_sooner_with_ctrl_c(processes: Processes) -> None:
     demo = processes.workkit("demo")
     demo.wait_for(r"hello, now")
     demo.send(signal.SIGINT)
-    ended(demo, 130, timeout=8)
+    ended(demo, 0, timeout=8)
     assert any("stopped    ran " in line for line in demo.out)
+    assert demo.err == []
+
+
+@pytest.mark.parametrize("line", [r"listening  demo", r"at once"])
+def test_demo_that_is_interrupted_early_says_so_and_is_no_failure(processes: Processes, line: str) -> None:
+    demo = processes.workkit("demo")
+    demo.wait_for(line)
+    demo.send(signal.SIGINT)
+    ended(demo, 0, timeout=8)
+    assert any("stopped" in line for line in demo.out)
+    assert demo.err == []
+
+
+def test_burst_counts_the_runs_that_wait_for_a_retry(
+    processes: Processes, server: Server, name: str, app: Path
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    for _ in range(2):
+        schedule.add_now(s, "app:fail", retries=3, base="1h")
+    burst = processes.workkit("listen", name, "--burst", "--redis", server.url)
+    ended(burst, 75)
+    assert re.search(
+        r"stopped    ran 2, failed 0, retried 2, given back 0, up [^;]+; 2 wait for a retry$", burst.err[-1]
+    )
+    several = processes.workkit("listen", name, "--burst", "--processes", "2", "--redis", server.url)
+    ended(several, 75)
+    assert several.err[-1].endswith("; 2 wait for a retry")
+    asjson = processes.workkit("listen", name, "--burst", "--log", "json", "--redis", server.url)
+    ended(asjson, 75)
+    assert json.loads(asjson.err[-1])["retrying"] == 2
+    ended(processes.workkit("listen", f"{name}-empty", "--burst", "--redis", server.url), 0)
+
+
+def test_the_last_line_counts_every_run(processes: Processes, server: Server, name: str, app: Path) -> None:
+    (app / "flaky.py").write_text(
+        "from workkit import current_job\n\n\ndef often():\n    if current_job().attempt < 10:\n        raise OSError\n"
+    )
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, "flaky:often", retries=20, base="0s")
+    schedule.add_now(s, "app:fail")
+    burst = processes.workkit("listen", name, "--burst", "--redis", server.url)
+    ended(burst)
+    assert "stopped    ran 12, failed 1, retried 10, given back 0, up " in burst.err[-1]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.servers import PAST, Server
 from workkit import schedule
 
@@ -38,6 +38,20 @@ def test_runs_are_listed_the_last_one_first(run: Run, on: Server, name: str) -> 
     assert len(run("runs", name, "--limit", "1").out.splitlines()) == 2
 
 
+def test_runs_are_chosen_by_a_filter(run: Run, on: Server, name: str) -> None:
+    ran(on, name)
+    assert len(run("runs", name, "--where", "ended:dead").out.splitlines()) == 2
+    assert "tests.handlers.note" in run("runs", name, "--where", "fn:note took:<1h").out
+    assert [one["name"] for one in json.loads(run("runs", name, "--where", "disk full", "--json").out)] == ["nightly"]
+    assert len(run("runs", name, "--where", "ago:<1h", "--limit", "1").out.splitlines()) == 2
+    assert len(run("runs", name, "nightly", "--where", "-ended:done").out.splitlines()) == 2
+    none = run("runs", name, "nightly", "--where", "ended:done")
+    assert (none.out, none.err) == ("", "history has no runs of nightly that fit: ending is done.\n")
+    wrong = run("runs", name, "--where", "endet:dead")
+    assert wrong.status == 2
+    assert 'Did you mean "ended:"?' in wrong.err
+
+
 def test_runs_as_json_have_every_field(run: Run, on: Server, name: str) -> None:
     ran(on, name)
     (record,) = json.loads(run("runs", name, "nightly", "--json").out)
@@ -48,6 +62,7 @@ def test_runs_as_json_have_every_field(run: Run, on: Server, name: str) -> None:
 
 
 def test_a_schedule_without_runs_says_so(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     assert run("runs", name).err == f"history has no runs of {name}.\n"
     assert json.loads(run("runs", name, "--json").out) == []
     missing = run("runs", name, "nightly")

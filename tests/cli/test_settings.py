@@ -14,6 +14,35 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("redis", "Set WORKKIT_REDIS_URL, or give --redis URL."),
+        ("redis_url", "Set WORKKIT_REDIS_URL, or give --redis URL."),
+        ("server", "Set WORKKIT_REDIS_URL, or give --redis URL."),
+        ("amqp", "Set WORKKIT_AMQP_URL, or give --amqp URL."),
+        ("layout", "Set WORKKIT_LAYOUT, or give --layout NAME."),
+    ],
+)
+def test_a_server_is_no_setting_and_the_message_says_where_it_belongs(tmp_path: Path, key: str, instead: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.workkit]\n{key} = "x"\n')
+    with pytest.raises(InvalidOptions) as raised:
+        read_settings(tmp_path)
+    assert "is not a setting. This table names no server" in str(raised.value)
+    assert instead in str(raised.value)
+    assert "Did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "near"), [("thread", "threads"), ("imports", "import"), ("retries", None), ("no-log", None)]
+)
+def test_a_wrong_key_is_answered_with_one_that_a_slip_explains(tmp_path: Path, key: str, near: str | None) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.workkit]\n{key} = "x"\n')
+    with pytest.raises(InvalidOptions) as raised:
+        read_settings(tmp_path)
+    assert raised.value.suggestion == near
+
+
 def test_no_file_says_nothing(folder: Path) -> None:
     assert read_settings(folder) == Settings()
 

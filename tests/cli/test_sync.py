@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.servers import Server
 
 APP = 'def hi():\n    print("hi")\n\ndef greet(name):\n    print(name)\n'
@@ -51,10 +51,10 @@ def test_a_file_is_shown_and_carried_out(run: Run, on: Server, name: str, app: P
     assert dry.out == (
         "+ digest          app.hi()  every weekday at 9:00 UTC\n"
         '+ nightly report  app.greet("you")  every day at 4:00 Europe/Paris\n'
-        f"{name}: 2 added (nothing was done: --dry-run)\n"
+        f"{name}: 2 added, in a new schedule (nothing was done: --dry-run)\n"
     )
-    assert run("list", name, "--json").out == "[]\n"
-    assert run("sync", name, "plan.toml").out.endswith(f"\n{name}: 2 added\n")
+    assert on.client().keys(f"{name}:*") == []
+    assert run("sync", name, "plan.toml").out.endswith(f"\n{name}: 2 added, in a new schedule\n")
     assert run("sync", name, "plan.toml").out == f"= 2 unchanged\n{name}: 2 unchanged\n"
     (app / "plan.toml").write_text('[digest]\nfn = "app:hi"\nevery = "weekday at 10am"\n')
     ran = run("sync", name, "plan.toml", "--prune")
@@ -82,6 +82,7 @@ def test_what_differs_is_shown(run: Run, on: Server, name: str, app: Path, chang
 def test_json_names_what_changed(run: Run, on: Server, name: str) -> None:
     assert json.loads(run("sync", name, "plan.toml", "--json").out) == {
         "added": ["digest", "nightly report"], "changed": [], "removed": [], "unchanged": [], "dry_run": False,
+        "new_schedule": True,
     }  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def test_a_mapping_of_a_module_here_is_a_plan(
 ) -> None:
     module = f"plans_{name.replace('-', '_')}"
     (app / f"{module}.py").write_text("PLAN = {'digest': {'fn': 'app:hi', 'every': 'hour'}}\nLIST = []\n")
-    assert run("sync", name, f"{module}:PLAN").out.endswith(f"{name}: 1 added\n")
+    assert run("sync", name, f"{module}:PLAN").out.endswith(f"{name}: 1 added, in a new schedule\n")
     ran = run("sync", name, f"{module}:LIST")
     assert (ran.status, f"{module}:LIST is a list. Give a mapping" in ran.err) == (2, True)
     ran = run("sync", name, f"{module}:NONE")
@@ -102,7 +103,7 @@ def test_a_mapping_of_a_module_here_is_a_plan(
     [
         ("missing.toml", 3, "missing.toml: no such file or directory. Name a .toml file, or MODULE:MAPPING."),
         ("plan", 2, '"plan" is no plan. Name a .toml file, or MODULE:MAPPING.'),
-        ("nowhere_at_all:PLAN", 3, "nowhere_at_all:PLAN: no module nowhere_at_all under ./."),
+        ("nowhere_at_all:PLAN", 3, "nowhere_at_all:PLAN: no module nowhere_at_all under ./ (this folder)."),
         ("broken:PLAN", 2, "broken cannot be imported: ZeroDivisionError: division by zero."),
         ("needs:PLAN", 2, "needs cannot be imported: No module named 'nothing_like_it'."),
     ],
@@ -134,14 +135,14 @@ def test_a_bad_file_writes_nothing(run: Run, on: Server, app: Path, name: str, t
     ran = run("sync", name, "plan.toml")
     assert ran.status == 2
     assert message in ran.err
-    assert run("list", name, "--json").out == "[]\n"
+    assert on.client().keys(f"{name}:*") == []
 
 
 def test_a_function_elsewhere_is_noted(run: Run, on: Server, app: Path, name: str) -> None:
     (app / "plan.toml").write_text('[digest]\nfn = "elsewhere:f"\nevery = "hour"\n')
     ran = run("sync", name, "plan.toml")
     assert ran.status == 0
-    assert ran.err == "note: no module elsewhere under ./.\n"
+    assert ran.err == "note: no module elsewhere under ./ (this folder).\n"
 
 
 def test_no_server_is_said(run: Run, name: str) -> None:
@@ -149,6 +150,7 @@ def test_no_server_is_said(run: Run, name: str) -> None:
 
 
 def test_add_says_what_became_of_a_name(run: Run, on: Server, name: str) -> None:
+    begin(on, name)
     first = run("add", name, "every day at 9am", "app:hi", "--name", "digest")
     again = run("add", name, "every day at 9am", "app:hi", "--name", "digest")
     other = run("add", name, "every day at 10am", "app:hi", "--name", "digest")

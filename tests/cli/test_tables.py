@@ -3,7 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workkit.cli.commands.looking.list import DEAD
 from workkit.cli.commands.looking.list import JOBS as COLUMNS
+from workkit.cli.commands.looking.runs import RUNS
 from workkit.cli.printing.table import GAP, Column, aligned, fitted
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shorten
@@ -42,7 +44,51 @@ def test_a_narrower_terminal_cuts_the_longest_cells_first() -> None:
 def test_eighty_columns_have_room_for_every_column() -> None:
     shown = lines(80)
     assert shown[0].split() == ["NEXT", "ID", "FUNCTION", "WHEN", "NAME", "STATE"]
-    assert shown[4] == "Mon 23    09:00:00    3a442290  app.reports.n…  every weekday …  report  waiting"
+    assert shown[4] == "Mon 23    09:00:00  3a442290  …nightly()       every weekday a…  report  waiting"
+
+
+def test_a_call_that_is_cut_keeps_the_name_of_its_function() -> None:
+    calls = (
+        'shop.reports.send_reminder("tracy@domain.example", 5)',
+        "user.app/send_reminder(1)",
+        "send_reminder(1, 2)",
+    )
+    column = Column(title="FUNCTION", cut_to=10, is_call=True)
+    for width, found in (
+        (20, ['…send_reminder("tra…', "…send_reminder(1)", "send_reminder(1, 2)"]),
+        (16, ["…send_reminder(…", "…send_reminder(…", "send_reminder(1…"]),
+        (30, ['shop.reports.send_reminder("t…', "user.app/send_reminder(1)", "send_reminder(1, 2)"]),
+    ):
+        shown = [row[0].rstrip() for row in fitted((column,), [[call] for call in calls], width=width)][1:]
+        assert shown == found, width
+
+
+def test_a_column_in_which_nothing_stands_goes_first() -> None:
+    rows = [[*row[:4], "-", row[5]] for row in ROWS]
+    assert lines(74, rows)[0].split() == ["NEXT", "ID", "FUNCTION", "WHEN", "STATE"]
+    assert "NAME" in lines(None, rows)[0]
+
+
+def test_eighty_columns_show_what_failed_and_why() -> None:
+    dead = ["today  10:20:00", "8cd9280b", "shop.reports.send_reminder(1)", "5", "OSError: disk /var/lib/data is full"]
+    titles, row = ["  ".join(line) for line in fitted(DEAD, [dead], width=80)]
+    assert titles.split() == ["FAILED", "ID", "FUNCTION", "ATTEMPTS", "ERROR"]
+    assert "…send_reminder(" in row
+    assert "OSError: disk /va" in row
+    run = [
+        "Fri 20 Nov 10:20:00",
+        "dead",
+        "shop.reports.send_reminder",
+        "nightly",
+        "8cd9280b",
+        "2 ms",
+        "1 s",
+        "1",
+        "1",
+        "OSError: disk is full",
+    ]
+    assert "ERROR" in [title.strip() for title in next(fitted(RUNS, [run], width=80))]
+    assert "ERROR" not in [title.strip() for title in next(fitted(RUNS, [[*run[:9], "-"]], width=80))]
 
 
 def test_the_least_important_columns_go_first() -> None:

@@ -63,7 +63,9 @@ def test_every_example_fits_eighty_columns(name: str) -> None:
     assert all(len(example) <= 78 for example in command(name).examples)
 
 
-@pytest.mark.parametrize("name", sorted(set(ENTRIES) - {"demo", "next", "explain", "completion", "schema", "import"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(ENTRIES) - {"demo", "help", "next", "explain", "completion", "schema", "import"})
+)
 def test_help_names_server_and_environment(run: Run, name: str) -> None:
     out = run(name, "--help").out
     assert "Server (every command that needs one):" in out
@@ -197,6 +199,10 @@ def complete(monkeypatch: pytest.MonkeyPatch, run: Run, words: str) -> list[str]
     [
         ("workkit li", ["list", "listen", "listeners"]),
         ("workkit listen --thr", ["--threads"]),
+        ("workkit add --unique-u", ["--unique-until"]),
+        ("workkit listen --plan", ["--plan-version"]),
+        ("workkit list --man", ["--management"]),
+        ("workkit help ser", ["server"]),
         ("workkit listen t --log ", ["console", "json"]),
         ("workkit next x --tz Europe/Pari", ["Europe/Paris"]),
         ("workkit next x --tz europe/pari", ["Europe/Paris"]),

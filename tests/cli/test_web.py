@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
@@ -107,6 +107,7 @@ def test_it_listens_on_a_socket_of_this_machine(
     processes: Processes, server: Server, name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "web.sock"
+    begin(server, name)
     web = processes.workkit("web", name, "--redis", server.url, "--bind", f"unix:{path}")
     web.wait_for(f"listening  {name} on unix:{path}, read and write, for this machine only")
     with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as client:
@@ -117,6 +118,7 @@ def test_it_listens_on_a_socket_of_this_machine(
 
 
 def test_it_ends_while_a_browser_holds_its_connection(processes: Processes, server: Server, name: str) -> None:
+    begin(server, name)
     web = processes.workkit("web", name, "--redis", server.url, "--bind", "127.0.0.1:0")
     with httpx.Client(base_url=web.wait_for(r" on (\S+/), read and write")[1]) as client:
         assert client.get("/-/health").text == "ok\n"

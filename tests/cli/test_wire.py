@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, begin
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
@@ -111,7 +111,7 @@ def test_dump_of_some_and_of_nothing(run: Run, server: Server, name: str) -> Non
     ids = [put(server, name, payload(args=[f"n{n}"]), score=DUE + n) for n in range(3)]
     assert [record["id"] for record in json.loads(run("wire", "dump", name, "--limit", "2", "--json").out)] == ids[:2]
     assert [record["id"] for record in json.loads(run("wire", "dump", name, "--where", "n1", "--json").out)] == [ids[1]]
-    nothing = f"{name}-empty"
+    begin(server, nothing := f"{name}-empty")
     assert run("wire", "dump", nothing, "--json") == (0, "[]\n", "")
     assert run("wire", "dump", nothing) == (0, "", f"0 shown; {nothing}:jobs holds 0 jobs, {nothing}:next 0 items.\n")
 

@@ -32,6 +32,7 @@ class Can(StrEnum):
     PAUSE = "pause and resume a function and a schedule"
     PAUSE_ONE = "pause and resume one job"
     SKIP = "leave out the next run of a recurring job"
+    RESCHEDULE = "give a job another time, and keep everything else"
     RUN = "run a job once now"
     UNDO = "put back exactly what a cancellation took away"
     QUIET = "have a listener take nothing new"

@@ -142,7 +142,7 @@ class Gocraft(_Listed):
 
     can = frozenset(Can) - {
         Can.UNDO, Can.QUIET, Can.INTERRUPT,
-        Can.RECUR, Can.NAME, Can.SKIP, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.REMEMBER, Can.KEEP_RESULT,
+        Can.RECUR, Can.NAME, Can.SKIP, Can.RESCHEDULE, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.REMEMBER, Can.KEEP_RESULT,
         Can.TELL,
     }  # fmt: skip
     note, keeps_first = "note", False

@@ -48,6 +48,7 @@ def test_its_listener_knows_the_handlers_of_the_apps(s: Schedule) -> None:
 def test_a_refusal_keeps_its_exit_status(s: Schedule, capsys: pytest.CaptureFixture[str]) -> None:
     from django.core.management.base import CommandError
 
+    schedule.mark(s, "begun")
     with pytest.raises(CommandError) as raised:
         call("show", s.name, "nothing")
     assert raised.value.returncode == 3

@@ -78,3 +78,26 @@ def test_a_mistake_in_the_settings_is_one_sentence(shop: Shop) -> None:
     assert refused.err == [
         "error: WORKKIT has 'schedul', which is not a setting of workkit. Did you mean \"schedule\"?"
     ]
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "called"),
+    [
+        ("jobs", "__import__('workkit').schedule.add_now(s, remind, args=[1])", "schedule.add_now"),
+        ("jobs", "__import__('workkit.django').django.add_on_commit(s, remind, args=[1])", "add_on_commit"),
+        ("tasks", "send_receipt.enqueue(1)", "enqueue"),
+    ],
+    ids=["add_now", "add_on_commit", "enqueue"],
+)
+def test_an_addition_in_a_module_that_listeners_find_is_refused(
+    shop: Shop, server: Server, module: str, line: str, called: str
+) -> None:
+    file = shop.folder / "shop" / f"{module}.py"
+    file.write_text(f"{file.read_text()}\n{line}\n")
+    number = len(file.read_text().splitlines())
+    refused = shop.manage("workkit", "listen", "--burst")
+    assert refused.wait(timeout=60) == 2
+    refused.wait_for(
+        f"^error: .*{called} was called at shop/{module}.py:{number} while a listener imported shop.{module}"
+    )
+    assert schedule.counts(schedule.create("shop", redis=server.url)).due == 0

@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 
+from docs.building.tables import made
 from tests.processes import ROOT
 from workkit import schedule
 from workkit.cli import failure
@@ -21,6 +22,21 @@ def rows(page: str) -> set[str]:
     """List the names in code in the first column of the tables of a page."""
     first = re.findall(r"^\| ([^|]+) \|", (FOLDER / page).read_text(encoding="utf-8"), re.MULTILINE)
     return {name for cell in first for name in re.findall(r"`([^`]+)`", cell)}
+
+
+@pytest.mark.parametrize("page", sorted(page.name for page in FOLDER.glob("*.md")))
+def test_what_is_made_from_the_code_is_as_the_code_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = (FOLDER / page).read_text(encoding="utf-8")
+    assert made(text) == text, "run: python -m docs.building.tables"
+
+
+def test_a_table_of_the_reference_reads_well_where_no_directive_is_known() -> None:
+    directives = set(
+        re.findall(r"^```{([^}]+)}", "".join(page.read_text("utf-8") for page in FOLDER.glob("*.md")), re.MULTILINE)
+    )
+    assert directives <= {"eval-rst", "toctree"}  # the docstrings of Python, and the order of pages
+    assert {"WORKKIT_THREADS", "WORKKIT_TZ", "WORKKIT_LAYOUT"} <= rows("settings.md")
 
 
 def test_the_keywords_of_create_are_those_of_its_signature() -> None:
@@ -38,7 +54,9 @@ def test_every_environment_variable_is_an_option_or_in_the_table() -> None:
     assert read - options <= rows("settings.md")
 
 
-@pytest.mark.parametrize("status", [failure.USAGE, failure.MISSING, failure.REFUSED, failure.SERVER, failure.BUG])
+@pytest.mark.parametrize(
+    "status", [failure.USAGE, failure.MISSING, failure.REFUSED, failure.SERVER, failure.BUG, failure.RETRYING]
+)
 def test_every_exit_code_has_a_row(status: int) -> None:
     assert f"\n| {status} | " in (FOLDER / "exit-codes.md").read_text(encoding="utf-8")
 

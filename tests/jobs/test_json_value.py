@@ -37,7 +37,8 @@ def test_a_type_that_json_lacks_is_refused_with_what_to_pass() -> None:
     with pytest.raises(InvalidArguments) as caught:
         plain_value(date(2026, 1, 1), 'args["day"]')
     assert str(caught.value) == (
-        'args["day"] is a date, which JSON cannot carry. Pass .isoformat(), and parse it in the function.'
+        'args["day"] is a date, which JSON cannot carry. Pass .isoformat(), and parse it in the function. '
+        "A parameter annotated with date gets it as date."
     )
     assert (caught.value.where, caught.value.given) == ('args["day"]', date(2026, 1, 1))
 

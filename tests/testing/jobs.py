@@ -6,6 +6,8 @@ import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from workkit import current_job, job, schedule
@@ -22,6 +24,10 @@ class Order:
 
 def pack(order: Order) -> None:
     calls.append(order)
+
+
+def meet(when: datetime, fee: Decimal = Decimal(0)) -> None:
+    calls.append((when, fee))
 
 
 def note(*args: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -37,6 +38,16 @@ def test_an_addition_is_found_by_the_object_that_it_was_given(wk: Workkit, s: sc
     assert wk.assert_added(jobs.pack, args=[jobs.Order(id=7)]).args == ({"id": 7},)
     with pytest.raises(AssertionError, match=r"pack\(Order\(id=8\)\) was not added\. Added were:\n.*pack\({'id': 7}\)"):
         wk.assert_added(jobs.pack, args=[jobs.Order(id=8)])
+
+
+def test_annotated_parameters_are_found_and_run_with_their_types(wk: Workkit, s: schedule.Schedule) -> None:
+    wk.travel("2026-03-27 08:00", tz="Europe/Paris")
+    when = datetime(2026, 3, 27, 8, tzinfo=UTC)
+    schedule.add(s, jobs.meet, in_="5 minutes", args=[when], kwargs={"fee": Decimal("1.5")})
+    found = wk.assert_added(jobs.meet, args=[when], kwargs={"fee": Decimal("1.5")})
+    assert (found.args, found.kwargs) == (("2026-03-27T08:00:00+00:00",), {"fee": "1.5"})
+    wk.run_until("2026-03-27 08:10")
+    assert jobs.calls == [(when, Decimal("1.5"))]
 
 
 @pytest.mark.parametrize("asked", [{"args": ["c"]}, {"kwargs": {"x": 1}}, {"at": "2026-03-27 08:06"}, {"name": "late"}])

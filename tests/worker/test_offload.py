@@ -254,7 +254,7 @@ def square(n: int) -> None:
     ("guard", "expected"),
     [
         ('if __name__ == "__main__":', ["around #'app/square", "squared 144 app", "discarded Own: enough"]),
-        ("if True:", ["cannot_run .* importing app there failed: ListenerStopped: schedule.listen was called while"]),
+        ("if True:", ["cannot_run .* importing app there failed: schedule.add_now was called at app.py:20 while"]),
     ],
     ids=["guarded", "unguarded"],
 )

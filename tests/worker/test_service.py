@@ -135,6 +135,7 @@ def test_a_fleet_lives_as_long_as_one_of_its_processes(
 
 def test_a_forward_tells_too(processes: Processes, server: Server, name: str, notify: Notify) -> None:
     manager = notify()
+    schedule.mark(schedule.create(name, redis=server.url), "begun")
     forward = begun(processes, server, "forward", name, "--to", f"{name}-there", env=manager.env)
     manager.wait_for("READY=1")
     forward.send(signal.SIGTERM)
@@ -146,6 +147,7 @@ def test_a_forward_tells_too(processes: Processes, server: Server, name: str, no
 def test_the_web_face_tells_too(processes: Processes, server: Server, name: str, notify: Notify) -> None:
     needed("uvicorn")
     manager = notify(watchdog_s=1.0)
+    schedule.mark(schedule.create(name, redis=server.url), "begun")
     web = begun(processes, server, "web", name, "--bind", f"127.0.0.1:{free_port()}", env=manager.env)
     manager.wait_for("READY=1")
     manager.wait_for("WATCHDOG=1", count=2)

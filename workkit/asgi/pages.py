@@ -21,7 +21,7 @@ from workkit.brokers.redis_server.care.unhurried import Unhurried
 from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.verbs import saving
+from workkit.verbs import rescheduling, saving
 from workkit.verbs import undo as undoing
 from workkit.verbs.author import acting, author_of
 from workkit.verbs.creation import Schedule, check_schedule
@@ -203,6 +203,12 @@ class _Verbs:
 
     def put_back(self, job: Job, *, over: Job) -> Job | None:
         return saving.put_back(self.s, job, over=over)
+
+    def reschedule(self, which: str, *, when: str, tz: str | None, seen: str | None) -> tuple[Job, Job]:
+        return rescheduling.rescheduled(self.s, which, {"typed": when, "tz": tz}, seen=seen)
+
+    def reschedule_back(self, job: Job, *, over: Job) -> Job:
+        return rescheduling.put_back(self.s, job, over=over)
 
     def dead(self, which: str) -> list[Job]:
         return verbs.dead(self.s, which)

@@ -5,6 +5,7 @@ What the native layout on one server does not need is imported where it is used:
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, overload
 
 from workkit.brokers import rehearsal
@@ -13,12 +14,14 @@ from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.shards import shard_names
 from workkit.contract.broker import Broker
 from workkit.contract.layout import AMQP_LAYOUTS
+from workkit.errors import Unsupported
 
 if TYPE_CHECKING:
     from workkit.brokers.native.sharded import ShardedBroker
+    from workkit.brokers.redis_server.key_names import Found
     from workkit.contract.layout import OnRabbitmq
 
-__all__ = ["open_broker", "open_brokers"]
+__all__ = ["find_schedules", "open_broker", "open_brokers"]
 
 
 @overload
@@ -94,6 +97,27 @@ def open_brokers(
         return [_gocraft(name, redis=redis, timeout_ms=timeout_ms)]
     names = shard_names(name, shards)
     return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
+
+
+def find_schedules(*, redis: Any, layout: str = "native", seconds: float | None = None) -> Found:
+    """Find the names of the schedules on a server, each shard by its own; look for so many `seconds` at most. Raises
+    InvalidSchedule, EmbeddedError, ServerError, Unsupported.
+    """
+    from workkit.brokers.native.look.schedules import schedule_names
+
+    if rehearsal.current is not None:
+        rehearsal.current.check(layout)
+        return schedule_names(rehearsal.current.server(""), seconds=seconds)
+    if layout in AMQP_LAYOUTS:
+        trouble = "cannot be done on RabbitMQ, which does not tell the exchanges of schedules from others"
+        remedy = f"Look at one by its name: workkit queues NAME --layout {layout}."
+        raise Unsupported.about("listing schedules", trouble, remedy)
+    with closing(server_at(redis, schedule=None)) as server:
+        if layout == "gocraft":
+            from workkit.brokers.gocraft.look import namespaces
+
+            return namespaces(server, seconds=seconds)
+        return schedule_names(server, seconds=seconds)
 
 
 def _amqp(name: str, *, at: OnRabbitmq, layout: str, timeout_ms: int) -> Broker:

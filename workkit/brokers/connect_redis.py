@@ -24,8 +24,8 @@ def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
         check_tag(names[0])
 
 
-def server_at(redis: Any, *, schedule: str) -> Server:
-    """Open the server of a schedule. Raises InvalidSchedule, EmbeddedError."""
+def server_at(redis: Any, *, schedule: str | None) -> Server:
+    """Open the server of a schedule; None: of all schedules there. Raises InvalidSchedule, EmbeddedError."""
     if not (isinstance(redis, str) and redis.startswith("embedded:")):
         return connect(redis, schedule=schedule)
     from workkit.brokers.embedded.attachment import attach, folder_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -19,21 +19,39 @@ PATH_STARTS = ("/", ".", "~")
 
 
 class Option(click.Option):
-    """An option that knows under which heading of the help it stands."""
+    """An option that knows where the help explains it.
 
-    def __init__(self, *args: Any, section: str = "", **kwargs: Any) -> None:
+    `section`: its heading. `topic`: the page of `workkit help` that explains it in full; a page of a command then shows
+    `brief`, or only names the option where `brief` is empty.
+    """
+
+    def __init__(self, *args: Any, section: str = "", topic: str = "", brief: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.section = section
+        self.section, self.topic, self.brief = section, topic, brief
 
 
 class Command(click.Command):
-    """One command. Help is a sentence, examples that can be run, then options with their environment names."""
+    """One command. Help is a sentence, examples that can be run, then options with their environment names.
+
+    `shows`: options of topics that this command's page explains, by their names in Python. `topic`: the page that
+    explains its `rare` options.
+    """
 
     def __init__(
-        self, *args: Any, takes: str, about: tuple[str, ...], examples: tuple[str, ...], after: str = "", **kwargs: Any
+        self,
+        *args: Any,
+        takes: str,
+        about: tuple[str, ...],
+        examples: tuple[str, ...],
+        after: str = "",
+        shows: tuple[str, ...] = (),
+        rare: tuple[str, ...] = (),
+        topic: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.takes, self.about, self.examples, self.after = takes, about, examples, after
+        self.shows, self.rare, self.topic = shows, rare, topic
         self.short_help = about[0]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -51,21 +69,51 @@ class Command(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """Write the help at the terminal's width."""
         width = terminal.help_width()
-        lines = [*_wrap(f"Usage: {ctx.command_path} {self.takes}", width, "", "         "), ""]
+        lines = [*wrapped(f"Usage: {ctx.command_path} {self.takes}", width, "", "         "), ""]
         for paragraph in self.about:
-            lines += _wrap(paragraph, width, INDENT, INDENT)
+            lines += wrapped(paragraph, width, INDENT, INDENT)
         lines += [INDENT + example for example in self.examples]
-        section = ""
-        for option in self.get_params(ctx):
-            if not isinstance(option, Option) or option.hidden:
-                continue
-            if option.section != section:
-                lines.append(f"{option.section}:")
-                section = option.section
-            lines += _option(option, width)
+        options = self.options()
+        lines += option_lines([(one, one.brief or one.help) for one in options if self.shown(one)], width)
+        lines += self._elsewhere([one for one in options if not self.shown(one)], width)
         for paragraph in self.after.splitlines():
-            lines += _wrap(paragraph, width, INDENT, INDENT)
+            lines += wrapped(paragraph, width, INDENT, INDENT)
         return "\n".join(lines)
+
+    def options(self) -> list[Option]:
+        """List the options that its users may know."""
+        return [one for one in self.params if isinstance(one, Option) and not one.hidden]
+
+    def topic_of(self, option: Option) -> str:
+        """Name the page of `workkit help` that explains an option in full; nothing where this command's page does."""
+        return self.topic if option.name in self.rare else option.topic
+
+    def shown(self, option: Option) -> bool:
+        """Tell whether its page explains an option, and does not only name it."""
+        return bool(option.brief) or option.name in self.shows or not self.topic_of(option)
+
+    def _elsewhere(self, options: list[Option], width: int) -> list[str]:
+        """Name the options that another page explains, one page a line."""
+        pages: dict[str, list[str]] = {}
+        for option in options:
+            pages.setdefault(self.topic_of(option), []).append(max(option.opts, key=len))
+        if not pages:
+            return []
+        column, lines = _column(width), ["More options:"]
+        for topic, names in pages.items():
+            lines += _entry(f"workkit help {topic}", " ".join(names), width, column)
+        return lines
+
+
+def option_lines(options: Sequence[tuple[Option, str | None]], width: int) -> list[str]:
+    """Write options with their texts, under their headings."""
+    lines, section = [], ""
+    for option, text in options:
+        if option.section != section:
+            lines.append(f"{option.section}:")
+            section = option.section
+        lines += _option(option, text or "", width)
+    return lines
 
 
 def with_folder(args: Iterable[str]) -> Iterable[str]:
@@ -89,16 +137,24 @@ def _is_folder(word: str) -> bool:
     return os.sep in word and os.path.isdir(word)
 
 
-def _option(option: click.Option, width: int) -> list[str]:
+def _column(width: int) -> int:
+    return TEXT_COLUMN if width >= 60 else 6
+
+
+def _entry(names: str, text: str, width: int, column: int) -> list[str]:
+    """Write a name and its text beside it; below it where the name is too long."""
+    head = f"{INDENT}{names:{column - 4}}  " if len(names) <= column - 4 else None
+    body = wrapped(text, width, head or " " * column, " " * column)
+    return body if head else [INDENT + names, *body]
+
+
+def _option(option: Option, text: str, width: int) -> list[str]:
     names = ", ".join(sorted(option.opts, key=len))
     if not option.is_flag:
         metavar = option.metavar or "VALUE"
         names += metavar if metavar.startswith("[") else f" {metavar}"
-    env = _environment(option)
-    column = TEXT_COLUMN if width >= 60 else 6
-    head = f"{INDENT}{names:{column - 4}}  " if len(names) <= column - 4 else None
-    body = _wrap(option.help or "", width, head or " " * column, " " * column)
-    lines = body if head else [INDENT + names, *body]
+    env, column = _environment(option), _column(width)
+    lines = _entry(names, text, width, column)
     if not env:
         return lines
     if width > ENV_COLUMN + len(env) and len(lines[-1]) < ENV_COLUMN:
@@ -106,7 +162,7 @@ def _option(option: click.Option, width: int) -> list[str]:
     elif len(lines[-1]) + 2 + len(env) <= width:
         lines[-1] += f"  {env}"
     else:
-        lines += _wrap(env, width, " " * column, " " * column)
+        lines += wrapped(env, width, " " * column, " " * column)
     return lines
 
 
@@ -116,7 +172,8 @@ def _environment(option: click.Option) -> str:
     return f"[{option.envvar}, comma-separated]" if option.multiple else f"[{option.envvar}]"
 
 
-def _wrap(text: str, width: int, first: str, then: str) -> list[str]:
+def wrapped(text: str, width: int, first: str, then: str) -> list[str]:
+    """Break a text between words."""
     return textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
     )

@@ -14,10 +14,11 @@ from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
+from workkit.cli.suggestion import option_hint
 from workkit.text import wording
 from workkit.text.listing import listed
 
-USAGE, MISSING, REFUSED, SERVER, BUG = 2, 3, 4, 69, 70
+USAGE, MISSING, REFUSED, SERVER, BUG, RETRYING = 2, 3, 4, 69, 70, 75
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
     (errors.Invalid, USAGE),
     (errors.CannotRun, USAGE),
@@ -124,7 +125,7 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _did_you_mean(error: click.NoSuchOption, look: str) -> str:
-    return f"Did you mean {error.possibilities[0]}?" if error.possibilities else look
+    return (option_hint(error.option_name, error.ctx.command) if error.ctx else "") or look
 
 
 def caret(error: BaseException) -> list[str]:

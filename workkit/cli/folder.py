@@ -75,7 +75,7 @@ def _elsewhere(module: str, folder: Path) -> str:
     if below := source_folder(module, folder):
         return f"{where}, but it is under {below}/. A listener finds it with PYTHONPATH={below}"
     near = nearest_word(module, modules(folder, depth=module.count(".") + 1))
-    return f"{where}; nearest: {near}" if near else where
+    return f"{where}; nearest: {near}" if near else f"no module {module} under ./ (this folder)"
 
 
 def _refuse_file(text: str) -> None:

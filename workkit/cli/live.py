@@ -147,11 +147,11 @@ def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
 def _schedules(_: str, url: str | None, layout: str | None) -> Found:
     if layout in AMQP_LAYOUTS:
         return {}
-    from workkit.brokers.native.look.schedules import schedule_names
-    from workkit.brokers.redis_server.server import connect
+    from workkit.brokers.connect import find_schedules
     from workkit.verbs.creation import DEFAULT_URL
 
-    return dict.fromkeys(sorted(islice(schedule_names(connect(url or DEFAULT_URL)), MOST)), "")
+    found = find_schedules(redis=url or DEFAULT_URL, layout=layout or "native", seconds=MOMENT_SECONDS)
+    return dict.fromkeys(found.names[:MOST], "")
 
 
 def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:

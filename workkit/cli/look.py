@@ -15,12 +15,21 @@ from workkit.web.typed.filters import Place, accepted
 DEFAULT_LIMIT = 50
 
 
+FILTERED: dict[Place, str] = {
+    "jobs": "in the function, the arguments, the name or the error of a job",
+    "dead": "in the function, the arguments, the name or the error of a job",
+    "runs": "in the function, the name or the error of a run",
+}
+
+
 def filter_help(place: Place) -> str:
     """Explain the filter of a list, for the help of its command."""
-    return (
-        "FILTER is a text in function, arguments, name or error, and qualifiers: "
-        f'{accepted(place)}. "-" in front means not, "," or, "*" any text; quotes keep blanks and colons.'
-    )
+    return f"FILTER is a text {FILTERED[place]}, or qualifiers: {accepted(place)}. Their rules: workkit help filters."
+
+
+def where_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--where``, a filter."""
+    return click.option("--where", cls=Option, metavar="FILTER", help=f"only {what} that fit FILTER")
 
 
 def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,7 +46,7 @@ def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
         zone_option("zone of the times; default UTC"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
         click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}"),
-        click.option("--where", cls=Option, metavar="FILTER", help="only jobs with this text, or see FILTER"),
+        where_option("jobs"),
     ):
         function = option(function)
     return function

@@ -24,13 +24,23 @@ from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from workkit.schedule import Schedule
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]
 QUOTE = '"'
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
+TOPIC_OF_SERVER, TOPIC_OF_JOBS = "server", "options"  # pages of `workkit help`
+BRIEFS = {  # of the options that most jobs need, on the pages of add and now; all are in `workkit help options`
+    "name": "its name; a job added under it later replaces it",
+    "unique_key": "one job at a time under this key",
+    "priority": "0 to 3; of due jobs, higher first; default 0",
+    "overlap": "if its last run continues: allow, skip, queue, cancel",
+    "catch_up": "after downtime: once, all, skip; default once",
+    "retries": "attempts after the first; default 0",
+    "timeout": "end a run that takes longer",
+    "keep": "keep what it returns, for workkit result",
+}
 OPTIONAL = f"SCHEDULE may be left out where {SCHEDULES_ENV}, or [tool.workkit] in pyproject.toml, names it."
 EMBEDDED_SCHEME = "embedded://"
 _OF_LAYOUT = ("layout", "amqp", "namespace", "management")
@@ -199,7 +209,14 @@ def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
         elif get_origin(option.type) is Literal:
             how["type"] = Word(get_args(option.type))
         with_run = click.option(
-            flag(option), option.name, cls=Option, section=option.section, help=_help(option), **how
+            flag(option),
+            option.name,
+            cls=Option,
+            section=option.section,
+            topic=TOPIC_OF_JOBS,
+            brief=BRIEFS.get(option.name, ""),
+            help=_help(option),
+            **how,
         )(with_run)
     return with_run
 
@@ -226,23 +243,26 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         "--redis",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         metavar="URL",
-        help="redis:// rediss:// redis+sentinel:// redis+cluster:// unix:// embedded:///folder, "
-        "and valkey:// in place of redis://; else "
-        "WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/; with hutch, event: one beside the RabbitMQ, "
-        "only where given here",
+        brief="the server; else WORKKIT_REDIS_URL, else REDIS_URL",
+        help="the server; else WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/; with hutch, event: one "
+        "beside the RabbitMQ, only where given here",
     )
     @click.option(
         "--embedded",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         metavar="[=FOLDER]",
+        brief="a private server of this folder; default .workkit",
         help="a private server of this folder, started if need be; default .workkit",
     )
     @click.option(
         "--dialect",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         type=click.Choice(("published", "cuckoo")),
         metavar="published|cuckoo",
         envvar="WORKKIT_DIALECT",
@@ -252,6 +272,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         "--layout",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         type=click.Choice(LAYOUTS),
         metavar="|".join(LAYOUTS),
         envvar="WORKKIT_LAYOUT",
@@ -261,6 +282,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         "--amqp",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         metavar="URL",
         help="hutch, event: the RabbitMQ, amqp:// amqps://; else WORKKIT_AMQP_URL, else "
         "amqp://guest:guest@127.0.0.1:5672/",
@@ -269,6 +291,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         "--namespace",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         metavar="NAME",
         envvar="WORKKIT_NAMESPACE",
         help="hutch, event: what stands before the names of queues; default SCHEDULE.workkit",
@@ -277,6 +300,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         "--management",
         cls=Option,
         section=SERVER,
+        topic=TOPIC_OF_SERVER,
         metavar="URL",
         help="hutch, event: RabbitMQ's management API, http:// https://; else WORKKIT_AMQP_MANAGEMENT_URL, else port "
         "15672 of the host of --amqp",
@@ -336,14 +360,6 @@ def chosen_imports(imports: tuple[str, ...], settings: Settings) -> tuple[str, .
     """
     named = imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
     return (*host().imports, *named)
-
-
-def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:
-    """Make the schedules to look at: the one named, else those of the settings."""
-    from workkit import schedule as verbs
-
-    names = chosen_schedules((given,) if given else (), read_settings(), command=command)
-    return [verbs.create(name if given else weighted(name)[0], redis=server) for name in names]
 
 
 def weighted(text: str) -> tuple[str, int | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workkit.errors import InvalidOptions
 from workkit.text.listing import listed
-from workkit.text.nearest import nearest_word
+from workkit.text.nearest import is_slip, nearest_words
 
 FILE = "pyproject.toml"
 MOST_PROCESSES = 64
@@ -54,10 +54,26 @@ def _table(file: Path) -> Mapping[str, Any]:
     return table
 
 
+SERVERS = {  # keys that people try, and what names it instead: an environment variable and an option
+    **dict.fromkeys(
+        ("redis", "redis-url", "valkey", "url", "server", "host", "broker"), ("WORKKIT_REDIS_URL", "redis URL")
+    ),
+    **dict.fromkeys(("amqp", "amqp-url", "rabbitmq"), ("WORKKIT_AMQP_URL", "amqp URL")),
+    "management": ("WORKKIT_AMQP_MANAGEMENT_URL", "management URL"),
+    "namespace": ("WORKKIT_NAMESPACE", "namespace NAME"),
+    "layout": ("WORKKIT_LAYOUT", "layout NAME"),
+    "embedded": ("WORKKIT_REDIS_URL=embedded:///FOLDER", "embedded"),
+}
+
+
 def _settings(table: Mapping[str, Any], file: Path) -> Settings:
     for key, value in table.items():
         if key not in READERS:
-            near = nearest_word(key, READERS)
+            if server := SERVERS.get(key.lower().replace("_", "-")):
+                what = f"{key} in [tool.workkit] of {file} is not a setting. This table names no server"
+                remedy = "so that programs, which do not read it, use the same one"
+                raise InvalidOptions(f"{what}, {remedy}. Set {server[0]}, or give --{server[1]}.", given=key)
+            near = next(iter(word for word in nearest_words(key, READERS, most=3) if is_slip(key, word)), None)
             hint = f"Did you mean {near}?" if near else f"Accepted: {listed(list(READERS))}."
             message = f"{key} in [tool.workkit] of {file} is not a setting. {hint}"
             raise InvalidOptions(message, given=key, accepted=", ".join(READERS), suggestion=near)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import click
 
 from workkit.cli.printing import terminal
-from workkit.text.nearest import nearest_word
 
 
 class CommandEntry(NamedTuple):
@@ -20,30 +19,28 @@ class CommandEntry(NamedTuple):
     line: str
 
 
+RARE = "Rare"
 GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Run": {
         "listen": CommandEntry("listen", "run due jobs of one or more schedules until stopped"),
-        "forward": CommandEntry("forward", "hand due jobs of a schedule to another one"),
         "demo": CommandEntry("demo", "see it work, here, in 12 seconds, without a server"),
     },
     "Add": {
-        "add": CommandEntry("add", 'add a job at a time in words ("7pm tomorrow", "every weekday at 9am")'),
+        "add": CommandEntry("add", 'add a job at a time in words: "every weekday at 9am"'),
         "now": CommandEntry("add", "add a job to run at once"),
         "add-many": CommandEntry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
         "sync": CommandEntry("sync", "make named jobs equal to a plan; shows the changes first"),
-        "import": CommandEntry("importing", "a plan of what cron, Celery, APScheduler or RQ run; adds nothing"),
+        "import": CommandEntry("importing", "a plan of what cron, Celery, APScheduler or RQ run"),
     },
     "Look": {
+        "schedules": CommandEntry("looking.listeners", "schedules of a server, and what is in each"),
         "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),
         "show": CommandEntry("looking.list", "one job in full"),
         "listeners": CommandEntry("looking.listeners", "who is listening and what they run"),
-        "queues": CommandEntry("looking.queues", "queues of an exchange on RabbitMQ, and who consumes"),
         "stats": CommandEntry("looking.listeners", "counts by state, and how late work is"),
         "runs": CommandEntry("looking.runs", "what ran lately, of one job or of a schedule"),
         "result": CommandEntry("looking.result", "what a job returned, if it keeps that"),
-        "changes": CommandEntry(
-            "looking.changes", "who changed what lately: pauses, cancellations, runs by hand, syncs"
-        ),
+        "changes": CommandEntry("looking.changes", "who changed what lately: pauses, runs by hand, syncs"),
         "dead": CommandEntry("looking.list", "jobs that failed for good, with errors"),
         "web": CommandEntry("web", "schedules in the browser: what ran, what runs, what will"),
     },
@@ -52,8 +49,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "pause": CommandEntry("control", "start nothing more of a schedule, a job or a function"),
         "resume": CommandEntry("control", "go on with what was paused"),
         "skip": CommandEntry("control", "leave out the next run of a recurring job"),
+        "reschedule": CommandEntry("reschedule", "give a job another time, and keep everything else"),
         "run": CommandEntry("control", "run a job once now"),
-        "mark": CommandEntry("mark", "say that something happened now, such as a release; the Timeline shows it"),
         "retry": CommandEntry("dead", "run again what stands in the dead set"),
         "discard": CommandEntry("dead", "forget what stands in the dead set"),
     },
@@ -63,10 +60,23 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Care": {
         "doctor": CommandEntry("doctor", "find what is wrong with server, schedule and listeners"),
-        "wire": CommandEntry("wire", "dump or verify the published layout"),
-        "schema": CommandEntry("schema", "JSON schema of a plan, for editors (offline)"),
-        "completion": CommandEntry("completion", "script for bash, zsh or fish"),
+        "help": CommandEntry("help", "the page of a command or of a topic"),
     },
+    RARE: {  # several stand in a line, each with its words in brackets
+        "forward": CommandEntry("forward", "due jobs to another schedule"),
+        "queues": CommandEntry("looking.queues", "on RabbitMQ"),
+        "mark": CommandEntry("mark", "a release on the Timeline"),
+        "wire": CommandEntry("wire", "dump or verify the published layout"),
+        "schema": CommandEntry("schema", "JSON schema of a plan"),
+        "completion": CommandEntry("completion", "for bash, zsh, fish"),
+    },
+}
+TOPICS = {
+    "times": "words and cron strings for WHEN",
+    "options": "all options of a job, which are keywords in Python",
+    "listening": "rare options of listen",
+    "filters": "FILTER of list, dead and runs",
+    "server": "URLs, TLS, sentinels, layouts, settings",
 }
 ENTRIES = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 SUMMARY = "Run functions later, on any machine, at times said in English."
@@ -118,8 +128,9 @@ class Tree(click.Group):
         command = self.get_command(ctx, name)
         if command is not None or ctx.resilient_parsing:
             return name if command else None, command, args[1:]
-        near = nearest_word(name, ENTRIES)
-        hint = f"Did you mean {near}?" if near else "Commands: workkit --help."
+        from workkit.cli.suggestion import command_hint  # needed only where something is wrong
+
+        hint = command_hint(name, ENTRIES) or "Commands: workkit --help."
         raise click.UsageError(f'workkit has no command "{name}". {hint}')
 
     def get_help(self, ctx: click.Context) -> str:
@@ -131,11 +142,16 @@ def draw(width: int) -> str:
     """Draw the tree: one command a line, wrapped where the width asks for it."""
     lines = ["Usage: workkit COMMAND [OPTIONS] ...", "", *_wrapped(SUMMARY, width, "  ", "  "), ""]
     for title, commands in GROUPS.items():
+        if title == RARE:
+            words = ", ".join(f"{name} ({entry.line})" for name, entry in commands.items())
+            lines += ["", *_wrapped(words, width, f"{f'{title}:':{NAME_COLUMN}}", " " * NAME_COLUMN)]
+            continue
         for number, (name, entry) in enumerate(commands.items()):
             lead = f"{title}:" if number == 0 else ""
             head = f"{lead:{NAME_COLUMN}}{name:{LINE_COLUMN - NAME_COLUMN - 1}} "
             lines += _wrapped(entry.line, width, head, " " * LINE_COLUMN)
-    return "\n".join([*lines, "", *_wrapped(START, width, "  ", "  ")])
+    topics = f"'workkit help TOPIC' explains: {', '.join(TOPICS)}"
+    return "\n".join([*lines, "", *_wrapped(START, width, "  ", "  "), *_wrapped(topics, width, "  ", "  ")])
 
 
 def _wrapped(text: str, width: int, first: str, then: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The side of a broker that changes jobs and pauses: cancel, pause, skip, run, retry, discard."""
+"""The side of a broker that changes jobs and pauses: cancel, pause, skip, reschedule, run, retry, discard."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from workkit.errors import NotFound
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.triggers import Trigger
 
 Revival = Literal["revived", "gone", "waits", "unreadable", "unroutable"]
 """What became of a dead job. "unroutable": no queue takes its message; it is dead still."""
@@ -76,6 +77,12 @@ class Admin(Protocol):
 
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound where the job no longer waits."""
+
+    def reschedule(self, job: Job, *, trigger: Trigger | None, due_ms: int | None, dry_run: bool = False) -> Job | None:
+        """Give a job another time in one step, and keep everything else; return it as it waits then, with its new id.
+        `due_ms` None means now, by the server's clock; `dry_run`: write nothing. None: it is not as it was any more, or
+        it has no run that could have another time. Raises NotFound where it has ended.
+        """
 
     def run(self, job: Job) -> Job:
         """Run a job once now; a recurring one keeps its times. Raises NotFound."""

@@ -144,6 +144,9 @@ def no_queues(schedule: str) -> Unsupported:
 class Inspector(Protocol):
     """Looks at one schedule. Reads in pages. A method that the layout cannot keep raises Unsupported."""
 
+    def is_known(self) -> bool | None:
+        """Say whether the server holds anything of the schedule; None where it does not tell."""
+
     def counts(self) -> Counts:
         """Count the jobs in each state."""
 

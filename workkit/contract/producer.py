@@ -11,6 +11,7 @@ from workkit.contract.connection import Connection
 from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.contract.plans import PlanMark, Plans
+from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.tracing import TraceContext
@@ -26,8 +27,9 @@ class NewJob:
     addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
     that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
     at all; it never changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing
-    is added. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the
-    limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
+    is added. `tells_former`: the answer has the job that stood under the name, if this one replaced it. `plan`: the
+    plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of `check_size`;
+    None: no limit, as what another schedule has taken was checked there.
     """
 
     fn: str
@@ -42,6 +44,7 @@ class NewJob:
     identity: str | None = None
     trace: TraceContext | None = None
     seen: str | None = None
+    tells_former: bool = False
     plan: PlanMark | None = None
     most_bytes: int | None = None
 
@@ -49,6 +52,7 @@ class NewJob:
 @dataclass(slots=True, kw_only=True, eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+    `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
     `is_other`: nothing was added, as another job than `NewJob.seen` stands under the name; `id` is that one's.
 
     Of a job of a plan, `is_outdated`: another plan holds, and nothing was added; `is_late`: nothing was added, as its
@@ -61,6 +65,7 @@ class Added:
     due_ms: int | None
     new: bool
     replaced: str | None = None
+    former: Job | None = None
     is_other: bool = False
     is_outdated: bool = False
     is_late: bool = False

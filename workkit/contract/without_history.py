@@ -12,6 +12,7 @@ from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.known import Known
+from workkit.triggers import Trigger
 
 
 class WithoutHistory:
@@ -88,6 +89,11 @@ class WithoutChanges:
     def interrupt(self, job: Job, listener: str) -> Job:
         """Raise Unsupported."""
         raise Unsupported.about("cancelling one run", "is not possible in this layout", given=job.id)
+
+    def reschedule(self, job: Job, *, trigger: Trigger | None, due_ms: int | None, dry_run: bool = False) -> Job | None:
+        """Raise Unsupported."""
+        remedy = "Add it again at that time, or keep such jobs in a native schedule."
+        raise Unsupported.about("giving a job another time", "is not possible in this layout", remedy, given=job.id)
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""

@@ -27,6 +27,7 @@ from workkit.django.project_settings import CREATE, NAME, check_keys, schedule_o
 from workkit.django.task_run import handler_of, task_result
 from workkit.errors import Invalid, InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import check_call
+from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.names import read_name, stored_name
 from workkit.text.listing import listed
 from workkit.verbs.add_options import read_add_options
@@ -91,6 +92,7 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
         InvalidArguments for arguments that JSON cannot carry, or that the function does not take; ServerUnreachable,
         ServerRefused.
         """
+        refuse_addition("enqueue")
         self.validate_task(task)
         if KEY in kwargs:
             raise InvalidArguments.about(f"{KEY}=", "is a keyword of workkit's own", "Give it another name.", given=KEY)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from workkit import wire
+from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.names import Fn
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.verbs.addition import addition
@@ -25,6 +26,7 @@ def add_on_commit(s: Schedule, fn: Fn | None = None, *, using: str | None = None
     call: it raises an `Invalid`. ServerUnreachable or ServerRefused may come from the commit, after which the data is
     stored and the job is not.
     """
+    refuse_addition("add_on_commit")
     add_later(s, {"fn": fn, **given}, using=using)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from enum import Enum
 from typing import Any
 
 from workkit.errors import InvalidArguments
@@ -24,6 +25,8 @@ _ADVICE = {
     "bytes": "Pass text, for example base64.b64encode(value).decode().",
     "PosixPath": "Pass str(value).",
 }
+_ANNOTATED = {name: name for name in ("datetime", "date", "time", "Decimal", "UUID", "bytes")} | {"PosixPath": "Path"}
+_ARGUMENTS = ("args", "kwargs")  # how the places of arguments begin; that of a result does not
 
 
 def plain_value(value: Any, place: str) -> Any:
@@ -43,7 +46,10 @@ def plain_value(value: Any, place: str) -> Any:
     name = type(value).__name__
     is_structured = dataclasses.is_dataclass(value) or hasattr(type(value), "__pydantic_validator__")
     usual = f"Annotate the parameter with {name}." if is_structured else "Pass what identifies it, as text or number."
-    advice = _ADVICE.get(name, usual)
+    advice = _ADVICE.get(name, "Pass .value." if isinstance(value, Enum) else usual)
+    if place.startswith(_ARGUMENTS) and (name in _ANNOTATED or isinstance(value, Enum)):
+        annotated = _ANNOTATED.get(name, name)
+        advice += f" A parameter annotated with {annotated} gets it as {annotated}."
     article = "an" if name[:1].lower() in "aeiou" else "a"
     raise InvalidArguments.about(place, f"is {article} {name}, which JSON cannot carry", advice, given=value)
 

@@ -113,7 +113,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
                meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
-               meaning="False: a job of its own at each addition, as a length of time is anyway",
+               meaning="False: a job of its own at each addition",
                default="True"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
@@ -127,7 +127,7 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="a monitor's URL for a job with a name: it is told of starts, successes and failures"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
-               meaning="no run before this instant; intervals are counted from it"),
+               meaning="no run before this instant; intervals count from it"),
     VerbOption(name="end", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run at or after this instant"),
     VerbOption(name="count", **_RECURS, type=int, value="N", meaning="so many runs in all",

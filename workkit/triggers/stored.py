@@ -39,6 +39,31 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     return _stored(cron, dialect, start, end)
 
 
+def zone_of_stored(trigger: Trigger | None, *, default: str, now: datetime) -> str:
+    """Tell in which zone a stored trigger was given. A payload names none where seven UTC fields say the time: then it
+    is the zone `default`, or UTC where words in that zone cannot have become this time.
+    """
+    if trigger is None or not trigger.recurs or default == "UTC":
+        return default if trigger is None or trigger.tz == "UTC" else trigger.tz
+    if trigger.tz != "UTC":
+        return trigger.tz
+    from workkit.triggers.clock.lowering import is_lowered
+
+    if not follows_clock(trigger):
+        return default
+
+    return default if is_lowered(trigger.rules[0], zone=zone(default), since=now) else "UTC"
+
+
+def follows_clock(trigger: Trigger) -> bool:
+    """Tell whether its zone matters to a recurring trigger: intervals of minutes are the same in every zone."""
+    from workkit.triggers.clock.lowering import is_elapsed
+
+    if trigger.interval is not None and trigger.interval.is_elapsed:
+        return False
+    return not all(is_elapsed(parse_cron(rule, stored=True, rule=True)) for rule in trigger.rules)
+
+
 def _counted(
     fields: Mapping[str, Any], interval: Interval, start: int | None, end: int | None, dialect: str
 ) -> Trigger:

@@ -14,11 +14,14 @@ from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
-from workkit.jobs.names import Fn, is_plain
+from workkit.jobs.job import Job
+from workkit.jobs.names import Fn, is_plain, read_name
+from workkit.jobs.options import OPTIONS
 from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.text.duration import MILLISECOND
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
+from workkit.triggers.stored import zone_of_stored
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
@@ -50,6 +53,33 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
     return through_middleware(_suited(_timed(new, when, options, now_ms()), fn), schedule=s.name, fn=fn)
+
+
+def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
+    """Make of a stored job the same one at another time. `given` holds one time and perhaps `tz`; without it, words are
+    read in the zone of the job. Bounds that the words do not name stay. No middleware sees it.
+
+    Warns and raises as `addition`; InvalidOptions too where a job that is to run once has options of a recurring one.
+    """
+    new = NewJob(
+        fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=None, due_ms=None, options=job.options, terms=job.terms
+    )
+    now, stored = datetime.fromtimestamp(now_ms / 1000, UTC), job.trigger
+    times = {name: given.get(name) for name in (*TIMES, "tz")}
+    when = When(**times, default_tz=zone_of_stored(stored, default=s.tz, now=now), dialect=s.dialect)
+    is_now = when.is_now
+    bounds: dict[str, Any] = {}
+    if stored is not None and stored.recurs:
+        own = None if is_now or isinstance(when.every, timedelta) else _found(when, now_ms)[0]
+        bounds = {name: getattr(stored, name) for name in ("start", "end") if getattr(own, name, None) is None}
+    asked = {*job.terms.fields(), *(name for name, bound in bounds.items() if bound is not None)}
+    recurring = tuple(one.name for one in OPTIONS if one.recurring and not asked.isdisjoint((one.name, one.member)))
+    options = Options(terms=job.terms, **bounds, recurring=recurring)
+    if is_now:
+        _refuse_recurring(options, "now")
+        return new
+    name = read_name(job.fn)
+    return _suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
 
 
 def _is_now(given: Mapping[str, Any]) -> bool:
@@ -99,10 +129,7 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     if isinstance(when.every, timedelta) and options.start is not None:
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
         when = replace(when, every=days_from(when.every, start=options.start, now=now, tz=when.zone) or when.every)
-    try:
-        trigger, new.due_ms = _remembered(when, now_ms)
-    except TypeError:  # a value that cannot be looked up is refused, with the reason
-        trigger, new.due_ms = _read(when, now_ms)
+    trigger, new.due_ms = _found(when, now_ms)
     if options is not NO_OPTIONS:
         if options.entrance.debounce_ms is not None:
             trouble, remedy = "with a time: the window says when it runs", 'Write at="now", or use schedule.add_now.'
@@ -153,6 +180,13 @@ def _refuse_recurring(options: Options, runs: str) -> None:
         them = "it" if len(options.recurring) == 1 else "them"
         trouble = f"with a job that runs {runs}: only one that recurs can have {them}"
         raise InvalidOptions.about(names, trouble, "Give every=.", where=options.recurring[0])
+
+
+def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
+    try:
+        return _remembered(when, now_ms)
+    except TypeError:  # a value that cannot be looked up is refused, with the reason
+        return _read(when, now_ms)
 
 
 def _read(when: When, now_ms: int) -> tuple[Trigger, int | None]:

@@ -97,6 +97,18 @@ def check_skip(job: Job) -> Job:
     return job
 
 
+def check_waits(job: Job) -> Job:
+    """Refuse a job without a run to come that could have another time: a dead one, and one that runs once and has
+    begun, or is due and waits for a slot. Raises InvalidOptions.
+    """
+    check_dead(job)
+    if _is_once(job) and job.state in ("running", "cancelling", "retrying"):
+        raise _refused(job, "runs once, and has begun", "Add it again to run it at another time.")
+    if _is_once(job) and job.state == "held":
+        raise _refused(job, f"is due, and waits: {job.why}", "It runs as soon as it may.")
+    return job
+
+
 def check_run(job: Job, control: Control) -> Job:
     """Refuse a job that is paused, and a one-shot that runs already or waits for a slot. Raises InvalidOptions."""
     check_dead(job)

@@ -212,10 +212,7 @@ def create(
     if dialect not in DIALECTS:
         remedy = f"Accepted: {', '.join(DIALECTS)}."
         raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
-    layout = layout or os.environ.get("WORKKIT_LAYOUT") or "native"
-    if layout not in LAYOUTS:
-        remedy = f"Accepted: {', '.join(LAYOUTS)}."
-        raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
+    layout = read_layout(layout)
     if history is not None and history not in HISTORIES:
         remedy = f"Accepted: {', '.join(HISTORIES)}."
         raise InvalidSchedule.about(f"history={history!r}", "is not known", remedy, where="history", given=history)
@@ -250,7 +247,7 @@ def create(
             shown = masked(text)
             raise InvalidSchedule.about(f"{option}={shown!r}", trouble, remedy, where=option, given=shown)
     if redis is None:
-        redis = os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+        redis = default_redis()
     from workkit.brokers.connect_redis import check
 
     check(redis, schedule=name, shards=shards)
@@ -271,6 +268,20 @@ def create(
         history=history,
         max_payload=_read_max_payload(max_payload),
     )
+
+
+def read_layout(layout: str | None) -> str:
+    """Read `layout`, or what WORKKIT_LAYOUT says. Raises InvalidSchedule."""
+    layout = layout or os.environ.get("WORKKIT_LAYOUT") or "native"
+    if layout not in LAYOUTS:
+        remedy = f"Accepted: {', '.join(LAYOUTS)}."
+        raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
+    return layout
+
+
+def default_redis() -> str:
+    """Name the server that holds where none is named."""
+    return os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
 
 
 def _read_max_payload(size: int | str | None) -> int:

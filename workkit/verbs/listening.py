@@ -9,7 +9,7 @@ from typing import Any
 
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
-from workkit.jobs.functions.registry import importing
+from workkit.jobs.functions.importing import importing
 from workkit.jobs.option_readers import option_error
 from workkit.text.duration import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
@@ -55,7 +55,7 @@ def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:
 
 def until_stopped(make: Callable[[], Listener], *, verb: str) -> Tally:
     """Run a listener here until a signal stops it. Raises ListenerStopped while another one imports this program."""
-    if (module := importing.get()) is not None:
+    if (module := importing()) is not None:
         raise ListenerStopped(
             f'schedule.{verb} was called while a listener imported {module}. Put it under if __name__ == "__main__".'
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from workkit.contract.changes import Change
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
 from workkit.contract.past_runs import finished_job, is_run_of
+from workkit.contract.where import Where
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
@@ -32,8 +34,17 @@ def read_limit(limit: Any) -> int:
     return limit
 
 
-def runs_of(inspector: Inspector, which: str | None, *, limit: int) -> list[PastRun]:
-    """Read the last runs of one job, or of all, the last one first. Raises NotFound where nothing is known of it."""
+def runs_of(
+    inspector: Inspector, which: str | None, *, limit: int, where: Where | None = None, now: datetime | None = None
+) -> list[PastRun]:
+    """Read the last runs of one job, or of all, the last one first; only those that are meant, by the instant `now`.
+
+    Raises NotFound where nothing is known of the job.
+    """
+    if where is not None and not where.is_everything:
+        assert now is not None
+        every = inspector.runs() if which is None else runs_of(inspector, which, limit=sys.maxsize)
+        return list(islice((run for run in every if where.run(run, now=now)), limit))
     if which is None:
         return list(islice(inspector.runs(), limit))
     try:

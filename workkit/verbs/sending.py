@@ -1,22 +1,75 @@
-"""The one addition: a new job goes to the server of its schedule, in a span of its own."""
+"""The one addition: a new job goes to the server of its schedule, in a span of its own; and what it dropped of the job
+whose name it took.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
 from workkit import tracing
 from workkit.contract.producer import NewJob
+from workkit.contract.warning import warn_caller
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.jobs.options import OPTIONS
+from workkit.text.listing import listed
+from workkit.triggers.stored import follows_clock
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import producer_of
 
 
-def sent(s: Schedule, new: NewJob) -> Job:
-    """Add a job that was made and checked; return it as it was added. Raises ServerUnreachable, ServerRefused; an
-    `Invalid` for what the layout cannot keep.
+def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) -> Job:
+    """Add a job that was made and checked; return it as it was added. With the keywords that were `given`, it tells
+    what it dropped of the job of its name. Raises ServerUnreachable, ServerRefused; an `Invalid` for what the layout
+    cannot keep.
     """
+    new.tells_former = given is not None and new.terms.name is not None and given.get("on_conflict") != "keep"
     with tracing.adding(s.name, fn=shown(new.fn)) as span:
         new.trace = tracing.context_of(span)
         found = producer_of(s).add([new])[0]
         tracing.added(span, found.id)
-    return as_job(new, schedule=s.name, added=found)
+    job = as_job(new, schedule=s.name, added=found)
+    if given is None or found.former is None:
+        return job
+    return replace(job, dropped=tuple(_dropped(found.former, new, given, s.tz)))
+
+
+def tell_dropped(job: Job) -> Job:
+    """Warn (WorkkitWarning) of what an addition dropped, if it did; return the job."""
+    if job.dropped:
+        what = listed([f"{name}=" for name in job.dropped], "and")
+        warn_caller(
+            f'name="{job.name}": this addition replaced {(job.replaced or "")[:8]}, and dropped its {what}. '
+            f'Give them again; or change the time alone: schedule.reschedule(s, "{job.name}", ...).'
+        )
+    return job
+
+
+def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str) -> Iterator[str]:
+    """Name what a stored job had and the one in its place lacks, as keywords of `add`. Those that were given, and
+    those that its time cannot have, are not lacking.
+    """
+    if former.fn == new.fn:
+        if former.args and not new.args:
+            yield "args"
+        if former.kwargs and not new.kwargs and given.get("kwargs") is None:
+            yield "kwargs"
+    old, trigger = former.trigger, new.trigger
+    if old is not None and old.tz != "UTC" and trigger is not None and given.get("tz") is None:
+        is_said = any(isinstance(given.get(name), str) for name in ("when", "at", "every", "cron"))
+        is_default = is_said and trigger.tz in (default_tz, "UTC") and trigger.tz != old.tz
+        if is_default and follows_clock(trigger):
+            yield "tz"
+    had = {**former.options.fields(), **former.terms.fields()}
+    if old is not None:
+        had |= {name: True for name in ("start", "end") if getattr(old, name) is not None}
+    has = {**new.options.fields(), **new.terms.fields()}
+    if trigger is not None:
+        has |= {name: True for name in ("start", "end") if getattr(trigger, name) is not None}
+    for option in OPTIONS:
+        member, may_be = option.member or option.name, not option.recurring or (trigger is not None and trigger.recurs)
+        if may_be and member in had and member not in has and given.get(option.name) is None:
+            yield option.name

@@ -93,8 +93,11 @@ def _stopping(event: Event) -> list[str]:
 
 def _stopped(event: Event) -> list[str]:
     fields = event.fields
-    ran, failed, back = (int(fields.get(key) or 0) for key in ("ran", "failed", "given_back"))
-    line = f"ran {ran:,}, failed {failed:,}, given back {back:,}, up {duration_text(fields.get('up_ms') or 0)}"
+    keys = ("ran", "failed", "given_back", "retried", "retrying")
+    ran, failed, back, retried, retrying = (int(fields.get(key) or 0) for key in keys)
+    line = f"ran {ran:,}, failed {failed:,}" + (f", retried {retried:,}" if retried else "")
+    line += f", given back {back:,}, up {duration_text(fields.get('up_ms') or 0)}"
+    line += f"; {retrying:,} wait{'s' if retrying == 1 else ''} for a retry" if retrying else ""
     died = int(fields.get("uncounted") or 0)
     return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 

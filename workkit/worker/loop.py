@@ -12,7 +12,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from workkit.contract.claim import Orders
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, ServerError, ServerFull
+from workkit.errors import InvalidOptions, ServerError, ServerFull, Unsupported
 from workkit.jobs.functions.consumers import Consumer, Functions
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.functions.signatures import known_functions
@@ -106,6 +107,7 @@ class Loop:
         self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
+        self._retrying = 0  # jobs that wait for another attempt after a burst
         self._over = threading.Event()
         self._began, self._born = time.monotonic(), forks.count
         self.once_imported: Callable[[], None] = lambda: None
@@ -180,9 +182,11 @@ class Loop:
                 self._dispatch.give_last_chance()
                 self._hands.flush()
             self._give_back()
+            if self._how.burst and self._stop_at is None:
+                self._retrying = sum(map(_retrying, self._lanes))
         finally:
             self._close()
-        return self._dispatch.tally
+        return replace(self._dispatch.tally, retrying=self._retrying)
 
     def begin_stop(self, deadline: timedelta) -> None:
         """Take nothing new. What no thread has begun goes back now; active runs may end until the deadline."""
@@ -374,7 +378,17 @@ class Loop:
         if self._hands.pings is not None:
             self._hands.pings.close()
         t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
-        events.emit("stopped", ran=t.ran, failed=t.failed, given_back=t.given_back, up_ms=up_ms)
+        ran, tried = t.ran + t.failed + t.retried, {"retried": t.retried, "retrying": self._retrying}
+        some = {name: number for name, number in tried.items() if number}
+        events.emit("stopped", ran=ran, failed=t.failed, given_back=t.given_back, **some, up_ms=up_ms)
+
+
+def _retrying(lane: Lane) -> int:
+    """Count the jobs of a schedule that wait for another attempt; 0 where the server or the layout does not tell."""
+    with suppress(ServerError, Unsupported):
+        counts = lane.broker.inspector.counts()
+        return 0 if "retrying" in counts.unknown else counts.retrying
+    return 0
 
 
 def _looks(lane: Lane) -> bool:

@@ -19,9 +19,11 @@ def may_run(imports: Sequence[str], folder: Path | None) -> str:
     """Word what this listener may run, as a phrase."""
     places = []
     if folder is not None:
-        places.append("under ./" if folder.resolve() == Path.cwd() else f"under {folder}/")
+        places.append("under ./" if folder.resolve() == Path.cwd() else f"under {folder}")
     if imports:
         places.append("in " + ", ".join(imports))
+    elif places == ["under ./"]:
+        places = ["under ./ (this folder)"]  # no sentence ends in "./."
     return f"functions {' and '.join(places)}" if places else "only functions marked with @job"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
@@ -76,6 +76,7 @@ class Range:
 @dataclass
 class Filed:
     path: Path
+    age: timedelta
 
 
 @dataclass
@@ -94,4 +95,4 @@ def filed(file: Filed) -> None: ...
 def unreadable(x: Unreadable) -> None: ...
 def half_known(line: Line, other: Unknown) -> None: ...
 def whole(line: Line, /) -> None: ...
-def plain(order: dict[str, Any], kind: type[Order], lines: list[dict[str, int]], when: datetime) -> None: ...
+def plain(order: dict[str, Any], kind: type[Order], lines: list[dict[str, int]], when: str) -> None: ...

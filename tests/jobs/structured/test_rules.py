@@ -140,8 +140,8 @@ def test_keyword_arguments_as_one_dict_are_built_as_a_whole() -> None:
         (orders.either, 5, "args[0]: 5 is none of Line, Range."),
         (orders.either, {"start": 1, "end": "x"}, "args[0]: {'start': 1, 'end': 'x'} is none of Line, Range."),
         (orders.noted, {"sku": "a"}, "args[0].quantity is missing."),
-        (orders.filed, {"path": "/tmp"},
-         'args[0].path: "/tmp" is for Path, which cannot be built from JSON. Use text, a number, a list, a dict,'),
+        (orders.filed, {"path": "/tmp", "age": 1},
+         "args[0].age: 1 is for timedelta, which cannot be built from JSON. Use text, a number, a list, a dict,"),
         (orders.unreadable, {"x": 1},
          "args[0].x: 1 is for Unreadable, whose annotations cannot be read (NameError: name 'Unknown' is not defined"),
         (orders.tree, {"name": "a", "below": [{"name": "b", "below": [{}]}]},
@@ -155,7 +155,7 @@ def test_a_wrong_value_is_refused_with_its_place(fn: Callable[..., Any], value: 
     assert caught.value.where is not None
 
 
-def test_arguments_that_no_dataclass_annotates_stay_as_they_are() -> None:
+def test_arguments_whose_annotation_says_no_more_than_json_stay_as_they_are() -> None:
     assert structured(orders.plain) is None
     assert structured(print) is None
     args = [{"a": 1}, "Order", [{"b": 2}], "2026-11-23"]

@@ -122,7 +122,7 @@ def test_a_new_job_takes_no_name_that_is_taken(browser: Browser, s: Schedule, se
 def test_an_edit_of_what_somebody_else_has_changed_is_refused_with_both(browser: Browser, s: Schedule) -> None:
     digest(s)
     fields = filled_in(browser, f"/s/{s.name}/jobs/digest/edit")
-    schedule.add(s, handlers.note, every="day at 6am", name="digest")
+    schedule.add(s, handlers.note, every="day at 6am", tz="UTC", name="digest")
     answer = browser.post(f"/s/{s.name}/do/edit", fields | {"timeout": "1m"}, headers={"accept": "application/json"})
     assert answer.status_code == 409
     assert answer.json()["refused"][0]["error"].startswith("It changed meanwhile: digest is now every day at 6:00 UTC")
@@ -132,7 +132,7 @@ def test_an_edit_of_what_somebody_else_has_changed_is_refused_with_both(browser:
 def test_an_undo_leaves_what_somebody_else_has_changed_since(browser: Browser, s: Schedule, server: Server) -> None:
     digest(s)
     answer = saved(browser, s, timeout="1m")
-    schedule.add(s, handlers.note, every="day at 6am", name="digest")
+    schedule.add(s, handlers.note, every="day at 6am", tz="Europe/Paris", name="digest", timeout="8m")
     before = contents(server, s)
     refused = undone(browser, s, answer)
     assert refused.status_code == 409

@@ -52,6 +52,14 @@ CALLED = Known(
 )
 
 
+@pytest.mark.parametrize("annotation", ["datetime", "date", "time", "Decimal", "UUID", "bytes", "Path"])
+def test_a_box_of_a_type_that_travels_as_text_is_read_as_text(annotation: str) -> None:
+    parameter = Parameter(name="x", annotation=annotation)
+    assert values.from_boxes([(parameter, "12.50")], by_name={}) == (["12.50"], {})
+    (box,) = values.boxes(Known(fn="f", parameters=(parameter,)), ["12.50"], {}) or ()
+    assert box.text == "12.50"
+
+
 @pytest.mark.parametrize(
     ("args", "kwargs"),
     [

@@ -38,6 +38,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "add": {**SAVED, "name": "another"},
     "edit": {**SAVED, "which": "nightly", "name": "nightly"},
     "arguments": {"which": "nightly", "args": "[2]"},
+    "reschedule": {"which": "nightly", "when": "every day at noon"},
     "spread": {"which": "nightly", "spread": "5 minutes"},
     "retry": {"which": "DEAD"},
     "try": {"which": "DEAD"},

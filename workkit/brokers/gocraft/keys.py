@@ -6,6 +6,12 @@ and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this tab
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+SIGNS: Final = {
+    "known_jobs": "set", "worker_pools": "set", "workkit:paused": "string", "workkit:paused_names": "set",
+}  # fmt: skip
+"""Keys, and their types, of which a namespace has at least one from its first job, pool or pause on."""
 
 _OF_JOBS = "jobs:"
 _IN_PROGRESS = ":inprogress"
@@ -27,6 +33,15 @@ class Keys:
 
     def _key(self, suffix: str) -> str:
         return f"{self.prefix}{suffix}"
+
+    @property
+    def signs(self) -> list[str]:
+        """The keys of `SIGNS`, and others that a namespace may have."""
+        return [
+            *(self._key(sign) for sign in SIGNS),
+            *(self.scheduled, self.retry, self.dead, self.held, self.held_retry, self.unreadable),
+            self.last_periodic_enqueue,
+        ]
 
     @property
     def known_jobs(self) -> str:

@@ -11,12 +11,13 @@ from time import monotonic
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
-from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.keys import SIGNS, Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
+from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
@@ -34,7 +35,13 @@ from workkit.text.nearest import nearest_word
 
 SHORTEST = 6  # characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua
+NAMESPACES = Signs(SIGNS, globs=("*:[kw]*[sd]",))
 MOST_NEAR = 5000  # jobs to search for the nearest id
+
+
+def namespaces(server: Server, *, seconds: float | None = None) -> Found:
+    """Find the namespaces of a server, but for the empty one; look for so many `seconds` at most."""
+    return find_names(server, NAMESPACES, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,11 @@ class GocraftInspector(WithoutHistory):
     server: Server
     keys: Keys
     schedule: str
+
+    def is_known(self) -> bool:
+        """Say whether the server knows the namespace."""
+        with self.server.translated() as client:
+            return bool(client.exists(*self.keys.signs))
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""

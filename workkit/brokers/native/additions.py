@@ -117,6 +117,12 @@ class Additions:
 
         return answer
 
+    def replace(self, job: NewJob, *, stored: Stored, change: bytes) -> Added:
+        """Put a job in the place of `stored.over`, if that is as it was. `change`: who does so, for `S:changes`."""
+        request = self._put([job], [stored], change=change)
+        (reply,) = asked_once(self.server, [request.ask(request.producer)])()
+        return self._read(request, reply)[0]
+
     def _traces(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Call]:
         """Make the call that keeps the trace contexts of these jobs, if one has any. It goes out with the additions."""
         if not any(job.trace for job in jobs):
@@ -189,13 +195,15 @@ class Additions:
         places: Sequence[int] = (),
         *,
         step: BatchStep | None = None,
+        change: bytes = b"",
     ) -> _Request:
         def ask(producer: _Producer) -> Call:
             put = self._scripts["put"]
-            args = put_args(producer.seq, step_text(step), jobs, stored=stored)
+            args = put_args(producer.seq, step_text(step), jobs, stored=stored, change=change)
             return put, put.keys(self.keys, token=producer.token), args
 
-        return _Request(ask, self._producer(step), partial(read_answer, count=len(jobs)), places, step)
+        read = partial(read_answer, count=len(jobs), decode=self.codec.decode)
+        return _Request(ask, self._producer(step), read, places, step)
 
     def _producer(self, step: BatchStep | None) -> _Producer:
         if step is not None:

@@ -26,19 +26,22 @@ from workkit.triggers.stored import from_fields
 from workkit.triggers.trigger import once
 
 FIELDS = 7  # of a cron string in either dialect
+_OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payload beside `cron` that are its time
 
 
 @dataclass(slots=True, eq=False)
 class Stored:
     """One new job as `add` sends it: its bytes, their id, and a second variant if an equal job may exist.
 
-    With a unique key or debounce, the second variant is stored. The first one then only identifies the content.
+    With a unique key or debounce, the second variant is stored. The first one then only identifies the content. `over`:
+    the job whose place it takes.
     """
 
     id: str
     payload: bytes
     second_id: str = ""
     second: bytes = b""
+    over: Job | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,24 @@ class Codec:
         else:  # the same bytes with less work: no field of a plain payload comes after it
             second = data[:-1] + b',"nonce":"' + nonce.encode() + b'"}'
         return Stored(wire.job_id(data), data, wire.job_id(second), second)
+
+    def at_another_time(self, payload: bytes, job: NewJob, *, over: Job, now_ms: int, nonce: str) -> Stored:
+        """Write a stored payload anew with the time of `job`, which takes the place of `over`. All else stays, known or
+        not, its nonce too. Raises CorruptRecord, CronError.
+        """
+        read = wire.read_payload(payload)
+        kept = {name: value for name, value in read.extra.items() if name not in _OF_TIME}
+        own, time = kept.pop("nonce", None), self._time(job.trigger, now_ms)
+        cron = time.pop("cron")
+
+        def written(**more: Any) -> bytes:
+            return wire.payload(cron=cron, job=read.job, args=read.args, extra={**kept, **time, **more})
+
+        if own is not None and job.terms.name is None and job.terms.unique_key is None:
+            first, second = written(nonce=own), written(nonce=nonce)
+        else:
+            first, second = written(), written(nonce=nonce if own is None else own)
+        return Stored(wire.job_id(first), first, wire.job_id(second), second, over)
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":

@@ -5,6 +5,15 @@ spec/layouts/native.md says who writes each key, its size and its life. The head
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+SIGNS: Final = {
+    "jobs": "hash", "next": "zset", "listeners": "zset", "graves": "hash", "control": "hash", "stats": "hash",
+    "plans": "hash", "lately": "hash", "runs": "stream", "changes": "stream",
+}  # fmt: skip
+"""Keys, and their types, of which a schedule has at least one as long as its server knows it; besides these, days of
+`Keys.past`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +29,11 @@ class Keys:
     def jobs(self) -> str:
         """Hash: id -> payload. Published."""
         return self._key("jobs")
+
+    @property
+    def signs(self) -> list[str]:
+        """The keys of `SIGNS`."""
+        return [self._key(sign) for sign in SIGNS]
 
     @property
     def next(self) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgpack
 
 from workkit.brokers.native.codec import Stored
 from workkit.contract.producer import Added, NewJob
+from workkit.errors import CorruptRecord
+from workkit.jobs.job import Job
 
 TRACED_MS = 24 * 3_600_000  # how long a trace context is kept after the first due time
 LONGEST_TRACE_MS = 31 * TRACED_MS  # and in all
-_PARTS = 4  # of the answer for one job
+_PARTS = 5  # of the answer for one job
 
 
 def is_special(job: NewJob) -> bool:
@@ -45,14 +47,16 @@ def home_of(job: NewJob) -> str | None:
     return job.terms.name or job.terms.unique_key or job.entrance.window_key
 
 
-def put_args(seq: int, batch: str, jobs: Sequence[NewJob], *, stored: Sequence[Stored]) -> list[Any]:
-    """Make the arguments of `put.lua`."""
+def put_args(
+    seq: int, batch: str, jobs: Sequence[NewJob], *, stored: Sequence[Stored], change: bytes = b""
+) -> list[Any]:
+    """Make the arguments of `put.lua`. `change`: who gives the one job another time, for `S:changes`."""
     said = [_said(job, what) for job, what in zip(jobs, stored, strict=True)]
-    return [seq, "", batch, msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
+    return [seq, "", batch, change, msgpack.packb(said, use_bin_type=False, unicode_errors="surrogatepass")]
 
 
-def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
-    """Read the answer for `count` jobs. Raises ValueError if it is no answer."""
+def read_answer(reply: Sequence[Any], *, count: int, decode: Callable[[str, bytes], Job]) -> list[Added]:
+    """Read the answer for `count` jobs; `decode` reads a payload. Raises ValueError if it is no answer."""
     if len(reply) != 1 + _PARTS * count:
         raise ValueError(f"{len(reply)} parts for {count} jobs")
     int(reply[0])
@@ -63,6 +67,7 @@ def read_answer(reply: Sequence[Any], *, count: int) -> list[Added]:
             due_ms=_whole(texts[n + 2]),
             new=texts[n] in ("1", "2"),
             replaced=texts[n + 3] or None,
+            former=_former(texts[n + 3], texts[n + 4], decode),
             is_other=texts[n] == "3",
             is_outdated=texts[n] == "4",
             is_late=texts[n] == "5",
@@ -79,6 +84,13 @@ def read_state(part: Any) -> tuple[int, int | None]:
         return part, None
     state, _, due = (part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)).partition(" ")
     return int(state), _whole(due)
+
+
+def _former(id: str, payload: str, decode: Callable[[str, bytes], Job]) -> Job | None:
+    try:
+        return decode(id, payload.encode()) if payload else None
+    except CorruptRecord:  # nobody can tell what it asked for
+        return None
 
 
 def _whole(score: str) -> int | None:
@@ -100,6 +112,8 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         said |= {"key": key, "fresh": True}  # its id must differ from that of its predecessor
     if job.plan is not None:
         said["plan"] = [job.plan.source, job.plan.generation, job.plan.ends]
+    if what.over is not None:
+        said["over"] = [what.over.id, what.over.recurs]
     given = {
         "name": terms.name,
         "seen": job.seen,
@@ -110,5 +124,6 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         "throttle": entrance.throttle_ms,
         "window": entrance.window_key if entrance.throttle_ms else None,
         "first": terms.priority,
+        "tells": job.tells_former or None,
     }
     return said | {name: value for name, value in given.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from hashlib import sha1
 from typing import TypeVar
@@ -9,6 +10,7 @@ from typing import TypeVar
 from workkit.errors import InvalidSchedule, NotFound
 
 MOST_SHARDS = 64
+_SHARD = re.compile(r"\{([^{}]+)\.(0|[1-9]\d?)\}")
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -24,6 +26,12 @@ def shard_names(name: str, shards: int) -> list[str]:
         return [name]
     bare = name.replace("{", "").replace("}", "")
     return [f"{{{bare}.{number}}}" for number in range(shards)]
+
+
+def shard_in(name: str) -> tuple[str, int] | None:
+    """Read the name of a shard: the schedule that it belongs to, and its number; None for any other name."""
+    found = _SHARD.fullmatch(name)
+    return (found[1], int(found[2])) if found and int(found[2]) < MOST_SHARDS else None
 
 
 def shard_of(id: str, shards: int) -> int:

@@ -85,8 +85,24 @@ class SlotOwner:
         self._owner = (host or (before[0] if before else "localhost"), int(port))
         self._remember([self._owner])
 
+    def primaries(self) -> list[Node]:
+        """Ask which nodes own slots: together they hold all keys. Raises Unlocated, Misdirected."""
+        silent: dict[Node, str] = {}
+        for node, ranges in self._maps(silent):
+            return list(dict.fromkeys(_place(owner, node) for _, _, owner, *_ in ranges))
+        raise _unlocated(silent)
+
     def _found(self) -> Node:
         silent: dict[Node, str] = {}
+        for node, ranges in self._maps(silent):
+            for first, last, owner, *_ in ranges:
+                if first <= self._slot <= last:
+                    return _place(owner, node)
+            silent[node] = f"knows no owner of slot {self._slot}"
+        raise _unlocated(silent)
+
+    def _maps(self, silent: dict[Node, str]) -> Iterator[tuple[Node, Any]]:
+        """Yield the ranges of slots as each node knows them. Those that do not answer are noted as `silent`."""
         for node in self._nodes:
             self._nodes = (*(n for n in self._nodes if n != node), node)  # the next time, ask another first
             try:
@@ -102,12 +118,7 @@ class SlotOwner:
                 what = f"{written(node)} is not a node of a cluster"
                 raise Misdirected(what, remedy="Use redis://.", lasting=True) from error
             self._remember([_place(one, node) for found in ranges for one in found[2:]])
-            for first, last, owner, *_ in ranges:
-                if first <= self._slot <= last:
-                    return _place(owner, node)
-            silent[node] = f"knows no owner of slot {self._slot}"
-        said = ", ".join(f"{written(node)} {why}" for node, why in silent.items())
-        raise Unlocated(f"no node can be asked: {said}", remedy="Start one there, or name others.")
+            yield node, ranges
 
     def _remember(self, nodes: Sequence[Node]) -> None:
         self._nodes = tuple(dict.fromkeys((*self._nodes, *nodes)))
@@ -156,6 +167,11 @@ class SlotPipeline(TimePipeline):
 def _route(client: redis.Redis) -> SlotOwner:
     route: SlotOwner = client.connection_pool.connection_kwargs["route"]
     return route
+
+
+def _unlocated(silent: Mapping[Node, str]) -> Unlocated:
+    said = ", ".join(f"{written(node)} {why}" for node, why in silent.items())
+    return Unlocated(f"no node can be asked: {said}", remedy="Start one there, or name others.")
 
 
 def _place(node: Any, asked: Node) -> Node:

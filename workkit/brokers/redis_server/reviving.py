@@ -30,7 +30,7 @@ class Attachment(Protocol):
 class Reviver:
     """Starts an embedded server again after it was gone for `GONE_SECONDS`, in a thread of its own. Thread-safe."""
 
-    def __init__(self, attached: Attachment, *, url: str, schedule: str) -> None:
+    def __init__(self, attached: Attachment | None, *, url: str, schedule: str) -> None:
         self._attached, self._url, self._schedule = attached, url, schedule
         self._lock = threading.Lock()
         self._tries: list[float] = []  # when calls failed since it answered, in monotonic seconds: the first, the last
@@ -38,6 +38,8 @@ class Reviver:
 
     def failed(self) -> None:
         """Note that a call found no server. A failure long after the last one is the first of another absence."""
+        if self._attached is None:
+            return
         now = time.monotonic()
         with self._lock:
             first, last = self._tries or (now, now)
@@ -53,7 +55,7 @@ class Reviver:
 
     def _revive(self) -> None:
         try:
-            if self._attached.revive():
+            if self._attached is not None and self._attached.revive():
                 events.emit("revived", self._schedule or None, url=self._url)
         except (WorkkitError, OSError):
             pass  # callers see that it is away; the next of them tries again

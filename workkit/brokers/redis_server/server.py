@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,16 +35,17 @@ from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
 from workkit.brokers.redis_server.reviving import Attachment, Reviver
-from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, Route, retry_once, routed_pool
+from workkit.brokers.redis_server.route import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    Route,
+    retry_once,
+    routed_pool,
+    settings_of,
+)
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
-from workkit.brokers.redis_server.time_source import (
-    TimeClient,
-    last_instant,
-    scripts_may_call_time,
-    timed,
-    without_time,
-)
+from workkit.brokers.redis_server.time_source import ScriptTime, TimeClient
 from workkit.errors import InvalidSchedule, ServerError
 
 _REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
@@ -86,8 +87,8 @@ class Server:
         self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
-        self._reviver = None if attached is None else Reviver(attached, url=url, schedule=schedule)
-        self.time_in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
+        self._reviver = Reviver(attached, url=url, schedule=schedule)
+        self._time = ScriptTime(client, schedule)
         self._answered = False  # whether it has answered once: a connection closed later was cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
@@ -122,7 +123,8 @@ class Server:
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
-            self._note_answer()
+            self._answered = True
+            self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
@@ -132,22 +134,11 @@ class Server:
     def _must_repeat(self, replies: Sequence[Any], calls: Sequence[Call]) -> bool:
         """Whether scripts must be sent again: the server did not have one, which is loaded here, or refuses TIME."""
         errors = [reply for reply in replies if isinstance(reply, redis.exceptions.ResponseError)]
-        if not errors:
-            return False
         if any(isinstance(error, redis.exceptions.NoScriptError) for error in errors):
-            for script, _, _ in self._timed(calls):
+            for script, _, _ in self._time.given(calls):
                 self.client.script_load(script.text)
             return True
-        if self.time_in_scripts is None and any(without_time(script) for script, _, _ in calls):
-            self.time_in_scripts = scripts_may_call_time(self.client)  # each server names this refusal differently
-            return self.time_in_scripts is False
-        return False
-
-    def _timed(self, calls: Sequence[Call]) -> Sequence[Call]:
-        """Pass the time to scripts that need it, where the server refuses TIME within scripts."""
-        if self.time_in_scripts is not False:
-            return calls
-        return timed(self.client, calls, last_instant(self._schedule))
+        return bool(errors) and self._time.is_refused(calls)
 
     def _replies(self, asked: PendingCalls) -> list[Any]:
         if self._route is None:
@@ -165,7 +156,7 @@ class Server:
     def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
         return self._wires.send(
-            [("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in self._timed(calls)]
+            [("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in self._time.given(calls)]
         )
 
     @contextmanager
@@ -177,7 +168,8 @@ class Server:
             if self._route is not None:
                 self._leave_if_moved(self._route)
             yield self.client
-            self._note_answer()
+            self._answered = True
+            self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
@@ -197,10 +189,19 @@ class Server:
         self._twins.append(twin)
         return twin
 
-    def _note_answer(self) -> None:
-        self._answered = True
-        if self._reviver is not None:
-            self._reviver.answered()
+    def parts(self) -> Iterator[Server]:
+        """Yield servers that together hold all keys: this one, or each primary of its cluster, one after the other."""
+        if not isinstance(self._route, SlotOwner):
+            yield self
+            return
+        with self.translated():
+            nodes = self._route.primaries()
+        kind = redis.SSLConnection if _is_secure(self.client) else redis.Connection
+        settings = settings_of(self.client.connection_pool.connection_kwargs)
+        for host, port in nodes:
+            pool = redis.ConnectionPool(connection_class=kind, host=host, port=port, **settings)
+            with closing(Server(redis.Redis(connection_pool=pool), url=self.url)) as part:
+                yield part
 
     def drop(self) -> None:
         """Cut every connection, even while a thread waits on one."""
@@ -233,7 +234,7 @@ class Server:
     def _ours(self, error: redis.exceptions.RedisError | OSError, calls: Sequence[Call] = ()) -> ServerError:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
-        if self._reviver is not None and isinstance(error, redis.exceptions.ConnectionError):
+        if isinstance(error, redis.exceptions.ConnectionError):
             self._reviver.failed()
         moves = self._route is not None
         if moves:  # another server may have taken its place: the next call looks for it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,16 +18,19 @@ from click.core import ParameterSource
 
 from workkit.cli import folder, quoting
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.explain import INTERVALS, counting
+from workkit.cli.commands.explain import counting
+from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
+from workkit.cli.spelling import in_flags
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
 from workkit.jobs.call_text import call_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
+from workkit.text.listing import listed
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -89,8 +93,7 @@ class Call:
     about=(
         "Add FUNCTION to run at WHEN, and print what was understood. Adding the same again changes nothing.",
         'A length of time, such as "in 5 minutes", is a run of its own each time; --name or --unique-key makes it one.',
-        f"WHEN is words or a cron string, as one quoted argument. {ARGUMENTS}",
-        INTERVALS,
+        f"WHEN is words or a cron string, as one quoted argument: workkit help times. {ARGUMENTS}",
     ),
     examples=(
         'workkit add app-tasks "7pm tomorrow" app.cache:clear',
@@ -119,6 +122,9 @@ def add_command(
 
     zone = zone_of(tz, read_settings())
     words = (when, call.fn, *call.words)
+    if not dry_run:
+        meant = quoting.add_words("SCHEDULE", (schedule, *words), zone) or f"workkit add SCHEDULE {_quoted(words)}"
+        check_order(schedule, meant=meant, server=server)
     with _quoting(schedule, words, zone):
         keywords, note = call.checked()
         if is_plain(call.fn) and quoting.is_cut(words, zone) and quoting.add_words(schedule, words, zone):
@@ -127,12 +133,13 @@ def add_command(
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
         given["tz"] = wording.zone_name(zone)
     s = verbs.create(schedule, redis=server, tz=wording.zone_name(zone))
+    begins = not dry_run and is_new(s)
     with warnings_kept(), _quoting(schedule, words, zone):
-        job = _imagined(s, given) if dry_run else verbs.add(s, **given)
+        job = _imagined(s, given) if dry_run else _added(s, given, verb="add")
     if dry_run:
         _print(job, "would add", as_json, now=datetime.now(UTC), tz=s.tz)
     else:
-        _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz)
+        _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz, begins=begins)
     _note(note, added=not dry_run)
 
 
@@ -150,6 +157,7 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
     from workkit import schedule as verbs
     from workkit.verbs.opening import present
 
+    check_order(schedule, meant=f"workkit now SCHEDULE {_quoted((schedule, call.fn, *call.words))}", server=server)
     try:
         keywords, note = call.checked()
     except InvalidArguments as error:
@@ -157,9 +165,10 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
             raise quoting.Unquoted(f"{error} To run it at a time: {meant}") from error
         raise
     s = verbs.create(schedule, redis=server)
+    begins = is_new(s)
     with warnings_kept():
-        job = verbs.add_now(s, **keywords, **run)
-    _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz)
+        job = _added(s, {**run, **keywords}, verb="add_now")
+    _print(_standing(s, job), _became(job), as_json, now=present(s), tz=s.tz, begins=begins)
     _note(note, added=True)
 
 
@@ -176,6 +185,10 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
         if len(words) == 2:  # the function, and a time in quotes
             message = "WHEN comes before FUNCTION. Write"
         raise quoting.Unquoted(f"{message}: {meant}") from error
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return " ".join(map(shlex.quote, words))
 
 
 def argument(text: str) -> Any:
@@ -202,6 +215,15 @@ def _keywords(texts: Iterable[str]) -> dict[str, Any]:
 
 def _not_json(constant: str) -> Any:
     raise ValueError(constant)
+
+
+def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
+    """Add a job as `schedule.add` does; what it dropped is a line of the output here, and no warning."""
+    from workkit.verbs.addition import addition
+    from workkit.verbs.opening import producer_of
+    from workkit.verbs.sending import sent
+
+    return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb), given=given)
 
 
 def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
@@ -238,16 +260,22 @@ def _became(job: Job) -> str:
     return f"replaced {job.replaced[:8]} with" if job.replaced else "added"
 
 
-def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str) -> None:
+def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins: bool = False) -> None:
+    """Print what was added; `begins`: nobody knew its schedule before."""
     if as_json:
-        terminal.data(
-            record.compact({**record.job_record(job), "id": job.id or None, "new": job.new, "replaced": job.replaced})
-        )
+        more = {"id": job.id or None, "new": job.new, "replaced": job.replaced, "dropped": list(job.dropped)}
+        terminal.data(record.compact({**record.job_record(job), **more, "new_schedule": begins}))
         return
-    parts = [f"{word} {job.id[:8]}".rstrip(), call_text(job), when_line(job, now)]
+    where = f" in a new schedule {wording.printable(job.schedule)}" if begins else ""
+    parts = [f"{word} {job.id[:8]}".rstrip() + where, call_text(job), when_line(job, now)]
     terminal.say("  ".join(parts), indent=2)
     if job.trigger is not None and (counted := counting(job.trigger, tz)) is not None:
         terminal.say(f"  {counted}", indent=2)
+    if job.dropped:
+        context = click.get_current_context()
+        flags = in_flags(listed([f"{name}=" for name in job.dropped]), context.command)
+        again = f"workkit reschedule {context.params['schedule']} {shlex.quote(job.name or '')} WHEN"
+        terminal.say(f"  dropped what it had: {flags}. To change the time alone: {again}", indent=2)
 
 
 def when_line(job: Job, now: datetime) -> str:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import click
 
 from workkit.cli.command import Command, Option
+from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal
@@ -61,7 +62,9 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
     from workkit.verbs.opening import producer_of
     from workkit.verbs.partly_added import PartlyAdded
 
+    check_order(schedule, meant=f"workkit add-many SCHEDULE {shlex.quote(file)}", server=server)
     s = verbs.create(schedule, redis=server)
+    begins = "a new schedule " if is_new(s) else ""
     name = "stdin" if file == "-" else file
     with _opened(file) as source, warnings_kept():
         broker = producer_of(s)
@@ -86,7 +89,7 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
                 raise partly.worded(rows.place_of, row=rows.line_of) from partly.error.__cause__
     known = f", {tally.known:,} already there" if tally.known else ""
     earlier = f", after {wording.plural(batch.rows, 'row')} before" if batch is not None and batch.rows else ""
-    terminal.say(f"added {wording.plural(tally.new, 'job')} to {s.name}{known}{earlier}")
+    terminal.say(f"added {wording.plural(tally.new, 'job')} to {begins}{s.name}{known}{earlier}")
 
 
 def _opened(file: str) -> AbstractContextManager[BinaryIO]:

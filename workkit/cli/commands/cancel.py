@@ -6,6 +6,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command
+from workkit.cli.known import known
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
@@ -34,7 +35,7 @@ def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server
     """Cancel jobs."""
     from workkit import schedule as verbs
 
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
     missed: list[WorkkitError] = []
     for one in which:
         try:

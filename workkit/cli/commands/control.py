@@ -12,6 +12,7 @@ import click
 
 from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
+from workkit.cli.known import check_known, is_new, known
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import (
     by_option,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 PART_FAILED = 1
+TO_COME = "To pause one that is to come: --new."
 WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list."
 
 
@@ -67,6 +69,7 @@ def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., 
 @click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="all jobs of this function")
 @click.option("--reason", cls=Option, metavar="TEXT", help="why; shown by list, show and doctor")
 @click.option("--until", cls=Option, metavar="WHEN", help="resumes by itself then: words for one instant")
+@click.option("--new", cls=Option, is_flag=True, help="also a schedule that the server does not know yet")
 @zone_option("zone of the words; default UTC")
 @_targets(required=False)
 def pause_command(
@@ -75,6 +78,7 @@ def pause_command(
     fn: str | None,
     reason: str | None,
     until: str | None,
+    new: bool,
     tz: str | None,
     by: str | None,
     server: str | None,
@@ -90,16 +94,19 @@ def pause_command(
         raise quoting.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
+    begins = new and is_new(s)
+    if not new:
+        check_known(s, server=server, remedy=TO_COME)
     how = {"reason": reason, "until": said.until, "by": by}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
-    ours = server_words(server)
+    ours, where = server_words(server), f"a new schedule {s.name}" if begins else s.name
     if function is not None:
         verbs.pause(s, fn=function, **how)  # type: ignore[arg-type]
-        terminal.say(f"paused {wording.printable(str(fn))} in {s.name}{tail}, {again} --fn {_quoted(fn)}{ours}")
+        terminal.say(f"paused {wording.printable(str(fn))} in {where}{tail}, {again} --fn {_quoted(fn)}{ours}")
         return 0
     if not which:
         verbs.pause(s, **how)  # type: ignore[arg-type]
-        terminal.say(f"paused {s.name}{tail}, {again}{ours}")
+        terminal.say(f"paused {where}{tail}, {again}{ours}")
         return 0
 
     def one(word: str) -> str:
@@ -131,7 +138,7 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
     from workkit import schedule as verbs
 
     function = _function(which, fn)
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
     if function is not None:
         verbs.resume(s, fn=function, by=by)
         terminal.say(f"resumed {wording.printable(str(fn))} in {s.name}")
@@ -166,7 +173,7 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str 
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
 
     def one(word: str) -> str:
         job = verbs.skip(s, word, by=by)
@@ -189,7 +196,7 @@ def run_command(schedule: str, which: tuple[str, ...], by: str | None, server: s
     """Run jobs once now."""
     from workkit import schedule as verbs
 
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
 
     def one(word: str) -> str:
         job = verbs.run(s, word, by=by)

@@ -12,6 +12,7 @@ import click
 
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
+from workkit.cli.known import known
 from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
@@ -224,12 +225,11 @@ class Choice:
 
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
     """Read the dead set once; a word that names none in it is said, and the others go on."""
-    from workkit import schedule as verbs
     from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import producer_of
 
-    s, author = verbs.create(schedule, redis=server), author_of(by)
+    s, author = known(schedule, server=server), author_of(by)
     broker = producer_of(s)
     far = Far(lambda count: f"{s.name}: {count:,} dead jobs read")
     found = chosen(broker.inspector, schedule=s.name, which=None, where=where, report=far)

@@ -65,25 +65,36 @@ def demo_command(keep: bool, shows: bool) -> int:
         demo_web.check_extra()
     with _server(keep) as server:
         terminal.say((ON_THE_WEB if shows else INTRODUCTION).format(server.product))
-        from workkit import schedule as verbs
-
-        s = verbs.create(NAME, redis=server.url, tz="UTC")
-        jobs = _added(s)
-        terminal.data()
-        if shows:
-            with demo_web.shown(s) as address:
-                terminal.say(f"Open {address}")
-                missing = _listened(s, jobs, for_ever=True)
-        else:
-            missing = _listened(s, jobs)
-    if missing:
-        terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} did not run: {wording.listed(missing)}.")
+        try:
+            trouble = _played(server, shows)
+        except KeyboardInterrupt:
+            terminal.data("\nstopped before it was over.")
+            return 0
+    if trouble:
+        terminal.talk(f"{terminal.paint('error:', 'red', sys.stderr)} {trouble}.")
         return 1
+    if trouble is None:
+        return 0
     if keep:
         again = f"{program()} listen {NAME} --embedded --import {MODULE}"
         terminal.say(f"\nKept in {EMBEDDED_FOLDER}. To go on: {again}")
     _show_next(NEXT_ON_THE_WEB if shows else NEXT)
     return 0
+
+
+def _played(server: EmbeddedServer, shows: bool) -> str | None:
+    """Add the jobs and listen: see `_listened`."""
+    from workkit import schedule as verbs
+    from workkit.cli.commands import demo_web
+
+    s = verbs.create(NAME, redis=server.url, tz="UTC")
+    jobs = _added(s)
+    terminal.data()
+    if not shows:
+        return _listened(s, jobs)
+    with demo_web.shown(s) as address:
+        terminal.say(f"Open {address}")
+        return _listened(s, jobs, for_ever=True)
 
 
 def _show_next(following: Sequence[tuple[str, str]]) -> None:
@@ -236,9 +247,9 @@ class Watch:
         click.echo(fitted, file=self.out, color=terminal.has_colour(self.out))
 
 
-def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> list[str]:
-    """Listen until the demo is over, and name what should have run and has not. `for_ever`: until somebody ends it,
-    which is no interruption then.
+def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> str | None:
+    """Listen until the demo is over, and say what went wrong, if anything. `for_ever`: until somebody ends it; else
+    ending it is an interruption. None: it was interrupted, and nothing went wrong so far.
     """
     from workkit import events
     from workkit import schedule as verbs
@@ -263,8 +274,9 @@ def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> l
     waiting = {job.id for job in verbs.jobs(s) if job.state == "waiting"}
     said = (("7pm", "7pm tomorrow"), ("tick", "the next tick"))
     watch.stopped(tally, [words for key, words in said if jobs[key].id in waiting])
-    if for_ever:
-        return []
-    if interrupted:
-        raise KeyboardInterrupt
-    return [call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]
+    if tally.failed:
+        return f"{wording.plural(tally.failed, 'run')} failed"
+    if interrupted and not for_ever:
+        return None
+    missing = [call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]
+    return f"did not run: {wording.listed(missing)}" if missing and not for_ever else ""

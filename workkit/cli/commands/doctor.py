@@ -16,17 +16,16 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.looking.history import forget_history, show_history
+from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
     by_option,
-    chosen_schedules,
     is_typed,
     json_option,
     server_options,
     server_words,
     verbose_option,
-    weighted,
 )
 from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal
@@ -38,6 +37,7 @@ from workkit.text import wording
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
     from workkit.contract.doctor import Finding
+    from workkit.schedule import Schedule
 
 FINDINGS = 1
 MOST_TOLD = 20  # kinds of faults in the record of a repair
@@ -101,7 +101,6 @@ def doctor_command(
     older_than = older_than or usual_patience(os.environ.get("WORKKIT_LAYOUT", ""))
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
-    chosen = chosen_schedules(schedules, settings, command="doctor")
     if (fix or purge_history) and not yes and not terminal.is_terminal(sys.stdin):
         what = ("--fix", "repairs") if fix else ("--purge-history", "removes anything")
         terminal.talk(
@@ -109,11 +108,13 @@ def doctor_command(
             f"answer. Add --yes; without {what[0]} it only looks."
         )
         return failure.REFUSED
-    names = list(chosen) if schedules else [weighted(name)[0] for name in chosen]
-    brokers = _brokers(names, server)
+    made = chosen(schedules, command="doctor", server=server)
+    names = [s.name for s in made]
+    brokers = _brokers(made)
     if not as_json:
         for line in _settings(settings, server=brokers[0].url, given=server, names=names, named=bool(schedules)):
             terminal.say(line, indent=4)
+    check_chosen(made, is_typed=bool(schedules), server=server, first=True)
     patients = _examined(brokers, patience_ms)
     if not as_json:
         _show(patients, server_words(server) + _dialect_words())
@@ -126,15 +127,13 @@ def doctor_command(
     return _status(brokers, patients, patience_ms, repaired)
 
 
-def _brokers(names: Sequence[str], server: str | None) -> list[Broker]:
-    from workkit import schedule as verbs
+def _brokers(made: Iterable[Schedule]) -> list[Broker]:
     from workkit.brokers.connect import open_broker
 
-    made = [verbs.create(name, redis=server) for name in dict.fromkeys(names)]
-    opened = [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
-    for broker in opened:
+    brokers = [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
+    for broker in brokers:
         click.get_current_context().call_on_close(broker.close)
-    return opened
+    return brokers
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:

@@ -103,7 +103,7 @@ def next_command(
     if (counted := counting(trigger, wording.zone_name(zone))) is not None:
         terminal.say(counted)
     terminal.say(_cron_line(trigger))
-    for line in _instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
+    for line in instant_lines(instants, zone=zone_of(trigger.tz, read_settings()), now=origin):
         terminal.data(line)
     if trigger.recurs and len(instants) < count:
         terminal.data("  then never again")
@@ -159,7 +159,8 @@ def _cron_line(trigger: Trigger) -> str:
     return f"cron: none; seven UTC fields cannot follow the clock changes of {trigger.tz}. Stored with its zone."
 
 
-def _instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
+def instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> list[str]:
+    """Write instants of a job as lines of a table."""
     seconds = any(at.second for at in instants)
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
     limit = terminal.table_width(sys.stdout)

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
+from workkit.cli.known import check_known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import is_typed, server_options
 from workkit.cli.settings import read_settings
@@ -91,7 +93,8 @@ def forward_command(
     s = verbs.create(schedule, redis=server, layout="native")
     there = None if is_amqp else to_redis or server
     other = verbs.create(to, redis=there, amqp=to_amqp, layout=to_layout or "native")
+    check_known(s, server=server)
     log = Log(json=(log_format or settings.log) == "json", verbose=verbose, quiet=quiet)
     with subscribed(log, log):
-        verbs.forward(s, to=other, **how)
-    return 0
+        tally = verbs.forward(s, to=other, **how)
+    return failure.RETRYING if tally.retrying else 0

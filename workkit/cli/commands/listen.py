@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from workkit.cli import failure
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
 from workkit.cli.consumer import Consumer
@@ -44,7 +45,9 @@ R = TypeVar("R")
 def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Add the options of every command that serves until it is stopped: its end, its health pages, its log."""
     options = (
-        click.option("--burst", cls=Option, is_flag=True, help=f"{verb} what is due now, then exit"),
+        click.option(
+            "--burst", cls=Option, is_flag=True, help=f"{verb} what is due now, then exit; 75 if a retry waits"
+        ),
         click.option(
             "--deadline",
             cls=Option,
@@ -94,6 +97,8 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     after=f"{OPTIONAL}\n"
     "Ctrl-C or TERM: finish, give back the rest. Again: stop at once. TSTP: take nothing new, CONT: go on. "
     "USR2 or TTIN: dump stacks.",
+    rare=("jobs", "consumers", "sources", "plan_version", "no_publish", "reload_dirs"),
+    topic="listening",
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
 @import_option("allow this module and import it at start; repeatable")
@@ -256,8 +261,8 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
         if processes > 1:
             read, _ = read_how(how)
             return supervise(read, processes=processes, schedules=targets)
-        verbs.listen(targets, **how)
-    return 0
+        tally = verbs.listen(targets, **how)
+    return failure.RETRYING if tally.retrying else 0
 
 
 def _check_sources(targets: Targets, *, burst: bool, processes: int) -> None:
@@ -308,15 +313,18 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
 
 @contextmanager
 def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
-    """Print events inside this block; modules of the present folder can be imported."""
+    """Print events inside this block, in whole lines; modules of the present folder can be imported."""
     from workkit import events
+    from workkit.cli.printing.whole_lines import whole_lines
 
     here = os.getcwd()
     if here not in sys.path:  # a console script has its own folder there instead
         sys.path.insert(0, here)
-    unsubscribe = events.subscribe(subscriber)
-    try:
-        yield
-    finally:
-        unsubscribe()
-        log.close()
+    with whole_lines():
+        log.stream = sys.stderr
+        unsubscribe = events.subscribe(subscriber)
+        try:
+            yield
+        finally:
+            unsubscribe()
+            log.close()

@@ -7,6 +7,7 @@ import shlex
 import click
 
 from workkit.cli.command import Command
+from workkit.cli.known import known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
@@ -36,6 +37,6 @@ def mark_command(schedule: str, text: tuple[str, ...], by: str | None, server: s
     if len(text) > 1:
         whole = wording.printable(shlex.quote(" ".join(text)))
         raise click.UsageError(f"TEXT is one argument. Put it in quotes: workkit mark {schedule} {whole}")
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
     verbs.mark(s, text[0], by=by)
     terminal.say(f"marked {s.name}: {wording.printable(text[0])}")

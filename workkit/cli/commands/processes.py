@@ -71,7 +71,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     ending = Supervisor(plan).run()
     if ending.text:
         terminal.talk(ending.text)
-    return ending.status
+    return ending.status or (failure.RETRYING if ending.retrying else 0)
 
 
 def again(*first: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import click
 
 from workkit.cli import folder
 from workkit.cli.command import Command, Option
+from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     by_option,
@@ -95,6 +97,7 @@ def sync_command(
 
     settings = read_settings()
     zone = wording.zone_name(zone_of(tz, settings))
+    check_order(schedule, meant=f"workkit sync SCHEDULE {shlex.quote(plan or schedule)}", server=server)
     s = verbs.create(schedule, redis=server, tz=zone)
     notes: list[str] = []
     if plan is None:
@@ -108,6 +111,7 @@ def sync_command(
     else:
         entries, notes = _read(plan)
         make = partial(verbs.sync, s, entries, prune=prune, by=by)
+    begins = is_new(s)
     with warnings_kept():
         found = make(dry_run=True)
     if not as_json:
@@ -121,9 +125,10 @@ def sync_command(
         names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
         if plan is None:
             names |= {"over": list(found.over), "older": list(found.older)}
-        terminal.data(record.compact({**names, "dry_run": dry_run}))
+        terminal.data(record.compact({**names, "dry_run": dry_run, "new_schedule": begins and bool(found.added)}))
     else:
-        terminal.say(f"{schedule}: {found}{' (nothing was done: --dry-run)' if dry_run else ''}")
+        new = ", in a new schedule" if begins and found.added else ""
+        terminal.say(f"{schedule}: {found}{new}{' (nothing was done: --dry-run)' if dry_run else ''}")
     if found.older and not rollback:
         notes.append(f"a newer plan of {', '.join(found.older)} holds. Back to this one: --rollback")
     for note in notes:
@@ -228,7 +233,9 @@ def _of_module(plan: str) -> Entries:
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=plan) from error
-        raise NotFound(f"{plan}: no module {error.name} under ./. Name one of this folder.", given=plan) from error
+        raise NotFound(
+            f"{plan}: no module {error.name} under ./ (this folder). Name one that is.", given=plan
+        ) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
     except Exception as error:  # whatever its code raises

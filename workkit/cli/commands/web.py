@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +17,18 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.web_binding import Binding, bound, check_origins, read_binding
+from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
     Commas,
-    chosen_schedules,
     server_options,
     verbose_option,
     weighted,
     zone_option,
 )
 from workkit.cli.printing import terminal
-from workkit.cli.settings import read_settings
-from workkit.errors import InvalidOptions, Unsupported
+from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.listing import listed
 
 if TYPE_CHECKING:
@@ -119,15 +118,17 @@ def web_command(
     if add_user or add_token:
         return _add(users, add_user=add_user, add_token=add_token)
     from workkit import asgi
-    from workkit import schedule as verbs
 
     binding = read_binding(bind or "127.0.0.1:5040")
     names = check_origins(origins)
-    chosen = [weighted(name)[0] for name in chosen_schedules(schedules, read_settings(), command="web")]
+    made = chosen([weighted(name)[0] for name in schedules], command="web", server=server)
+    shown = [s.name for s in made]
     signer = asgi.signer()
-    way = _way(binding, chosen, users=users, header=trust_header, proxies=from_proxy, signer=signer)
+    way = _way(binding, shown, users=users, header=trust_header, proxies=from_proxy, signer=signer)
+    with suppress(ServerUnreachable):  # the pages say that it is away, until it is back
+        check_chosen(made, is_typed=bool(schedules), server=server)
     application = asgi.build(
-        [verbs.create(name, redis=server) for name in dict.fromkeys(chosen)],
+        made,
         way=way,
         signer=signer,
         pattern=mask,
@@ -142,7 +143,7 @@ def web_command(
     closed = "for this machine only" if not (users or trust_header) else "for users who log in"
     if trust_header:
         closed = "for users whom the proxy names"
-    said = f"{listed(chosen)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
+    said = f"{listed(shown)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
     return _serve(application, binding, said=said, opens=opens)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workkit.cli.command import Command, Option
+from workkit.cli.known import known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
 from workkit.cli.printing import record as records
@@ -46,6 +47,7 @@ ORDERS = {"published": "year first", "cuckoo": "second first"}
         "cron fields are to be read.",
     ),
     examples=("workkit wire dump app-tasks", "workkit wire verify app-tasks --dialect cuckoo"),
+    shows=("layout", "dialect"),
     after="In JSON, bytes that are no UTF-8 stand as base64, under a name that ends in _base64.",
 )
 @click.argument("action", type=click.Choice(["dump", "verify"]), metavar="dump|verify")
@@ -68,12 +70,11 @@ def wire_command(
     """Dump or verify the published layout."""
     if strict and action == "dump":
         raise click.UsageError("--strict is for verify; dump judges nothing. Write workkit wire verify.")
-    from workkit import schedule as verbs
     from workkit.brokers.connect import open_broker
     from workkit.brokers.native.care.fault import RULES
     from workkit.brokers.native.look.published import published
 
-    s = verbs.create(schedule, redis=server)
+    s = known(schedule, server=server)
     words = server_words(server)
     if s.layout == "gocraft":
         from workkit.cli.commands.wire_namespace import wire_namespace

@@ -5,8 +5,9 @@ Every command that prints rows prints them here. In a pipe every cell has its fu
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from workkit.cli.printing import terminal
@@ -15,21 +16,24 @@ from workkit.text.cells import cells, padded, shorten
 
 GAP = 2
 SHORTEST = 8  # of a cell that is cut
+NOTHING = ("-", "")  # what stands in a cell that says nothing
 LONGEST = 400  # of a cell in a pipe; --json has all of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its title and its least width.
+    """A column: its title and its least width, where there is room.
 
     `cut_to`: its cells may be cut to so many columns (0: never). `rank`: the column with the highest rank is
-    left out first; one with rank 0 is never left out.
+    left out first; one with rank 0 is never left out. One in which nothing stands goes before all others.
+    `is_call`: it holds calls of functions, and the name of the function is what matters in them.
     """
 
     title: str
     least: int = 0
     cut_to: int = 0
     rank: int = 0
+    is_call: bool = False
 
 
 Row = Sequence[str]
@@ -70,11 +74,23 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], *, width: int | 
 def fitted(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None) -> Iterator[list[str]]:
     """Pad every cell, the titles' line first, so that lines fit `width` columns (None: whatever they need)."""
     texts = [[shorten(wording.printable(cell), LONGEST) for cell in row] for row in rows]
-    widths = _natural(columns, texts)
-    left = _left(columns, widths, width)
+    widths = _natural(columns, texts, roomy=True)
+    if width is not None and _total(widths) > width:
+        widths = _natural(columns, texts, roomy=False)
+    empty = {n for n in range(len(columns)) if texts and all(row[n] in NOTHING for row in texts)}
+    left = _left(columns, widths, width, empty)
     sizes = _narrowed([columns[n] for n in left], [widths[n] for n in left], width)
     for row in ([column.title for column in columns], *texts):
-        yield [padded(shorten(row[n], size), size) for n, size in zip(left, sizes, strict=True)]
+        yield [padded(_cut(columns[n], row[n], size), size) for n, size in zip(left, sizes, strict=True)]
+
+
+def _cut(column: Column, text: str, size: int) -> str:
+    """Shorten a cell. Of a call the modules give way first: ``…send_reminder("tra…``."""
+    path, bracket, arguments = text.partition("(")
+    if column.is_call and cells(text) > size and cells(path) + 2 > size:
+        name = re.split(r"[./]", path)[-1]
+        text = f"…{name}{bracket}{arguments}" if name != path else text
+    return shorten(text, size)
 
 
 def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> Iterator[str]:
@@ -89,18 +105,21 @@ def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> 
         yield (" " * gap).join(padded(cell, size) for cell, size in zip(row, sizes, strict=True) if size).rstrip()
 
 
-def _natural(columns: Sequence[Column], texts: Sequence[Row]) -> list[int]:
-    """Tell how wide each column is where there is room for all."""
+def _natural(columns: Sequence[Column], texts: Sequence[Row], *, roomy: bool) -> list[int]:
+    """Tell how wide each column is where nothing is cut; `roomy`: at least as wide as it should be."""
     return [
-        max([column.least, cells(column.title), *(cells(row[n]) for row in texts)]) for n, column in enumerate(columns)
+        max([column.least if roomy else 0, cells(column.title), *(cells(row[n]) for row in texts)])
+        for n, column in enumerate(columns)
     ]
 
 
-def _left(columns: Sequence[Column], widths: Sequence[int], width: int | None) -> list[int]:
-    """Leave out columns by their rank until the rest fits, with its cells cut as far as they may be."""
+def _left(columns: Sequence[Column], widths: Sequence[int], width: int | None, empty: Set[int]) -> list[int]:
+    """Leave out columns by their rank until the rest fits, with its cells cut as far as they may be; first the empty
+    ones.
+    """
     left = list(range(len(columns)))
     while width is not None and len(left) > 1 and _total(_floor(columns[n], widths[n]) for n in left) > width:
-        last = max(left, key=lambda n: (columns[n].rank, n))
+        last = max(left, key=lambda n: (columns[n].rank > 0 and n in empty, columns[n].rank, n))
         if columns[last].rank == 0 and _total([1] * len(left)) <= width:
             break
         left.remove(last)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar, Unpack, overload
 
 from workkit.errors import InvalidFunction
@@ -88,6 +89,13 @@ def call_instead(fn: Handler, handler: Handler) -> None:
     hold.
     """
     _marked[f"{fn.__module__}:{fn.__qualname__}"] = handler
+
+
+def drop_failed(before: Collection[str]) -> None:
+    """Drop the marks that a failed import has made: those that were not there `before`, of modules that are gone."""
+    for name, fn in marks().items():
+        if name not in before and fn.__module__ not in sys.modules:
+            _marked.pop(name, None)
 
 
 def plain_fn(fn: Fn) -> str:

@@ -6,19 +6,21 @@ module: one marked with `@job`, one of a module named by `imports`, or one whose
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import os
 import sys
-import traceback
 from collections.abc import Iterable
-from contextlib import suppress
-from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed, described
+from workkit.errors import (
+    CannotRun,
+    FunctionNotFound,
+    InvalidFunction,
+    ListenerStopped,
+    NotAllowed,
+)
+from workkit.jobs.functions.importing import import_module, import_trouble
 from workkit.jobs.functions.marks import Handler, marked, options_of, served
 from workkit.jobs.functions.module_files import OURS, modules_under, source_folder
 from workkit.jobs.names import (
@@ -39,9 +41,6 @@ from workkit.jobs.run_options import RunOptions
 from workkit.text.nearest import nearest_word
 
 MOST_NAMES = 10_000
-_HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
-_IMPORT = os.path.dirname(importlib.__file__)
-importing: ContextVar[str | None] = ContextVar("workkit_importing", default=None)  # what a listener imports right now
 
 
 class Registry:
@@ -65,7 +64,7 @@ class Registry:
             if is_library(module):
                 raise _no_import(module, ": the standard library is never run.")
             try:
-                _import(module)
+                import_module(module)
             except (KeyboardInterrupt, ListenerStopped):  # the person who waits; a sentence of its own
                 raise
             except BaseException as error:
@@ -75,7 +74,7 @@ class Registry:
                         hint = f" It is under {below}/: start with PYTHONPATH={below}."
                     trouble = ": no such module. Name it as Python imports it, for example app.jobs."
                     raise _no_import(module, f"{trouble}{hint}") from error
-                raise _no_import(module, f": importing it failed: {_why(error)}") from error
+                raise _no_import(module, f": importing it failed: {import_trouble(error)}") from error
 
     def resolve(self, job: str) -> Handler:
         """Find the function that a stored `job` names. Raises NotAllowed or FunctionNotFound, always the same one."""
@@ -93,7 +92,7 @@ class Registry:
             except CannotRun as error:
                 found = error
             except BaseException as error:  # an import runs any code, which may raise anything
-                found = _cannot_run(brief(shown(job)), f"looking it up failed: {_why(error)}")
+                found = _cannot_run(brief(shown(job)), f"looking it up failed: {import_trouble(error)}")
             if len(self._found) >= MOST_NAMES:  # a producer of endless new names must not fill this memory
                 self._found.clear()
             self._found[job] = found
@@ -143,11 +142,11 @@ class Registry:
         if not self._may_import(name.space):
             raise self._outside(name)
         try:
-            module = _import(name.space)
+            module = import_module(name.space)
         except BaseException as error:
             if _is_missing(name.space, error):
                 raise _cannot_run(name, self._no_module(name.space), given=name) from error
-            raise _cannot_run(name, f"importing {name.space} failed: {_why(error)}", given=name) from error
+            raise _cannot_run(name, f"importing {name.space} failed: {import_trouble(error)}", given=name) from error
         if not self._allows(module):
             raise self._outside(name)
         return module
@@ -213,11 +212,11 @@ class Registry:
         known = {m for m in list(sys.modules) if self._named(m)}
         if self.folder is not None:
             known.update(modules_under(self.folder, depth=module.count(".") + 1))
-        place = "." if self.folder is None else " under ./."
+        place, here = ("", "") if self.folder is None else (" under ./", " under ./ (this folder)")
         if self.folder is not None and (below := source_folder(module, self.folder)):
             return f"no module {module} under ./, but it is under {below}/: start with PYTHONPATH={below}."
         near = nearest_word(module, known)
-        return f"no module {module}" + (f"{place[:-1]}; nearest: {near}." if near else place)
+        return f"no module {module}" + (f"{place}; nearest: {near}." if near else f"{here}.")
 
 
 def _is_missing(module: str, error: BaseException) -> bool:
@@ -226,18 +225,6 @@ def _is_missing(module: str, error: BaseException) -> bool:
         return False
     name = getattr(error, "name", None)
     return type(name) is str and (module == name or module.startswith(name + "."))
-
-
-def _why(error: BaseException) -> str:
-    """Word why an import failed, and where. Never raises."""
-    frames = []
-    with suppress(Exception):
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _HERE))]
-    own = [f for f in frames if not f.filename.startswith(_IMPORT)]
-    where = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
-    if issubclass(type(error), SystemExit):
-        return f'{described(error)}{where}. Put what starts a program under if __name__ == "__main__".'
-    return f"{described(error)}{where}."
 
 
 def _no_name(module: str) -> str:
@@ -287,14 +274,6 @@ def _file(module: ModuleType, name: Name) -> str:
     public = [key for key, value in vars(module).items() if isinstance(value, FunctionType) and key[:1] != "_"]
     near = nearest_word(name.path, public)
     return "/".join([*name.space.split(".")[:-1], file.name]) + (f"; nearest: {near}." if near else ".")
-
-
-def _import(module: str) -> ModuleType:
-    token = importing.set(module)
-    try:
-        return importlib.import_module(module)
-    finally:
-        importing.reset(token)
 
 
 def _top(module: str) -> str:

@@ -23,7 +23,7 @@ def is_structured(value: Any) -> bool:
 
 def as_json(value: Any, place: str) -> Any:
     """Write a value and all within as JSON has it: objects as dicts of their fields, members of an Enum as their
-    values, dates, UUIDs and decimal numbers as text, sets as lists. Raises InvalidArguments.
+    values, dates, UUIDs, decimal numbers, bytes and paths as text, sets as lists. Raises InvalidArguments.
     """
     kind = type(value)
     if kind in _PLAIN:

@@ -10,12 +10,15 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import NoneType
 from typing import Any
 
+from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import takes_whole
+from workkit.jobs.json_value import shown_value
 from workkit.jobs.signature import signature_of
 from workkit.jobs.structured.as_json import as_json, is_structured
-from workkit.jobs.structured.leaves import Reader
+from workkit.jobs.structured.leaves import Reader, built_name
 from workkit.jobs.structured.models import is_model, model_reader
 from workkit.jobs.structured.rules import LISTS, MAPS, UNIONS, bare, is_dataclass, reader
 
@@ -57,12 +60,9 @@ class Structured:
             whole = {name: as_json(value, f"kwargs.{name}") for name, value in kwargs.items()}
             self.built([whole], None, whole=True)
             return args, whole
-        plain = [
-            value if self._at(number) is None else as_json(value, f"args[{number}]")
-            for number, value in enumerate(args)
-        ]
+        plain = [_plain(value, f"args[{number}]", self._at(number)) for number, value in enumerate(args)]
         named = kwargs and {
-            name: as_json(value, f'kwargs["{name}"]') if self.named.get(name, self.others) else value
+            name: _plain(value, f'kwargs["{name}"]', self.named.get(name, self.others))
             for name, value in kwargs.items()
         }
         self.built(plain, named)
@@ -70,6 +70,18 @@ class Structured:
 
     def _at(self, number: int) -> Reader | None:
         return self.positional[number] if number < len(self.positional) else self.rest
+
+
+def _plain(value: Any, place: str, read: Reader | None) -> Any:
+    """Write an argument as JSON has it, if its parameter is structured. Raises InvalidArguments."""
+    if read is None:
+        return value
+    try:
+        return as_json(value, place)
+    except InvalidArguments:
+        if isinstance(read, _Named):
+            raise read.refusal(value, place) from None
+        raise
 
 
 def written(fn: object, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
@@ -95,15 +107,19 @@ def structured(fn: Callable[..., Any]) -> Structured | None:
     looked at.
     """
     try:
-        parameters = signature_of(fn).parameters.values()
+        parameters = signature_of(fn).parameters
     except (ValueError, TypeError):
         return None
     hints = _hints(fn)
-    readers = {name: _reader(hint) for name, hint in hints.items() if _is_structure(hint)}
-    if not any(parameter.name in readers for parameter in parameters):
+    readers = {
+        name: _reader(name, hint, is_optional=parameters[name].default is None)
+        for name, hint in hints.items()
+        if name in parameters and _is_structure(hint)
+    }
+    if not readers:
         return None
     of_kind: dict[Any, list[str]] = {}
-    for parameter in parameters:
+    for parameter in parameters.values():
         of_kind.setdefault(parameter.kind, []).append(parameter.name)
     either = of_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
     by_name = [*either, *of_kind.get(inspect.Parameter.KEYWORD_ONLY, [])]
@@ -140,15 +156,46 @@ def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_structure(hint: Any) -> bool:
-    """Whether an annotation is a dataclass or a model, or holds one in lists, dicts and unions."""
+    """Whether an annotation is a dataclass, a model, or a type that JSON has in another form; or holds one in lists,
+    dicts and unions.
+    """
     hint = bare(hint)
-    if is_dataclass(hint) or is_model(hint):
+    if is_dataclass(hint) or is_model(hint) or built_name(hint) is not None:
         return True
     return typing.get_origin(hint) in _HOLDERS and any(map(_is_structure, typing.get_args(hint)))
 
 
-def _reader(hint: Any) -> Reader:
-    return model_reader(hint) if _needs_pydantic(hint, set()) else reader(hint)
+def _reader(name: str, hint: Any, *, is_optional: bool) -> Reader:
+    """Find what builds the values of a parameter. `is_optional`: its default is None, whatever its annotation says."""
+    if is_optional:
+        hint = typing.Optional[hint]  # noqa: UP045
+    if _needs_pydantic(hint, set()):
+        return model_reader(hint)
+    named = bare(hint)
+    parts = [part for part in typing.get_args(named) if part is not NoneType]
+    if typing.get_origin(named) in UNIONS and len(parts) == 1:  # `Optional`
+        named = bare(parts[0])
+    built = built_name(named)
+    return reader(hint) if built is None else _Named(name, built, reader(hint))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Named:
+    """The reader of a parameter without fields. Its error has the name of the parameter, and what JSON has for it."""
+
+    name: str
+    built: str
+    read: Reader
+
+    def __call__(self, value: Any, place: str) -> Any:
+        try:
+            return self.read(value, place)
+        except InvalidArguments as error:
+            raise self.refusal(value, place, error.remedy) from None
+
+    def refusal(self, value: Any, place: str, remedy: str | None = None) -> InvalidArguments:
+        trouble = f"must be {self.built}, and is {shown_value(value)}"
+        return InvalidArguments.about(f"{place}: {self.name}", trouble, remedy, where=place, given=value)
 
 
 def _needs_pydantic(hint: Any, seen: set[Any]) -> bool:

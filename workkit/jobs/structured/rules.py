@@ -19,7 +19,8 @@ UNIONS = (typing.Union, types.UnionType)
 LISTS = (list, Sequence, Collection, Iterable)
 MAPS = (dict, Mapping)
 SAYABLE = (
-    "Use text, a number, a list, a dict, datetime, UUID, Decimal, an Enum or a dataclass there, or a pydantic model."
+    "Use text, a number, a list, a dict, datetime, UUID, Decimal, bytes, Path, an Enum or a dataclass there, or a "
+    "pydantic model."
 )
 
 

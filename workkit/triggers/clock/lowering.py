@@ -79,6 +79,16 @@ def is_elapsed(cron: Cron) -> bool:
     return not any(part.restricted for part in (cron.year, cron.month, cron.day, cron.weekday, cron.hour))
 
 
+def is_lowered(utc: str, *, zone: ZoneInfo, since: datetime) -> bool:
+    """Tell whether `lower` can have written this UTC string for a rule of a zone."""
+    cron = parse_cron(utc, stored=True)
+    offsets = {offset for _, _, offset in segments(zone.key, since.year)}
+    if len(offsets) == 1:
+        return True
+    local = (_shifted(cron, -offset) for offset in offsets)
+    return any(rule is not None and lower(rule, zone=zone, since=since) == cron.text for rule in local)
+
+
 @lru_cache(maxsize=64)
 def segments(key: str, year: int) -> list[tuple[int, int, int]]:
     """List (first, end, offset) in epoch seconds of the stretches of one offset, from the start of `year` on."""

@@ -1,10 +1,13 @@
-"""Acts that bring content in: add a job, edit one, change its arguments, spread it; and put the former content back."""
+"""Acts that bring content in: add a job, edit one, change its arguments or its time, spread it; and put the former
+content back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
 from workkit.jobs.job import Job
@@ -49,6 +52,27 @@ def spread(doing: Doing, order: Order, which: str | None) -> Done:
     return _change(doing, order, which, {"spread": order.fields.get("spread", "")})
 
 
+def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
+    """Give a job another time, and keep everything else."""
+    assert which is not None, "it was checked"
+    when, tz, seen = (order.fields.get(name) for name in ("when", "tz", "seen"))
+    before, after = doing.verbs.reschedule(which, when=when or "", tz=tz, seen=seen)
+    if not after.new:
+        return Done(f"{called(after)} is so already; nothing has changed.")
+    at = f", next {doing.at(after.due)}" if after.due else ""
+    owned = owning_sync(doing.inspector, after.name) is not None
+    plan = " A plan owns it; the next sync sets it back." if owned else ""
+    undo = Order(verb="unreschedule", kept=(before, after))
+    return Done(f"Rescheduled {called(after)}: {words_of(after) or 'at once'}{at}.{plan}", undo)
+
+
+def unreschedule(doing: Doing, order: Order, _: str | None) -> Done:
+    """Give a job its former time back."""
+    former, latter = order.kept
+    job = doing.verbs.reschedule_back(former, over=latter)
+    return Done(f"Put {called(job)} back: {_content(job)}.")
+
+
 def unedit(doing: Doing, order: Order, _: str | None) -> Done:
     """Put the former content of a job back."""
     former, latter = order.kept
@@ -64,6 +88,8 @@ ACTS: Final[Mapping[str, Act]] = {
     "edit": Act(role="editor", fields=FIELDS, one=edit),
     "arguments": Act(role="editor", fields=("args", "kwargs", "shown", "seen"), one=arguments),
     "spread": Act(role="editor", fields=("spread", "seen"), one=spread),
+    "reschedule": Act(role="editor", needs="one job", fields=("when", "tz", "seen"), one=reschedule),
+    "unreschedule": Act(role="editor", needs="schedule", one=unreschedule, stage="undo"),
     "unedit": Act(role="editor", needs="schedule", one=unedit, stage="undo"),
 }
 

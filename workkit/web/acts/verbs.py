@@ -64,6 +64,14 @@ class Verbs(Protocol):
     def put_back(self, job: Job, *, over: Job) -> Job | None:
         """Put the former content of a job back, if `over` still stands in its place; None if it does not."""
 
+    def reschedule(self, which: str, *, when: str, tz: str | None, seen: str | None) -> tuple[Job, Job]:
+        """Give a job another time, and return it before and after. `seen`: the id that it must have. Raises
+        ChangedMeanwhile.
+        """
+
+    def reschedule_back(self, job: Job, *, over: Job) -> Job:
+        """Give `over` the time back that it had as `job`. Raises ChangedMeanwhile."""
+
     def dead(self, which: str) -> list[Job]:
         """Find dead jobs by name, by id or by the beginning of one. Raises NotFound."""
 

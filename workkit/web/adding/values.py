@@ -16,6 +16,7 @@ from workkit.web.hiding.masked_text import MASK
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of arguments in a form
+_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # JSON has text for them
 _MISSING: Final = object()
 
 
@@ -125,7 +126,7 @@ def _text(value: Any, parameter: Parameter) -> str:
 
 
 def _value(text: str, parameter: Parameter) -> Any:
-    if parameter.annotation == "str" or text == MASK:
+    if parameter.annotation in _TEXTS or text == MASK:
         return text
     try:
         return json.loads(text, parse_constant=_refused)

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from workkit.contract.changes import Change
+from workkit.contract.owner import owning_sync
 from workkit.errors import Invalid, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
 from workkit.web.adding import choices, filled, spelled, values
-from workkit.web.adding.owner import owning_sync
 from workkit.web.adding.saying import Answer
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked, Page

@@ -91,6 +91,12 @@ def accepted(place: Place) -> str:
     return ", ".join(_ALL[name].example for name in PLACES[place])
 
 
+def qualifiers(*places: Place) -> list[tuple[str, str, list[Place]]]:
+    """List what a filter may say in these places: an example, how it is understood, and where it is known."""
+    known = ((one.example, [place for place in places if name in PLACES[place]]) for name, one in _ALL.items())
+    return [(example, understood(read_filter(example, found[0])), found) for example, found in known if found]
+
+
 class _Reader:
     def __init__(self, text: str, place: Place) -> None:
         self._text, self._place, self._at = text, place, 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
 import signal
@@ -19,10 +18,11 @@ from typing import NoReturn
 
 from workkit import tracing
 from workkit.contract.claim import Claim
-from workkit.errors import FunctionNotFound, InvalidFunction, described
+from workkit.errors import FunctionNotFound, InvalidFunction
 from workkit.jobs.functions.consumers import Functions
+from workkit.jobs.functions.importing import import_module, import_trouble
 from workkit.jobs.functions.marks import Handler
-from workkit.jobs.functions.registry import Registry, importing
+from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
@@ -176,15 +176,12 @@ def _call(handler: Handler, run: Run, around: Around) -> None:
 def _import(modules: Iterable[str], *, fn: str) -> None:
     """Import the modules that define the handler and its middleware. Raises FunctionNotFound."""
     for module in modules:
-        token = importing.set(module)
         try:
-            importlib.import_module(module)
+            import_module(module)
         except BaseException as error:  # an import may raise anything
             where = f"{shown(fn)} in a worker process"
-            trouble = f"importing {module} there failed: {described(error)}"
+            trouble = f"importing {module} there failed: {import_trouble(error).removesuffix('.')}"
             raise FunctionNotFound(f"cannot run {where}: {trouble}", given=fn, where=where, trouble=trouble) from error
-        finally:
-            importing.reset(token)
 
 
 def _around(order: Order) -> Around:

@@ -55,10 +55,13 @@ class ProcessPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How it ended: an exit status, and the message of a process to the user."""
+    """How it ended: an exit status, and the message of a process to the user. `retrying`: jobs that wait for a retry
+    after a burst.
+    """
 
     status: int
     text: str = ""
+    retrying: int = 0
 
 
 class Supervisor:
@@ -76,6 +79,8 @@ class Supervisor:
         self._refusal: Exit | None = None
         self._worst = 0
         self._tally = dict.fromkeys(("ran", "failed", "given_back"), 0)
+        self._retried = 0
+        self._retrying = 0  # jobs that waited for a retry when the last process ended
         self._start_reports: dict[str, Mapping[str, Any]] = {}  # of the first process that listened
         self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
         self._totals = Totals() if plan.health and is_installed() else None
@@ -107,8 +112,10 @@ class Supervisor:
                 pages.close()
         if self._reported["listening"]:
             up_ms = round((time.monotonic() - self._began) * 1000)
-            events.emit("stopped", **self._tally, up_ms=up_ms, uncounted=self._uncounted)
-        return self._refusal or Exit(status=self._worst)
+            some = {"retried": self._retried, "retrying": self._retrying}
+            tally = self._tally | {name: number for name, number in some.items() if number}
+            events.emit("stopped", **tally, up_ms=up_ms, uncounted=self._uncounted)
+        return self._refusal or Exit(status=self._worst, retrying=self._retrying)
 
     # What is seen from outside, by the threads that serve the pages.
 
@@ -185,6 +192,8 @@ class Supervisor:
             if name == "stopped":
                 for key in self._tally:
                     self._tally[key] += int(fields.get(key) or 0)
+                self._retried += int(fields.get("retried") or 0)
+                self._retrying = int(fields.get("retrying") or 0)
         if process.has_finished:
             with suppress(KeyError):
                 self._selector.unregister(process.pipe)

@@ -52,6 +52,10 @@ class HutchInspector(WithoutHistory):
     _until: float = 0.0
     _is_same: bool = False
 
+    def is_known(self) -> None:
+        """A RabbitMQ does not tell which of its exchanges are schedules."""
+        return
+
     def counts(self) -> Counts:
         """Count the messages in each state: see `Inspector.counts`. Due, running, late: those of our namespace."""
         known, now_ms = self._known(), _now_ms()

@@ -29,6 +29,7 @@ from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.result import of_cancelled
 from workkit.jobs.run_options import UNSAID
+from workkit.triggers import Trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +151,10 @@ class NativeAdmin:
         after, stood_ms, undoing = self._runs.skip(job, author=self.author, undoable=self.undos is not None)
         self._keep("skip", at_due(job, stood_ms), undoing, until_ms=stood_ms)
         return after
+
+    def reschedule(self, job: Job, *, trigger: Trigger | None, due_ms: int | None, dry_run: bool = False) -> Job | None:
+        """Give a job another time: see `Admin.reschedule`."""
+        return self._runs.reschedule(job, trigger=trigger, due_ms=due_ms, author=self.author, dry_run=dry_run)
 
     def run(self, job: Job) -> Job:
         """Run a job once now: see `Admin.run`."""

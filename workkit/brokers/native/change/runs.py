@@ -1,12 +1,13 @@
-"""Change the runs of a native schedule's jobs: leave out the next one, or run once more now."""
+"""Change the runs of a native schedule's jobs: leave out the next one, give them another time, or run once more now."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
 from workkit.brokers.native.entry import Entry, due_ms
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
@@ -25,14 +26,18 @@ from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Author
+from workkit.contract.producer import NewJob
+from workkit.contract.record import words_of
 from workkit.errors import InvalidOptions, NotFound
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import next_run, spread_offset_ms
+from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
 TRIES = 5  # of a step, if its job moves meanwhile
@@ -79,6 +84,43 @@ class Runs:
                 given=job.id,
             )
         raise NotFound(f"{_named(job)} no longer waits in {job.schedule}: a listener has its next run.", given=job.id)
+
+    def reschedule(
+        self, job: Job, *, trigger: Trigger | None, due_ms: int | None, author: Author | None, dry_run: bool
+    ) -> Job | None:
+        """Give a job another time: see `Admin.reschedule`."""
+        with self.server.translated() as client:
+            payload = client.hget(self.keys.jobs, job.id)
+        if payload is None:
+            raise NotFound(f"{_named(job)} is not in {job.schedule} any more: it ended meanwhile.", given=job.id)
+        new = NewJob(
+            fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=trigger, due_ms=due_ms, options=job.options,
+            terms=job.terms, seen=None if job.terms.name is None else job.id,
+        )  # fmt: skip
+        now, nonce = server_ms(self.server), secrets.token_hex(12)
+        stored = self.codec.at_another_time(payload, new, over=job, now_ms=now, nonce=nonce)
+        payloads = {stored.id: stored.payload, stored.second_id: stored.second}
+        if job.id in payloads:
+            return replace(job, new=False)
+        id = stored.id if job.terms.unique_key is None else stored.second_id
+        due = now if due_ms is None else due_ms
+        if not dry_run:
+            times = [words_of(one) for one in (job, self.codec.decode(id, payloads[id]))]
+            before, after = ({"time": text, "due": at} for text, at in zip(times, (job.due, due), strict=True))
+            act = Act(verb="reschedule", target=job_target(job), job=job, before=before, after={**after, "id": id})
+            additions = Additions(server=self.server, keys=self.keys, codec=self.codec, clock=ServerClock(self.server))
+            added = additions.replace(new, stored=stored, change=packed_change(author, act))
+            if added.is_other:
+                return None
+            if added.id not in payloads:
+                return replace(job, new=False)
+            id, due = added.id, due if added.due_ms is None else added.due_ms
+        moved = self.codec.decode(id, payloads[id])
+        state: JobState = "paused" if job.state == "paused" else "waiting"
+        return at_due(
+            moved, due, state=state, why=job.why if state == "paused" else None, new=True, replaced=job.id,
+            trigger=moved.trigger if trigger is None else trigger,
+        )  # fmt: skip
 
     def run(self, job: Job, *, change: bytes, undoable: bool = False) -> tuple[Job, bytes]:
         """Run a job once now: see `Admin.run`. `change`: who does so, for the script. Return the job as it waits then,

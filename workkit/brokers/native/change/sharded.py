@@ -15,6 +15,7 @@ from workkit.contract.undo import Undo
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
+from workkit.triggers import Trigger
 
 
 class ShardedAdmin:
@@ -105,6 +106,14 @@ class ShardedAdmin:
     def skip(self, job: Job) -> Job:
         """Leave out the next run of a recurring job. Raises NotFound, InvalidOptions."""
         return first_found(self._shards, job.id, lambda shard: shard.skip(job))
+
+    def reschedule(self, job: Job, *, trigger: Trigger | None, due_ms: int | None, dry_run: bool = False) -> Job | None:
+        """Give a job another time, in the shard that it is in: see `Admin.reschedule`."""
+
+        def moved(shard: NativeAdmin) -> Job | None:
+            return shard.reschedule(job, trigger=trigger, due_ms=due_ms, dry_run=dry_run)
+
+        return first_found(self._shards, job.id, moved)
 
     def run(self, job: Job) -> Job:
         """Run a job once now. Raises NotFound."""

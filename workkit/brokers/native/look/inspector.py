@@ -25,6 +25,7 @@ from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
 from workkit.brokers.native.look.recurring import read_recurring
 from workkit.brokers.native.look.results import NativeResults
+from workkit.brokers.native.look.schedules import is_known
 from workkit.brokers.native.look.search import Search, named_entry
 from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import quieted, read_info
@@ -52,6 +53,10 @@ class NativeInspector:
     codec: Codec
     waiting: Server | None = None  # connections that may wait
     kept: KeptJobs = field(default_factory=KeptJobs)
+
+    def is_known(self) -> bool:
+        """Say whether the server knows the schedule: see `Inspector.is_known`."""
+        return is_known(self.server, self.keys)
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""

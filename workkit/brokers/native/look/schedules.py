@@ -1,27 +1,29 @@
-"""The schedules on a server, found by their keys."""
+"""Which schedules a server knows, and whether it knows this one: spec/layouts/native.md, section 11."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Final
 
+from workkit.brokers.native.keys import SIGNS, Keys
+from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.server import Server
 
-PAGE = 1000
-MOST_PAGES = 100  # a server may hold any number of keys of others
-SUFFIXES = (":next", ":listeners", ":dead")  # what a schedule has that holds work, is listened to, or has dead jobs
+DAY_MS: Final = 86_400_000
+DAYS: Final = 400  # that counts are kept
+SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
 
 
-def schedule_names(server: Server) -> Iterator[str]:
-    """Find the names of schedules, each once, among the first keys of a database."""
-    seen: set[str] = set()
-    for suffix in SUFFIXES:
-        cursor = 0
-        for _ in range(MOST_PAGES):
-            with server.translated() as client:
-                cursor, keys = client.scan(cursor, match=f"*{suffix}", count=PAGE, _type="zset")
-            for name in (key.decode("utf-8", "replace").removesuffix(suffix) for key in keys):
-                if name and name not in seen and name.isprintable():
-                    seen.add(name)
-                    yield name
-            if not cursor:
-                break
+def schedule_names(server: Server, *, seconds: float | None = None) -> Found:
+    """Find the schedules of a server, each shard by its own name; look for so many `seconds` at most."""
+    return find_names(server, SCHEDULES, seconds=seconds)
+
+
+def is_known(server: Server, keys: Keys) -> bool:
+    """Say whether a server knows a schedule, in one round trip; in two where it knows none, or only past days of it."""
+    with server.translated() as client:
+        if client.exists(*keys.signs):
+            return True
+    today = server_ms(server) // DAY_MS
+    with server.translated() as client:
+        return bool(client.exists(*(keys.past(f"d:{day}") for day in range(today - DAYS, today + 1))))

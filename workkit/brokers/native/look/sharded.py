@@ -42,6 +42,10 @@ class ShardedInspector:
     def __init__(self, shards: Sequence[NativeInspector]) -> None:
         self._shards = tuple(shards)
 
+    def is_known(self) -> bool:
+        """Say whether the server knows any shard."""
+        return any(shard.is_known() for shard in self._shards)
+
     def counts(self) -> Counts:
         """Add up the counts of all shards; a listener counts once in each."""
         return summed_counts([shard.counts() for shard in self._shards])

@@ -1,7 +1,7 @@
 -- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended plans
--- KEYS first(1) first(2) first(3) slots crashed
--- ARGV number now batch additions
+-- KEYS first(1) first(2) first(3) slots crashed lately days changes
+-- ARGV number now batch change additions
 --      now: ms; '' = by this server's clock
 --      batch: rows before these, and a digest of all with these; '' = of none
 --      additions: msgpack list, a map for each job:
@@ -9,19 +9,22 @@
 --        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
 --        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
---        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
---        most ms, with debounce: it is due this long after the first addition of its window at the latest
+--        replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
 --        throttle ms, window: only the first addition in this window is added
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
--- ->   now, then four for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
+--        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor
+-- ->   now, then five for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
 --      was replaced | 5 it is due already; its id;
---      its due time, '' if it does not wait; the id of the job that it replaced, or ''; or 'old'
+--      its due time, '' if it does not wait; the id of the job that it replaced, or ''; the payload of that of its name; or 'old'
 -- part: earliest
 -- part: pause
 -- part: parked
 -- part: predecessor
 -- part: planned
 -- part: windows
+-- part: superseded
+-- part: moved
+-- part: changed
 local now_ms, earliest = tonumber(now), nil
 reserve()
 
@@ -45,36 +48,31 @@ end
 local function put(m)
   local old, old_recurs, old_content = holder_of(names, m.name)
   if m.seen and m.seen ~= (old or '') then return '3', old or '', '', '' end
-  if old and old_content == m.id then return '0', old, place(old, m.name) or '', '' end
+  if m.over then
+    if not can_move(m.over, m.name) then return '3', '', '', '' end
+    if not m.name then old, old_recurs, old_content = m.over[1], m.over[2], m.over[1] end
+  end
+  if old and old_content == m.id then return '0', old, place(old, m.name or old) or '', '' end
   local holder, holder_recurs = holder_of(unique, m.key)
-  if holder and not (m.replace or m.debounce) and (holder ~= old or not (old_recurs or place(old, m.name))) then
+  if m.over and holder ~= old then holder, m.key = nil, nil end -- it has given its key up
+  if holder and not (m.replace or m.debounce) and (holder ~= old or not (old_recurs or place(old, m.name or old))) then
     return '0', holder, place(holder, holder) or '', ''
   end
-  local due, replaced, latest = m.due or now, '', latest_of(unique, m.key, now_ms)
-  local function supersede() -- a listener has claimed the holder, which has not begun
-    replaced = holder
-    redis.call('HDEL', jobs, holder)
-    redis.call('ZREM', cancelled, holder)
-  end
-  if old and give_way(old, old_recurs, m.name) then
-    replaced = old
-  elseif old and old == holder and m.serial and has_not_begun(holder, m.key) then
-    supersede()
-  end
+  local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
+  local latest, kept = latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
+  local gave_way = old and (give_way(old, old_recurs, m.name or old) or old == holder and m.serial and supersede(old, m.key))
+  if gave_way then replaced = old end
   if holder and holder ~= old then
     local at = place(holder, holder)
     if give_way(holder, holder_recurs, holder) then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
-    elseif m.serial and has_not_begun(holder, m.key) then
-      supersede()
+    elseif m.serial and supersede(holder, m.key) then
+      replaced = holder
     end
   end
   if replaced ~= holder then latest = nil end -- what it put off has begun: another window begins
-  if m.debounce then
-    latest = latest or now_ms + m.most
-    due = string.format('%.0f', math.min(now_ms + m.debounce, latest))
-  end
+  if m.debounce then due, latest = put_off(m, latest, now_ms) end
   local id, payload, state = m.id, m.payload, '1'
   if m.fresh then
     id, payload = m.second[1], m.second[2]
@@ -86,6 +84,7 @@ local function put(m)
   else
     redis.call('HSET', jobs, id, payload)
     redis.call('ZREM', cancelled, id)
+    put_kept(kept, id)
     wait(id, due, m)
   end
   if m.name then
@@ -93,26 +92,27 @@ local function put(m)
     redis.call('HSET', names, m.name, id .. kind .. (id ~= m.id and ' ' .. m.id or ''))
   end
   if m.key then redis.call('HSET', unique, m.key, id .. (m.recurs and ' r' or latest and string.format(' - %.0f', latest) or '')) end
-  return state, id, due, replaced
+  return state, id, due, replaced, replaced == old and former or ''
 end
 
 forget_windows(now)
 local answer = { now }
 for _, m in ipairs(cmsgpack.unpack(additions)) do
   local held_id = m.throttle and is_in_window(m.window, now_ms) and redis.call('HGET', held, m.window)
-  local state, id, due, replaced
+  local state, id, due, replaced, former
   if held_id then
     state, id, due, replaced = '0', held_id, place(held_id, m.name or held_id) or '', ''
   else
     state, id, due, replaced = refused(m, now_ms)
-    if not state then state, id, due, replaced = put(m) end
+    if not state then state, id, due, replaced, former = put(m) end
     note_made(m)
     if m.throttle then
       redis.call('ZADD', windows, string.format('%.0f', now_ms + m.throttle), m.window)
       redis.call('HSET', held, m.window, id)
     end
   end
-  for _, part in ipairs({ state, id, due, replaced }) do answer[#answer + 1] = part end
+  for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
+  if m.over and (state == '1' or state == '2') then note() end
 end
 for _, hash in ipairs({ names, unique }) do forget_some(hash) end
 wake_for(earliest)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workkit.cli.command import Command, Option
+from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import DEFAULT_LIMIT
-from workkit.cli.options import Count, json_option, opened, server_options, verbose_option, zone_of, zone_option
+from workkit.cli.options import Count, json_option, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings

@@ -14,13 +14,13 @@ import click
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
 from workkit.cli.commands.looking.dead_errors import by_error, error_records, show_errors
+from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import filter_help, look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
     layout_words,
-    opened,
     server_options,
     server_words,
     verbose_option,
@@ -48,9 +48,9 @@ STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused
 JOBS = (
     Column(title="NEXT", least=20, rank=2),
     Column(title="ID", rank=1),
-    Column(title="FUNCTION", cut_to=12),
-    Column(title="WHEN", cut_to=12, rank=5),
-    Column(title="NAME", cut_to=8, rank=4),
+    Column(title="FUNCTION", cut_to=14, is_call=True),
+    Column(title="WHEN", cut_to=14, rank=5),
+    Column(title="NAME", cut_to=10, rank=4),
     Column(title="STATE"),
 )
 PROGRESS = Column(title="PROGRESS", cut_to=8, rank=3)
@@ -58,9 +58,9 @@ WHY = Column(title="WHY", cut_to=12, rank=6)
 DEAD = (
     Column(title="FAILED", rank=2),
     Column(title="ID", rank=1),
-    Column(title="FUNCTION", cut_to=12),
+    Column(title="FUNCTION", cut_to=18, is_call=True),
     Column(title="ATTEMPTS", rank=3),
-    Column(title="ERROR", cut_to=12),
+    Column(title="ERROR", cut_to=18),
 )
 BY = ("job", "error")
 FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5))
@@ -303,7 +303,11 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     "dead",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("List the jobs that failed for good, with their errors; 50 unless told.", filter_help("dead")),
+    about=(
+        "List the dead set: jobs that failed, have no attempt left, and wait for somebody to decide. The latest 50, "
+        "each with its error. workkit retry runs them again; workkit discard forgets them.",
+        filter_help("dead"),
+    ),
     examples=(
         "workkit dead app-tasks",
         "workkit dead app-tasks --by error",
@@ -313,9 +317,15 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
 )
 @click.argument("schedule", type=ScheduleName(), required=False)
 @paging_options
-@click.option("--by", cls=Option, type=click.Choice(BY), metavar="|".join(BY), help="one line a job, or an error")
+@click.option(
+    "--by",
+    cls=Option,
+    type=click.Choice(BY),
+    metavar="|".join(BY),
+    help="job: a line a job; error: a line an error, with its number of jobs; default job",
+)
 @json_option()
-@click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each, and of errors")
+@click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each job, and of errors")
 @server_options
 def dead_command(
     schedule: str | None,

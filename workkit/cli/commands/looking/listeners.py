@@ -1,4 +1,6 @@
-"""`listeners` and `stats`: who works on schedules, and how much there is. Nothing here changes anything."""
+"""`listeners`, `stats` and `schedules`: who works on schedules, how much there is, and which there are. Nothing here
+changes anything.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.looking.runs import show_span
+from workkit.cli.known import opened
 from workkit.cli.look import look_options
-from workkit.cli.options import OPTIONAL, opened, server_words
+from workkit.cli.options import OPTIONAL, json_option, server_options, server_words, verbose_option
 from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.unlisted import talk_once
+from workkit.errors import ServerRefused
 from workkit.jobs.call_text import call_text
 from workkit.text import wording
 from workkit.text.duration import duration_text
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from workkit.contract.inspector import Counts
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
+    from workkit.schedule import Schedule
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "listeners")
 EMPTY = 10  # added to the rank of a column in which nothing but zeros stands
@@ -111,7 +116,64 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None, over:
         record.show_json(record.counts_record(name, counts) for name, counts in counted)
         talk_once(notes)
         return
+    _show_states(counted)
     names = [name for name, _ in counted]
+    if totals := sorted({key for _, counts in counted for key in counts.totals}):
+        terminal.data()
+        columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
+        _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
+    talk_once(notes)
+
+
+@click.command(
+    "schedules",
+    cls=Command,
+    takes="[OPTIONS]",
+    about=(
+        "List the schedules of a server, with their jobs by state, as stats counts them, and their listeners.",
+        "A schedule is there from its first job, listener, pause or plan on, and as long as the server keeps anything "
+        "of it, such as past runs. Shards are one schedule. With --layout gocraft, list the namespaces. A RabbitMQ "
+        "does not tell the exchanges of schedules from others.",
+    ),
+    examples=("workkit schedules", "workkit schedules --json"),
+    after="A user of the server needs the right to SCAN, which reads the names of all keys, in pages.",
+)
+@json_option()
+@verbose_option
+@server_options
+def schedules_command(as_json: bool, server: str | None) -> None:
+    """List schedules."""
+    from workkit import schedule as verbs
+
+    found = verbs.schedules(redis=server)
+    counted = [(s.name, _counts(s)) for s in found]
+    if as_json:
+        records = [record.counts_record(name, counts) for name, counts in counted]
+        record.show_json({**one, "shards": s.shards} for one, s in zip(records, found, strict=True))
+    elif found:
+        _show_states(counted)
+    else:
+        words = server_words(server)
+        terminal.talk(
+            f"no schedule here yet. Add a first job: workkit now app-tasks MODULE:FUNCTION{words}, "
+            f"or listen: workkit listen app-tasks{words}"
+        )
+    talk_once(why for _, counts in counted for why in counts.unknown.values())
+
+
+def _counts(s: Schedule) -> Counts:
+    """Count the jobs of a schedule, which this user of the server may not be allowed to read."""
+    from workkit import schedule as verbs
+    from workkit.contract.inspector import Counts
+
+    try:
+        return verbs.counts(s)
+    except ServerRefused as error:
+        return Counts(unknown=dict.fromkeys((*STATES, "late_ms", "totals"), f"{s.name}: {error}"))
+
+
+def _show_states(counted: Sequence[tuple[str, Counts]]) -> None:
+    """Print the jobs of schedules by state."""
     shows = [state for state in STATES if state != "cancelling" or any(counts.cancelling for _, counts in counted)]
     filled = {state for state in shows if any(getattr(counts, state) for _, counts in counted)}
     columns = [_number(state, rank=_rank(state, is_empty=state not in filled)) for state in shows]
@@ -120,12 +182,7 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None, over:
     rows = [[_count(counts, state) for state in shows] for _, counts in counted]
     for row, (_, counts) in zip(rows, counted, strict=True):
         row.insert(place, "-" if counts.late_ms is None else duration_text(counts.late_ms))
-    _show(names, columns, rows)
-    if totals := sorted({key for _, counts in counted for key in counts.totals}):
-        terminal.data()
-        columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]
-        _show(names, columns, [[f"{counts.totals.get(key, 0):,}" for key in totals] for _, counts in counted])
-    talk_once(notes)
+    _show([name for name, _ in counted], columns, rows)
 
 
 def _count(counts: Counts, state: str) -> str:

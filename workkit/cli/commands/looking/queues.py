@@ -41,6 +41,7 @@ QUEUES = (
         "workkit queues hutch --layout hutch",
         "workkit queues hutch orders.created --layout hutch --json",
     ),
+    shows=("layout", "amqp", "management"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("jobs", nargs=-1, metavar="JOB")
@@ -53,7 +54,7 @@ def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_js
     from workkit import schedule as verbs
     from workkit.verbs.opening import producer_of
 
-    s = verbs.create(schedule, redis=server)
+    s = verbs.create(schedule, redis=server)  # a RabbitMQ does not tell whether it knows it
     inspector = producer_of(s).inspector
     found = [one for one in inspector.queues(jobs=jobs) if everything or one.kind != "delay" or one.ready or one.held]
     if as_json:

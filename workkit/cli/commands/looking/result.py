@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from workkit.cli.command import Command, Option
+from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.options import json_option, opened, server_options
+from workkit.cli.options import json_option, server_options
 from workkit.cli.printing import record, terminal
 from workkit.errors import JobFailed
 from workkit.text import wording

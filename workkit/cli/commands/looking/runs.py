@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from workkit.cli.command import Command, Option
+from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.look import DEFAULT_LIMIT
-from workkit.cli.options import Count, json_option, opened, server_options, zone_of, zone_option
+from workkit.cli.look import DEFAULT_LIMIT, filter_help, where_option
+from workkit.cli.options import Count, json_option, server_options, zone_of, zone_option
 from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.jobs.names import shown
 from workkit.text import wording
 from workkit.text.duration import duration_text
+from workkit.web.typed.filters import read_filter, understood
 
 if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
@@ -25,14 +27,14 @@ if TYPE_CHECKING:
 RUNS = (
     Column(title="ENDED", least=20, rank=1),
     Column(title="STATE"),
-    Column(title="FUNCTION", cut_to=12, rank=2),
-    Column(title="NAME", cut_to=8, rank=4),
-    Column(title="ID", rank=5),
-    Column(title="LATE", rank=6),
-    Column(title="TOOK", rank=3),
+    Column(title="FUNCTION", cut_to=18, rank=2, is_call=True),
+    Column(title="NAME", cut_to=12, rank=5),
+    Column(title="ID", rank=6),
+    Column(title="LATE", rank=7),
+    Column(title="TOOK", rank=4),
     Column(title="ATTEMPT", rank=8),
-    Column(title="TIMES", rank=7),
-    Column(title="ERROR", cut_to=12, rank=9),
+    Column(title="TIMES", rank=9),
+    Column(title="ERROR", cut_to=18, rank=3),
 )
 SPAN = (
     Column(title="SCHEDULE", cut_to=16),
@@ -54,29 +56,40 @@ SPAN = (
         "List what ran lately, the last one first: of one job, or of the whole schedule.",
         "Of a recurring job, the last 60 runs are always there. Of jobs that run once and succeed, there are samples: "
         "TIMES says how many runs a line stands for.",
+        filter_help("runs"),
     ),
-    examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --limit 200 --json"),
+    examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --where 'ended:failed ago:<1h' --json"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which(), required=False)
+@where_option("runs")
 @click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
 @zone_option("zone of the times; default UTC")
 @json_option()
 @server_options
 def runs_command(
-    schedule: str, which: str | None, limit: int | None, tz: str | None, as_json: bool, server: str | None
+    schedule: str,
+    which: str | None,
+    where: str | None,
+    limit: int | None,
+    tz: str | None,
+    as_json: bool,
+    server: str | None,
 ) -> None:
     """List past runs."""
-    from workkit import schedule as verbs
+    from workkit.verbs.opening import present, producer_of
+    from workkit.verbs.past import runs_of
 
     zone = zone_of(tz, read_settings())
+    meant = read_filter(where or "", "runs")
     (s,) = opened(schedule, command="runs", server=server)
-    found = verbs.runs(s, which, limit=limit or DEFAULT_LIMIT)
+    found = runs_of(producer_of(s).inspector, which, limit=limit or DEFAULT_LIMIT, where=meant, now=present(s))
     if as_json:
         record.show_json(record.run_record(run) for run in found)
         return
     if not found:
-        terminal.talk(f"history has no runs of {wording.printable(which or schedule)}.")
+        only = "" if meant.is_everything else f" that fit: {wording.printable(understood(meant))}"
+        terminal.talk(f"history has no runs of {wording.printable(which or schedule)}{only}.")
         return
     table.show_table(RUNS, (_row(run, zone) for run in found))
 

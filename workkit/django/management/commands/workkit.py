@@ -21,7 +21,7 @@ from workkit.verbs.creation import Schedule
 
 OURS = ("--settings", "--pythonpath")  # read by manage.py already
 PROJECT = "workkit.django.project"
-OFFLINE = ("next", "explain", "schema", "completion", "demo")
+OFFLINE = ("help", "next", "explain", "schema", "completion", "demo")
 SERVER = ("--redis", "--embedded")
 
 
@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
         shown = listed([masked(url) for url in servers])
         raise ImproperlyConfigured(f"the settings name schedules on several servers, {shown}. Add --redis URL.")
     status = main(words, host=Host(command=started_as(), imports=(PROJECT,)))
-    if list(words) in (["--help"], ["-h"]):
+    if list(words) in (["--help"], ["-h"], ["help"]):
         print(about([s.name for s in found], _servers(found)))
     return status
 

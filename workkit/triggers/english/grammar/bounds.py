@@ -14,7 +14,7 @@ from workkit.triggers.english.grammar.digits import HALVES
 from workkit.triggers.english.grammar.iso import numeric, offset
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import TO, WEEKDAYS, Token
+from workkit.triggers.english.grammar.words import PARTS, TO, WEEKDAYS, Token
 
 _TO: Final = (*TO, "until", "till")
 
@@ -127,6 +127,7 @@ def _moment(reader: Reader) -> Parts | None:
     if weekday is not None and reader.peek().text not in _TO:
         reader.take(",")
         day = numeric(reader, Parts()) or dated(reader, Parts())
+        _refuse_part(reader)
         if day is not None:
             return reader.put(day, reader.peek(-1), weekdays=((weekday, 1),))
         return Parts(weekdays=((weekday, 1),))
@@ -136,6 +137,7 @@ def _moment(reader: Reader) -> Parts | None:
     for read in (numeric, relative, dated):
         found = read(reader, Parts())
         if found is not None:
+            _refuse_part(reader)
             return found
     months = month_list(reader)
     if len(months) > 1:
@@ -145,6 +147,13 @@ def _moment(reader: Reader) -> Parts | None:
     if not months and year is None:
         return None
     return Parts(months=each(months), years=None if year is None else (year, year))
+
+
+def _refuse_part(reader: Reader) -> None:
+    """Refuse "until friday evening": the part of the day would be that of each run."""
+    if reader.peek().text in PARTS:
+        start = reader.next()
+        raise reader.refusal("is no bound", "Bound it by whole days", start=start)
 
 
 def zone_clause(reader: Reader, parts: Parts) -> Parts | None:

@@ -70,7 +70,7 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
     found_all = [first]
     while (more := _another(reader, bare=bool(at))) is not None:
         found_all.append(more)
-    if _is_mixed(found_all):
+    if len({t.halved for t in found_all if not t.named}) > 1:
         raise reader.refusal(
             "leaves open which hours are am and which pm", "Write am or pm at each, or 17:00", start=start
         )
@@ -80,10 +80,9 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
     return reader.put(parts, start, times=seconds, halved=halved, bare=alone, noon=noon)
 
 
-def _is_mixed(found: list[Time]) -> bool:
-    """Tell whether some hours have am or pm and others, that could have it, do not."""
-    open_ones = [t for t in found if not t.halved and not t.named and 3600 <= t.seconds < 13 * 3600]
-    return bool(open_ones) and any(t.halved for t in found)
+def _is_open(end: Time, other: Time) -> bool:
+    """Tell whether one end of a window could have am or pm, and only the other end has it: from 9 to 5pm."""
+    return other.halved and not end.halved and not end.named and 3600 <= end.seconds < 13 * 3600
 
 
 def _another(reader: Reader, *, bare: bool) -> Time | None:
@@ -260,7 +259,7 @@ def _window(reader: Reader, parts: Parts, *, start: Token, first: Time, until: b
     if last is None:
         raise reader.stuck()
     a, b = first.seconds, last.seconds
-    if _is_mixed([first, last]):
+    if _is_open(first, last) or _is_open(last, first):
         later = b + _DAY // 2 if b < a < _DAY // 2 and not last.halved else b
         window = f"from {clock_text(a)} {'until' if until else 'to'} {clock_text(later)}"
         remedy = f'Say "{reader.instead(start, window)}"'

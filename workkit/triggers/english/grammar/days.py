@@ -8,6 +8,7 @@ from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.reader import Reader
 from workkit.triggers.english.grammar.words import (
     MONTHS,
+    PARTS,
     PLURAL_WEEKDAYS,
     RELATIVE_DAYS,
     TO,
@@ -171,4 +172,7 @@ def exception(reader: Reader, parts: Parts) -> Parts | None:
     found = plurals(reader) or weekday_list(reader)
     if not found:
         raise reader.stuck()
+    if reader.peek().text in PARTS:
+        reader.next()
+        raise reader.refusal("leaves out a part of a day", "Leave out whole days, or name the hours", start=start)
     return reader.put(parts, start, without=found)

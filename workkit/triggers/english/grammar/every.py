@@ -209,7 +209,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
     """Read a list of weekdays, each with its own "every", "other" or ordinal; and "friday the 13th"."""
     start, mark = reader.peek(), reader.i
     found: list[tuple[int, int]] = []
-    nth, counted = 1, True
+    nth, counted = 1, False
     while True:
         again = bool(found) and bool(reader.take("every", "each"))
         begin = reader.peek()
@@ -224,7 +224,7 @@ def _weekdays(reader: Reader, parts: Parts) -> Parts | None:
         if here is not None and len(days) > 2:
             raise reader.refusal("counts several days as one", 'Say for example "every other monday"', start=begin)
         nth = here or 1
-        counted = counted and nth > 1 and begin.text != "other"
+        counted = counted or (nth > 1 and begin.text != "other")
         found += [(day, nth) for day in days]
         mark = reader.i
         if not reader.take_and() and reader.peek().text not in WEEKDAYS:

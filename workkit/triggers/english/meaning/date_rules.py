@@ -83,13 +83,17 @@ def _check(here: Here, parts: Parts, *, unit: str) -> None:
     if parts.month_ahead is not None:
         raise here.refusal("names one time beside what recurs", "Say one of them")
     check_ending(here, parts)
-    if parts.day_part == "night" and parts.weekdays and min(parts.times, default=_MORNING) < _MORNING:
-        hour, day = clock_text(min(parts.times)), parts.weekdays[0][0]
-        choices = " or ".join(f'"every {WEEKDAY_NAMES[at % 7].lower()} at {hour}"' for at in (day, day + 1))
-        raise here.refusal("may mean that hour before the night, or at its end", f"Say for example {choices}")
+    if parts.day_part == "night" and min(parts.times, default=_MORNING) < _MORNING:
+        hour, remedy = clock_text(min(parts.times)), "Say the day on which it runs, and the hour without the night"
+        if parts.weekdays:
+            day = parts.weekdays[0][0]
+            choices = " or ".join(f'"every {WEEKDAY_NAMES[at % 7].lower()} at {hour}"' for at in (day, day + 1))
+            remedy = f"Say for example {choices}"
+        if parts.weekdays or parts.days or parts.places:
+            raise here.refusal("may mean that hour before the night, or at its end", remedy)
     if parts.counted and parts.weekdays and parts.months and parts.years is None:
-        n = parts.weekdays[0][1]
-        name = listed([WEEKDAY_NAMES[day].lower() for day, _ in parts.weekdays])
+        n = max(k for _, k in parts.weekdays)
+        name = listed([WEEKDAY_NAMES[day].lower() for day, k in parts.weekdays if k == n])
         months = listed([MONTH_NAMES[m - 1].lower() for m, _ in parts.months])
         often = "every other" if n == 2 else f"every {n} weeks on"
         trouble = f"may be the {ordinal(n)} {name} of {months}, or every {ordinal(n)} one that falls into it"

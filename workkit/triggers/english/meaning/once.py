@@ -79,7 +79,7 @@ def _check_several(here: Here, parts: Parts) -> None:
 
 def _check_night(here: Here, parts: Parts, *, day: date, time: timedelta) -> None:
     """Refuse the small hours of a named night: they may be those in which it begins, or ends."""
-    named = parts.day is not None or parts.weekdays or parts.days
+    named = parts.day is not None or parts.weekdays or parts.days or parts.places
     if parts.day_part == "night" and named and parts.times and time < timedelta(seconds=_MORNING):
         midnight = datetime.combine(day, datetime.min.time())
         late = timedelta(hours=12) if time >= _LATEST else timedelta(days=1)

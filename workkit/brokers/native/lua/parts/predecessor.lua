@@ -1,5 +1,5 @@
 -- predecessor: find the job that holds a name or a unique key, and remove it if an addition replaces it.
--- KEYS jobs next waiting slots crashed
+-- KEYS jobs next waiting crashed
 -- part: id
 -- part: entry
 -- part: range
@@ -13,16 +13,14 @@ local function holder_of(hash, field) -- its id, whether it recurs, the id of it
   return id, kind == 'r', content == '' and id or content
 end
 
-local function forget_some(hash) -- a few fields whose jobs are over
-  local some = redis.call('HRANDFIELD', hash, 3, 'WITHVALUES')
-  for i = 1, #some, 2 do
-    if redis.call('HEXISTS', jobs, string.match(some[i + 1], '^%S*')) == 0 then redis.call('HDEL', hash, some[i]) end
-  end
-end
-
 local function latest_of(hash, field, now_ms) -- ms: when the job that holds it is due at the latest; nil: it was not put off
   local latest = field and tonumber(string.match(redis.call('HGET', hash, field) or '', '^%S+ %- (%d+)$'))
   return latest and latest <= now_ms + 400 * 86400000 and latest or nil
+end
+
+local function put_off(m, latest, now_ms) -- when a debounced job is due, and when at the latest
+  latest = latest or now_ms + m.most
+  return string.format('%.0f', math.min(now_ms + m.debounce, latest)), latest
 end
 
 local function has_crashed(id, due) -- a listener had claimed it, and died: it may have begun
@@ -46,15 +44,4 @@ local function give_way(id, recurs, target) -- whether the job was removed: then
   take_out(item_of(id))
   end_job(id)
   return true
-end
-
-local function has_not_begun(id, key) -- of a claimed one-shot. Removes one that is parked for the slot of the key
-  local slot = 'unique:' .. key
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
-    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
-      redis.call('ZREM', waiting, member)
-      return true
-    end
-  end
-  return redis.call('ZLEXCOUNT', slots, '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
 end

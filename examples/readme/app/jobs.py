@@ -1,0 +1,17 @@
+"""Jobs of README.md with a plan: `workkit listen app-tasks --import app.jobs --sync`."""
+
+from workkit import Retry, current_job, job, schedule
+
+s = schedule.create("app-tasks")  # on the server that WORKKIT_REDIS_URL names
+
+
+@job(retries=5, timeout="2m", limit=2, rate="100/minute")
+def export(day: str) -> None:
+    if not day:
+        raise Retry(after="30s")
+    print(f"exported {day} in run {current_job().id}", flush=True)
+
+
+@s.every("weekday at 9am", name="summary", tz="Europe/Paris")
+def summary() -> None:
+    print("summary sent", flush=True)

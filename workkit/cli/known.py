@@ -1,0 +1,127 @@
+"""The schedules that a command looks at or changes: one that its server does not know is refused, with those that it
+knows. Commands that add say where they begin a new one.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workkit.cli.options import chosen_schedules, server_words, weighted
+from workkit.cli.printing import terminal
+from workkit.cli.settings import read_settings
+from workkit.errors import InvalidSchedule, ServerRefused
+from workkit.jobs.names import read_name, said_plain
+from workkit.text import wording
+from workkit.text.nearest import nearest_word
+
+if TYPE_CHECKING:
+    from workkit.schedule import Schedule
+
+SHOWN = 10  # names in one sentence
+LOOK_SECONDS = 2.0  # that somebody waits for the names of others
+
+
+def known(name: str, *, server: str | None) -> Schedule:
+    """Make a schedule that the server knows: see `check_known`."""
+    from workkit import schedule as verbs
+
+    return check_known(verbs.create(name, redis=server), server=server)
+
+
+def check_known(s: Schedule, *, server: str | None, remedy: str | None = None) -> Schedule:
+    """Return a schedule of which the server has a key, or of which it does not tell. `remedy`: what to do about another
+    one. Raises InvalidSchedule, ServerUnreachable.
+    """
+    if is_new(s):
+        raise _unknown(s, server=server, remedy=remedy)
+    return s
+
+
+def is_new(s: Schedule) -> bool:
+    """Say whether the server does not know a schedule. Raises ServerUnreachable."""
+    from workkit.verbs.schedules import is_known
+
+    return is_known(s) is False
+
+
+def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:
+    """Make the schedules to look at, and check them: see `chosen`, `check_chosen`."""
+    typed = (given,) if given else ()
+    made = chosen(typed, command=command, server=server)
+    check_chosen(made, is_typed=bool(typed), server=server)
+    return made
+
+
+def chosen(typed: Sequence[str], *, command: str, server: str | None) -> list[Schedule]:
+    """Make the schedules that were typed, else those of the settings. It asks no server."""
+    from workkit import schedule as verbs
+
+    found = chosen_schedules(tuple(typed), read_settings(), command=command)
+    names = dict.fromkeys(name if typed else weighted(name)[0] for name in found)
+    return [verbs.create(name, redis=server) for name in names]
+
+
+def check_chosen(made: Sequence[Schedule], *, is_typed: bool, server: str | None, first: bool = False) -> None:
+    """Refuse what was typed and the server does not know. A project may name a schedule in its settings before anybody
+    begins it, so of those a note says which are not there yet. `first`: also of those that are typed while no other
+    schedule is known, for a command that looks at the server too. Raises InvalidSchedule, ServerUnreachable.
+    """
+    for s in filter(is_new, made):
+        error = _unknown(s, server=server)
+        if is_typed and not (first and error.accepted is None):
+            raise error
+        terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(str(error))}")
+
+
+def check_order(schedule: str, *, meant: str, server: str | None) -> None:
+    """Refuse to begin a schedule whose name is that of a function: SCHEDULE was forgotten, and `meant` has it. Raises
+    InvalidSchedule, ServerUnreachable.
+    """
+    if read_name(schedule) is None and said_plain(schedule) is None:
+        return
+    from workkit import schedule as verbs
+
+    if is_new(verbs.create(schedule, redis=server)):
+        raise InvalidSchedule.about(
+            f'schedule "{schedule}"',
+            "looks like a function, and no schedule here has that name",
+            f"SCHEDULE comes first: {meant}. To begin a schedule of that name: workkit listen {shlex.quote(schedule)}",
+            given=schedule,
+        )
+
+
+def _unknown(s: Schedule, *, server: str | None, remedy: str | None = None) -> InvalidSchedule:
+    """Make the error for a schedule that the server does not know. It names those that it knows, if it tells."""
+    from workkit.verbs.schedules import schedules_at
+
+    start = f"workkit listen {shlex.quote(s.name)}{server_words(server)}"
+    remedy = remedy or f"A new one begins with its first job, or its listener: {start}"
+    try:
+        found, are_all = schedules_at(s.redis, layout=s.layout, seconds=LOOK_SECONDS)
+    except ServerRefused:
+        others = "this user of the server may not list the others: ACL SETUSER NAME +scan"
+        return _error(s, others, remedy)
+    shards = next((one.shards for one in found if one.name == s.name), 0)
+    if shards:
+        from workkit.brokers.native.shards import shard_names
+
+        each = wording.listed(shard_names(s.name, shards), "or")
+        return _error(s, f"it has {shards} shards, each a schedule of the command line", f"Name one: {each}.")
+    names = [one.name for one in found]
+    if not names:
+        add = f"workkit now {shlex.quote(s.name)} MODULE:FUNCTION{server_words(server)}"
+        none = "its server has no schedule yet" if are_all else f"none was found in {LOOK_SECONDS:.0f} s"
+        return _error(s, none, f"Add a first job: {add}, or listen: {start}")
+    near = nearest_word(s.name, names)
+    shown = sorted(sorted(names, key=lambda name: name != near)[:SHOWN])
+    more = f" and {len(names) - SHOWN:,} more (workkit schedules{server_words(server)})" if names[SHOWN:] else ""
+    others = f"there {'are' if names[1:] else 'is'} {', '.join(shown)}{more}{'' if are_all else ', perhaps others'}"
+    remedy = f"Did you mean {near}?" if near else remedy
+    return _error(s, others, remedy, accepted=", ".join(names), suggestion=near)
+
+
+def _error(s: Schedule, others: str, remedy: str, **fields: str | None) -> InvalidSchedule:
+    return InvalidSchedule.about(f"no schedule {s.name}", f"here; {others}", remedy, given=s.name, **fields)

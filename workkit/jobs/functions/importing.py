@@ -1,0 +1,110 @@
+"""What a listener imports right now, and the refusal of an addition meanwhile.
+
+A module that a listener imports is often the program that adds the jobs. Its additions would be made again by each
+listener. So every verb that adds asks here first. A job that runs in another thread meanwhile may add.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+
+from workkit.errors import AddedAtImport, described
+from workkit.jobs.functions.marks import drop_failed, marks
+from workkit.jobs.names import is_library
+
+_OURS = __name__.partition(".")[0]
+_HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_IMPORT = os.path.dirname(importlib.__file__)
+
+
+@dataclass(slots=True, eq=False)
+class _Import:
+    """`frame`: where it is made; None when it is over. What the module has started may keep the context for longer."""
+
+    module: str
+    frame: FrameType | None
+
+
+_present: ContextVar[_Import | None] = ContextVar("workkit_importing", default=None)
+
+
+def import_module(module: str) -> ModuleType:
+    """Import a module for a listener. Raises whatever the import raises; marks of a module that fails are dropped."""
+    present = _Import(module, sys._getframe())
+    token, before = _present.set(present), marks().keys()
+    try:
+        return importlib.import_module(module)
+    except BaseException:
+        drop_failed(before)
+        raise
+    finally:
+        present.frame = None
+        _present.reset(token)
+
+
+def importing() -> str | None:
+    """The module that a listener imports right now in this thread, or in the one that waits for this coroutine."""
+    present = _present.get()
+    return None if present is None or present.frame is None else present.module
+
+
+def refuse_addition(verb: str) -> None:
+    """Raise AddedAtImport while a listener imports a module in this thread. `verb`: what the module called."""
+    present = _present.get()
+    if present is None or present.frame is None:
+        return
+    called, module, where = _user_frames(present.frame), present.module, ""
+    if called:
+        top = next((frame for frame in called if frame.f_code.co_name == "<module>"), called[-1])
+        module = str(top.f_globals.get("__name__"))
+        where = f" at {_place(called[0])}" if top is called[0] else f" at {_place(called[0])} (from {_place(top)})"
+    remedy = 'Put additions below if __name__ == "__main__":, or into a function.'
+    trouble = f"was called{where} while a listener imported {module}"
+    raise AddedAtImport.about(verb, trouble, remedy, given=module)
+
+
+def import_trouble(error: BaseException) -> str:
+    """Word why an import failed, and where. Never raises."""
+    if issubclass(type(error), AddedAtImport):
+        return str(error)  # it names the place, and what to do
+    frames = []
+    with suppress(Exception):
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _HERE))]
+    own = [f for f in frames if not f.filename.startswith(_IMPORT)]
+    where = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
+    if issubclass(type(error), SystemExit):
+        return f'{described(error)}{where}. Put what starts a program under if __name__ == "__main__".'
+    return f"{described(error)}{where}."
+
+
+def _user_frames(importer: FrameType) -> list[FrameType]:
+    """The frames that an import has called and that are neither Python's nor ours, the innermost one first; without
+    those of installed packages, where there are others. The thread of the addition may be another one: that of a
+    coroutine for which the importing thread waits.
+    """
+    for innermost in sys._current_frames().values():
+        found, frame = [], innermost
+        while frame is not importer and frame.f_back is not None:
+            name = str(frame.f_globals.get("__name__"))
+            if not is_library(name) and name.partition(".")[0] != _OURS:
+                found.append(frame)
+            frame = frame.f_back
+        if frame is importer:
+            return [one for one in found if not any(mark in one.f_code.co_filename for mark in _INSTALLED)] or found
+    return []
+
+
+def _place(frame: FrameType) -> str:
+    """Name a file as it is under this folder, and the line: ``app/jobs.py:12``."""
+    file = near = frame.f_code.co_filename
+    with suppress(OSError, ValueError):  # the present folder is gone
+        near = os.path.relpath(file)
+    return f"{os.path.basename(file) if near.startswith(('..', '/')) else near}:{frame.f_lineno}"

@@ -1,0 +1,106 @@
+"""Give a job another time and keep everything else; say what would become of it; put the former time back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from workkit.contract.inspector import Inspector
+from workkit.contract.producer import NewJob
+from workkit.contract.record import words_of
+from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.text.duration import epoch_ms
+from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.verbs.addition import at_another_time
+from workkit.verbs.author import author_of
+from workkit.verbs.control import check_waits
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
+from workkit.verbs.which import Which, changeable
+
+
+class Rescheduled(NamedTuple):
+    """A job before and after it got another time."""
+
+    before: Job
+    after: Job
+
+
+def rescheduled(
+    s: Schedule,
+    which: Which,
+    given: Mapping[str, Any],
+    *,
+    by: str | None = None,
+    seen: str | None = None,
+    dry_run: bool = False,
+) -> Rescheduled:
+    """Give a job the time of `given`: one of the keywords of `add` for it, and perhaps `tz`. In place of the keyword
+    `typed` is a text as people type it: `when`, but "every" may be left out if the job recurs. `seen`: the id that the
+    job must have. `dry_run`: write nothing.
+
+    Raises NotFound, ChangedMeanwhile, Unsupported; an `Invalid` for a time that cannot be read, and for a job that has
+    no run which could have another time.
+    """
+    broker, author = producer_of(s), author_of(by)
+    before = changeable(broker.inspector, which)
+    if seen is not None and seen != before.id:
+        raise _changed(before)
+    check_waits(before)
+    new = _read(before, given, s=s, now_ms=broker.now_ms())
+    try:
+        after = broker.admin.by(author).reschedule(before, trigger=new.trigger, due_ms=new.due_ms, dry_run=dry_run)
+    except NotFound:
+        after = None
+    if after is None:
+        raise _refused(broker.inspector, before)
+    return Rescheduled(before, after)
+
+
+def put_back(s: Schedule, job: Job, *, over: Job) -> Job:
+    """Give `over` the time back that it had as `job`, with its next run. Raises ChangedMeanwhile, NotFound."""
+    broker = producer_of(s)
+    now_ms = broker.now_ms()
+    due_ms = None if job.due is None else epoch_ms(job.due)
+    if job.trigger is not None and job.recurs and (due_ms is None or due_ms <= now_ms or job.state == "running"):
+        offset = spread_offset_ms(job.terms, job.fn, job.args)
+        due_ms = first_run(job.trigger, now_ms=now_ms, offset_ms=offset)
+    try:
+        after = broker.admin.by(author_of(None)).reschedule(over, trigger=job.trigger, due_ms=due_ms)
+    except NotFound:
+        after = None
+    if after is None:
+        raise _refused(broker.inspector, over)
+    return after
+
+
+def _read(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
+    times = dict(given)
+    if (typed := times.pop("typed", None)) is None:
+        return at_another_time(job, times, s=s, now_ms=now_ms)
+    if job.recurs and not looks_like_cron(typed):
+        with suppress(PhraseError):
+            return at_another_time(job, {**times, "every": typed}, s=s, now_ms=now_ms)
+    return at_another_time(job, {**times, "when": typed}, s=s, now_ms=now_ms)
+
+
+def _refused(inspector: Inspector, seen: Job) -> ChangedMeanwhile | InvalidOptions:
+    """Make the error for a job that the step did not find as it was seen. Raises NotFound where it is over."""
+    now = inspector.job(seen.name or seen.id)
+    if now.id != seen.id:
+        return _changed(now)
+    trouble, remedy = "has begun its last run", "Add it again to run it at another time."
+    return InvalidOptions.about(f"{_called(seen)} {shown(seen.fn)}", trouble, remedy, given=seen.id)
+
+
+def _changed(now: Job) -> ChangedMeanwhile:
+    trouble = f"changed meanwhile: it is now {words_of(now) or 'at once'}, {shown(now.fn)} ({now.short_id})"
+    return ChangedMeanwhile.about(_called(now), trouble, "Look at it, and give that one another time.", given=now.id)
+
+
+def _called(job: Job) -> str:
+    return job.name or job.short_id

@@ -1,0 +1,66 @@
+"""Which schedules a server knows, and whether it knows one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from workkit.errors import InvalidSchedule, ServerRefused
+from workkit.verbs.creation import Schedule, create, default_redis, read_layout
+from workkit.verbs.opening import producer_of
+
+if TYPE_CHECKING:
+    from workkit.verbs.creation import Client
+
+
+def schedules(*, redis: str | Client | None = None, layout: str | None = None) -> list[Schedule]:
+    """List the schedules of a server, by their names: `redis` and `layout` are those of `create`.
+
+    A schedule is there from its first job, listener, pause or plan on, and as long as the server keeps anything of it,
+    such as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. With layout
+    "gocraft" the namespaces are listed. The names of all keys are looked through in pages, a million in about two
+    seconds; the server serves others meanwhile.
+
+    Raises ServerUnreachable; ServerRefused for a user who may not SCAN; InvalidSchedule; Unsupported for RabbitMQ,
+    which does not tell the exchanges of schedules from others.
+    """
+    found, _ = schedules_at(redis, layout=layout)
+    return found
+
+
+def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None) -> tuple[list[Schedule], bool]:
+    """List the schedules of a server as `schedules` does, and say whether these are all: it looks for so many `seconds`
+    at most.
+    """
+    from workkit.brokers.connect import find_schedules
+
+    chosen = read_layout(layout)
+    server = default_redis() if redis is None else redis
+    found = find_schedules(redis=server, layout=chosen, seconds=seconds)
+    made: list[Schedule] = []
+    for name, shards in (_as_wholes(found.names) if chosen == "native" else dict.fromkeys(found.names, 1)).items():
+        with suppress(InvalidSchedule):  # a key of another program, whose name no schedule has
+            made.append(create(name, redis=server, layout=chosen, shards=shards))
+    return made, found.is_whole
+
+
+def _as_wholes(names: Iterable[str]) -> dict[str, int]:
+    """Put the shards of a schedule together: its name, and how many shards it has at least."""
+    from workkit.brokers.native.shards import shard_in
+
+    wholes: dict[str, int] = {}
+    for name in names:
+        whole, number = shard_in(name) or (name, 0)
+        wholes[whole] = max(wholes.get(whole, 1), number + 1)
+    return dict(sorted(wholes.items()))
+
+
+def is_known(s: Schedule) -> bool | None:
+    """Say whether the server knows a schedule; None where it does not tell, or not this user. Raises
+    ServerUnreachable, InvalidSchedule.
+    """
+    try:
+        return producer_of(s).inspector.is_known()
+    except ServerRefused:
+        return None
