@@ -58,10 +58,8 @@ def test_a_window_goes_by_unique_key_else_by_function_and_arguments() -> None:
 def test_debounce_puts_off_what_would_run_now() -> None:
     new = row(at="now", debounce="30s")
     assert (new.queued, new.due_ms) == (False, NOW + 30_000)
-    assert new.due_ms is not None
     assert new.trigger is not None
     assert new.trigger.cron == "2026 11 21 * 12 0 50"
-    assert new.trigger.next_after_ms(new.due_ms) is None, "a foreign peer would run it a second time"
 
 
 def test_spread_puts_off_every_run() -> None:
@@ -136,9 +134,10 @@ def test_payload_bytes(said: dict[str, Any], payload: bytes, second: bytes) -> N
     assert bool(stored.second_id) == bool(second)
 
 
-def test_debounce_is_stored_with_a_nonce_and_no_terms() -> None:
+def test_debounce_is_stored_with_the_second_of_its_addition_a_nonce_and_no_terms() -> None:
+    """The server may end the window earlier, and a foreign peer runs a job again at a later second of its cron."""
     stored = Codec("s").encode(row(at="now", debounce="30s"), now_ms=NOW, nonce="N")
-    assert stored.second == b'{"args":[],"cron":"2026 11 21 * 12 0 50","job":"#\'app\\/f","nonce":"N"}'
+    assert stored.second == b'{"args":[],"cron":"2026 11 21 * 12 0 20","job":"#\'app\\/f","nonce":"N"}'
 
 
 def test_a_stored_job_says_what_it_asked_for() -> None:

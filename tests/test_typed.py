@@ -84,7 +84,7 @@ options: AddOptions = {"retries": 3, "timeout": timedelta(minutes=1), "tz": Zone
 added: Job = schedule.add(s, send, when="every weekday at 9am", args=["a@b.c"], **options)
 schedule.add(s, at=datetime(2050, 1, 1, tzinfo=UTC), fn=send)
 schedule.add(s, call=call(send, "a@b.c", copies=2), in_=timedelta(hours=1), priority=3, unique=False)
-schedule.add_now(s, call=call(post, to="a@b.c"), debounce="30s")
+schedule.add_now(s, call=call(post, to="a@b.c"), debounce="30s", debounce_most="2m")
 schedule.add_now(s, call=call("app.mail:send", "a@b.c"))
 schedule.add_now(s, clojure("(fn [x] x)"), args=[1])
 rows: list[Row] = [{"fn": send, "when": "7pm tomorrow"}, {"call": call(post, "a@b.c"), "at": "now", "overlap": "skip"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -83,6 +84,17 @@ def test_debounce_runs_the_last_when_it_has_been_quiet(s: schedule.Schedule) -> 
         until(lambda: len(handlers.calls) == 2)
         until(lambda: not list(schedule.jobs(s)))
     assert sorted(handlers.calls) == [("doc",), ("other",)]
+
+
+def test_a_steady_stream_of_debounced_additions_runs(s: schedule.Schedule) -> None:
+    added = 0
+    deadline = time.monotonic() + 20
+    with schedule.listener(s, threads=2, **HOW):
+        while not handlers.calls and time.monotonic() < deadline:
+            schedule.add_now(s, handlers.note, args=["doc"], debounce="1s", debounce_most="2s")
+            added += 1
+            time.sleep(0.05)  # the stream itself: an addition well within each window
+        assert handlers.calls, f"none of {added} additions ran"
 
 
 def test_throttle_runs_the_first_of_a_window(s: schedule.Schedule) -> None:

@@ -53,6 +53,7 @@ SLOW = (
     "brokers/hutch/test_outages.py",
     "brokers/hutch/test_tls.py",
     "brokers/test_cluster.py",
+    "brokers/test_declared_keys.py::test_scripts_of_the_native",
     "brokers/test_embedded_folder.py::test_the_command_line_says_in_one_line",
     "brokers/test_native_checkup.py::test_a_hundred_thousand_jobs",
     "brokers/test_native_checkup.py::test_a_listener_at_full_speed",

@@ -25,6 +25,7 @@ Further names and fields may come.
     health       url             (where its pages are)        stuck                 reason   (its loop does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
+    revived      url             (its private server was gone, and this program has started it again)
     stopping     running, deadline_ms
     stopped      ran (all runs), failed (for good), given_back, up_ms,
                  retried (runs that are tried again, where there are any),
@@ -60,6 +61,7 @@ LEVELS: Mapping[str, int] = {
     "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,
+    "revived": WARNING,
     "orphaned": WARNING,
     "fenced": ERROR,
     "dead": ERROR,
@@ -99,7 +101,7 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
 
     A subscriber may have the methods `wants(name)` and `count(name, number, late_ms)`, and the attribute `least`, a
     level below which it wants nothing. Then it is asked before events that may come many thousand times a second
-    (`started`, `late`, `done`). Events that no subscriber wants are not made; `done` is counted instead.
+    (`started`, `late`, `done`). Events that no subscriber wants are not made; `late` and `done` are counted instead.
     """
     _subscribers.append(subscriber)
     _tell_least()
@@ -154,7 +156,8 @@ def count(name: str, number: int, late_ms: int) -> None:
     """Count events that no subscriber wanted; the latest of them was `late_ms` late."""
     for subscriber in _subscribers:
         try:
-            subscriber.count(name, number, late_ms)  # type: ignore[attr-defined]  # a subscriber with `wants` has it
+            if (counts := getattr(subscriber, "count", None)) is not None:
+                counts(name, number, late_ms)
         except BaseException as error:
             _failed(error, name)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedding import client_of, ended, leave, user
-from tests.processes import Processes, is_alive, parent_of
+from tests.embedding import client_of, ended, flushed, leave, user
+from tests.processes import Processes, is_alive, parent_of, until
 from tests.servers import program
+from workkit import schedule
 from workkit.brokers.embedded import keeper as embedded_keeper
 from workkit.brokers.embedded.attachment import attach
 
@@ -96,3 +97,29 @@ def test_the_keeper_bounds_the_log(tmp_path: Path, processes: Processes) -> None
 
 def test_the_keeper_says_why_a_program_does_not_run(tmp_path: Path, processes: Processes) -> None:
     assert keep(processes, tmp_path, "/nowhere").read_text() == "/nowhere: No such file or directory\n"
+
+
+def test_listeners_start_a_server_that_was_killed_again_and_one_of_them_says_so(
+    folder: Path, processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text("def hi(n):\n    print('ran', n, flush=True)\n")
+    url = f"embedded://{folder}"
+    listeners = [processes.workkit("listen", "t", "--redis", url, cwd=tmp_path) for _ in range(2)]
+    for listener in listeners:
+        listener.wait_for(r"listening ")
+    s = schedule.create("t", redis=url)
+    waits = schedule.add(s, "app:hi", args=[1], in_="1 hour")
+    with attach(folder) as server, client_of(server) as client:
+        flushed(client)
+    pid = server.pid
+    os.kill(pid, signal.SIGKILL)
+    ended(pid)
+    for listener in listeners:
+        listener.wait_for(r"  back ", timeout=60)
+    says = [line for listener in listeners for line in listener.transcript().splitlines() if "  revived " in line]
+    assert len(says) == 1, "one of them starts it; this process asks nothing meanwhile"
+    with attach(folder) as server, client_of(server) as client:
+        assert server.pid != pid
+        assert [job.id for job in schedule.jobs(s)] == [waits.id]
+    schedule.add_now(s, "app:hi", args=[2])
+    until(lambda: any("ran 2" in listener.transcript() for listener in listeners))

@@ -101,6 +101,57 @@ def test_debounce_puts_the_last_one_off_to_a_window_from_now(server: Server, nam
     assert ids(client, name) == [second.id]
 
 
+def test_debounce_puts_a_job_off_only_so_long_after_the_first_addition(server: Server, name: str) -> None:
+    b, _ = listening(server, name)
+    client, field = server.client(), f"{name}:unique"
+    window = {"debounce_ms": 30_000, "debounce_most_ms": 40_000, "window_key": "w"}
+
+    def latest() -> int:
+        return int(client.hget(field, "w").split()[2])
+
+    first = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    assert first.due_ms is not None
+    assert latest() - first.due_ms == 10_000
+    until = latest() - 15_000
+    client.hset(field, "w", f"{first.id} - {until}")  # as if the first addition was 15 s earlier
+    second = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    assert (second.replaced, second.due_ms, latest()) == (first.id, until, until)
+    client.hset(field, "w", f"{second.id} - 5")  # nobody listened: it keeps its place among the jobs that are due
+    third = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    assert (third.replaced, queue(client, f"{name}:next")) == (second.id, {third.id: 5})
+    assert [claim.id for claim in b.claim(1).claims] == [third.id]
+    fourth = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    assert fourth.replaced is None
+    assert fourth.due_ms is not None
+    assert latest() - fourth.due_ms == 10_000, "the job has begun, so another window begins"
+
+
+def test_a_debounced_job_that_was_claimed_and_has_not_begun_leaves_its_latest_time(server: Server, name: str) -> None:
+    b, _ = listening(server, name)
+    client, field = server.client(), f"{name}:unique"
+    window = {"debounce_ms": 30_000, "window_key": "k"}
+    first = put(b, once(1, terms=Terms(unique_key="k"), due_ms=1, **window))
+    client.hset(field, "k", f"{first.id} - 7")
+    client.zadd(f"{name}:next", {client.zrange(f"{name}:next", 0, 0)[0]: 1})
+    assert b.claim(1).claims
+    second = put(b, once(2, terms=Terms(unique_key="k"), due_ms=1, **window))
+    assert (second.replaced, second.due_ms) == (first.id, 7)
+    third = put(b, once(3, terms=Terms(unique_key="k"), due_ms=1, replace=True))
+    assert (third.replaced, client.hget(field, "k")) == (second.id, f"{third.id} - 7".encode())
+
+
+@pytest.mark.parametrize("latest", ["x", "9e15", "-5", str(FAR_MS * 1000), "5 6", "nan"])
+def test_a_latest_time_that_nobody_wrote_begins_a_window(server: Server, name: str, latest: str) -> None:
+    b, _ = broker(server, name)
+    client, field = server.client(), f"{name}:unique"
+    window = {"debounce_ms": 30_000, "debounce_most_ms": 40_000, "window_key": "w"}
+    first = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    client.hset(field, "w", f"{first.id} - {latest}")
+    second = put(b, once(1, terms=Terms(), due_ms=1, **window))
+    assert second.due_ms is not None
+    assert int(client.hget(field, "w").split()[2]) - second.due_ms == 10_000
+
+
 def test_throttle_answers_with_the_first_of_the_window_whatever_became_of_it(server: Server, name: str) -> None:
     b, _ = listening(server, name)
     window = {"throttle_ms": 30_000, "window_key": "w"}

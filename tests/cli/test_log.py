@@ -3,9 +3,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 
 import pytest
 
+from tests.processes import until
 from workkit.cli.printing.log import A_SECOND, AT_ONCE, Log
 from workkit.events import Event
 from workkit.jobs.job import Job
@@ -130,3 +132,57 @@ def test_a_reader_that_leaves_does_not_hurt(monkeypatch: pytest.MonkeyPatch) -> 
     made.stream = Closed()
     send(made, "done", "done")
     assert made.stream is None
+
+
+def test_a_backlog_of_late_jobs_is_one_line_a_second() -> None:
+    made, stream = log()
+    for second in range(3):
+        for n in range(400):
+            send(made, "late", "done", at=START + second + n / 1000, late_ms=60_000 + n)
+    made.close()
+    late = [line for line in stream.getvalue().splitlines() if line.split()[1] == "late"]
+    assert [re.sub(r".*late +", "", line) for line in late] == [
+        "00000000  app.f()  started 1 min after due",
+        "399 more jobs started late, up to 1 min after due",
+        "400 more jobs started late, up to 1 min after due",
+        "400 more jobs started late, up to 1 min after due",
+    ]
+    assert words(stream).count("done") == 3 * A_SECOND, "late jobs take no line from others"
+
+
+def test_the_count_of_late_jobs_comes_by_itself() -> None:
+    made, stream = log(json=True)
+    send(made, *["late"] * 3, at=time.time(), late_ms=5000)
+    until(lambda: len(stream.getvalue().splitlines()) == 2)
+    said = json.loads(stream.getvalue().splitlines()[1])
+    assert {"event": "late", "jobs": 2, "late_ms": 5000, "level": "warning"}.items() <= said.items()
+
+
+def test_a_job_that_is_late_now_and_then_has_a_line_of_its_own() -> None:
+    made, stream = log()
+    for second in range(3):
+        send(made, "late", at=START + second, late_ms=2000)
+    assert words(stream) == ["late"] * 3
+    assert stream.getvalue().count("app.f()") == 3
+
+
+def test_late_events_that_get_no_line_are_counted() -> None:
+    made, stream = log()
+    send(made, "late", at=time.time(), late_ms=2000)
+    assert not made.wants("late")
+    made.count("late", 7, 3000)
+    made.close()
+    assert "7 more jobs started late, up to 3 s after due" in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["lost", "quiet", "crashed", "stopping"])
+def test_lines_are_in_the_order_in_which_it_happened(name: str) -> None:
+    made, stream = log()
+    send(made, *["done"] * 15, "late", "failed")
+    made(Event(name=name, schedule="t", fields={"url": "redis://h", "reason": "cut", "listener": "h:1:a"}, time=START))
+    assert words(stream)[-2:] == ["failed", name]
+    send(made, *["done"] * 100)
+    made.close()
+    assert len([word for word in words(stream) if word != name]) == A_SECOND + 2, "the second has no more lines for it"
+    times = [line.split()[0] for line in stream.getvalue().splitlines() if "summary" not in line]
+    assert times == sorted(times)

@@ -89,6 +89,7 @@ def test_help_names_them_all(run: Run, command: str) -> None:
     flags = {word for word in out.split() if word.startswith("--")}
     assert flags >= {
         "--name", "--unique-key", "--unique-until", "--on-conflict", "--no-unique", "--throttle", "--debounce",
+        "--debounce-most",
         "--priority", "--overlap", "--catch-up", "--catch-up-within", "--count", "--spread", "--start", "--end",
         "--retries", "--backoff", "--base", "--cap", "--no-jitter", "--timeout",
     }  # fmt: skip

@@ -31,6 +31,7 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "unique": ([5], []),
     "throttle": (["soon", 5, "0s", "5 mintues"], ["soon", "5", "0s", "5 mintues"]),
     "debounce": (["soon", 5, "0s"], ["soon", "5", "0s"]),
+    "debounce_most": (["soon", 5, "0s"], ["soon", "5", "0s"]),
     "priority": ([9, "high"], ["9"]),
     "start": (["tomorow", 5], ["tomorow"]),
     "end": (["tomorow", 5], ["tomorow", "2014-01-01"]),
@@ -56,6 +57,8 @@ PAIRS: list[dict[str, Any]] = [
     {"unique_until": "started"},
     {"throttle": "1m", "debounce": "1m"},
     {"debounce": "1m"},
+    {"debounce_most": "1m"},
+    {"debounce": "1m", "debounce_most": "1s"},
 ]
 KEYWORDS = {option.name for option in OPTIONS} | {"at", "in_", "every", "cron", "when", "fn", "args", "kwargs", "redis"}
 KEYWORD = re.compile(rf"(?<![\w.'\"/?&-])({'|'.join(KEYWORDS)})=")

@@ -34,6 +34,7 @@ def read_terms(given: dict[str, Any]) -> tuple[Terms, Entrance]:
         ({"unique": False}, PLAIN, Entrance(many=True)),
         ({"throttle": "5 minutes"}, PLAIN, Entrance(throttle_ms=300_000)),
         ({"debounce": timedelta(seconds=30), "unique_key": "k"}, Terms(unique_key="k"), Entrance(debounce_ms=30_000)),
+        ({"debounce": "30s", "debounce_most": "30s"}, PLAIN, Entrance(debounce_ms=30_000, debounce_most_ms=30_000)),
         ({"overlap": "cancel", "catch_up": "all", "catch_up_within": "1h", "count": 3, "spread": "10m"},
          Terms(overlap="cancel", catch_up="all", catch_up_within_ms=3_600_000, count=3, spread_ms=600_000), USUAL),
         ({"catch_up": "skip", "catch_up_within": "2m"}, Terms(catch_up="skip", catch_up_within_ms=120_000), USUAL),
@@ -110,6 +111,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"unique": False, "throttle": "1s"},
      "unique=False with throttle=: every addition would be a job of its own, and a window makes one of several. "
      "Leave out one."),
+    ({"debounce_most": "1m"},
+     "debounce_most= without debounce=: it says how long additions put a job off at most. "
+     "Add debounce=, or leave it out."),
+    ({"debounce": "1m", "debounce_most": "59s"},
+     "debounce_most= is shorter than debounce=: the job would run before the first window is over. "
+     "Give a longer one."),
     ({"unique": False, "debounce": "1s"},
      "unique=False with debounce=: every addition would be a job of its own, and a window makes one of several. "
      "Leave out one."),
@@ -173,3 +180,14 @@ def test_stored_opts_are_read(opts: dict[str, Any], terms: Terms) -> None:
 def test_members_of_another_type_make_the_record_corrupt(opts: Any) -> None:
     with pytest.raises(CorruptRecord, match=r"^payload: opts"):
         stored_terms(opts)
+
+
+@pytest.mark.parametrize(
+    ("entrance", "most_ms"),
+    [(USUAL, None), (Entrance(debounce_ms=30_000), 180_000),
+     (Entrance(debounce_ms=30_000, debounce_most_ms=40_000), 40_000),
+     (Entrance(debounce_ms=400 * 86_400_000), 400 * 86_400_000)],
+    ids=str,
+)  # fmt: skip
+def test_a_debounced_job_is_put_off_for_six_windows_at_most(entrance: Entrance, most_ms: int | None) -> None:
+    assert entrance.most_ms == most_ms

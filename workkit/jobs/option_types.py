@@ -61,6 +61,7 @@ class AddOptions(RunKeywords, total=False):
     on_conflict: OnConflict | None
     throttle: Duration | None
     debounce: Duration | None
+    debounce_most: Duration | None
     priority: int | None
     ping: str | None
     start: Instant | None

@@ -118,6 +118,8 @@ OPTIONS: tuple[VerbOption, ...] = (
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time only the last one runs, when it is over"),
+    _duration("debounce_most", **_AMONG, **_NOT_STORED,
+              meaning="the debounced job runs at the latest so long after the first addition; none: six debounces"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
                member="priority", fits=read.among(PRIORITIES)),

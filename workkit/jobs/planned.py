@@ -24,7 +24,7 @@ from workkit.triggers.when import When, read_when
 F = TypeVar("F", bound=Callable[..., Any])
 
 PLANS = "__workkit_plans__"  # in the namespace of a module: schedule -> name -> Planned
-NOT_IN_A_PLAN = ("unique", "throttle", "debounce")
+NOT_IN_A_PLAN = ("unique", "throttle", "debounce", "debounce_most")
 _CALL = ("fn", "args", "kwargs")
 PRESENTS = (datetime(2000, 1, 1, 0, 0, 30, tzinfo=UTC), datetime(2001, 5, 17, 13, 47, 11, tzinfo=UTC))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.jobs.option_readers import option_error
+from workkit.jobs.option_readers import LONGEST_MS, option_error
 from workkit.jobs.options import read_stored
 from workkit.text.brief import brief_repr
 
@@ -44,7 +44,8 @@ class Terms:
 class Entrance:
     """How a job comes in. `many`: every addition is a job of its own. `once`: no second one of the same content waits,
     where the layout keeps that apart from the usual. `replace`: what holds the unique key gives way.
-    `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` is what they go by.
+    `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` is what they go by. `debounce_most_ms`: the
+    longest that a debounced job is put off.
     """
 
     many: bool = False
@@ -52,9 +53,18 @@ class Entrance:
     replace: bool = False
     throttle_ms: int | None = None
     debounce_ms: int | None = None
+    debounce_most_ms: int | None = None  # needs debounce_ms; None: the usual one
     window_key: str | None = None
 
+    @property
+    def most_ms(self) -> int | None:
+        """How long after the first addition of its window a debounced job runs at the latest; None without debounce."""
+        if self.debounce_ms is None:
+            return None
+        return self.debounce_most_ms or min(_USUAL_WINDOWS * self.debounce_ms, LONGEST_MS)
 
+
+_USUAL_WINDOWS = 6  # of a steady stream of additions one runs after so many windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
 PLAIN = Terms()  # the usual ones
 USUAL = Entrance()
@@ -71,6 +81,7 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
         replace=read.get("on_conflict") == "replace",
         throttle_ms=read.get("throttle"),
         debounce_ms=read.get("debounce"),
+        debounce_most_ms=read.get("debounce_most"),
     )
     return terms, USUAL if entrance == USUAL else entrance
 
@@ -111,6 +122,12 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
     if "throttle" in read and "debounce" in read:
         trouble = "were both given: of a window either the first addition runs, or the last"
         raise InvalidOptions.about("throttle= and debounce=", trouble, "Keep one of them.", where="throttle")
+    if "debounce_most" in read and "debounce" not in read:
+        trouble = "without debounce=: it says how long additions put a job off at most"
+        raise InvalidOptions.about("debounce_most=", trouble, "Add debounce=, or leave it out.", where="debounce_most")
+    if "debounce_most" in read and read["debounce_most"] < read["debounce"]:
+        trouble = "is shorter than debounce=: the job would run before the first window is over"
+        raise InvalidOptions.about("debounce_most=", trouble, "Give a longer one.", where="debounce_most")
 
 
 _ALONE = {

@@ -117,7 +117,7 @@ def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
         new.queued = not new.entrance.once
         return new
     new.due_ms = now_ms() + window
-    # The second in which it ends. A later one is a second run to a foreign peer, which takes the job at its score.
+    # The second in which it ends, for whoever looks at the new job. The payload has no such time: see `Codec.encode`.
     new.trigger = once(datetime.fromtimestamp(new.due_ms // 1000, UTC))
     return new
 

@@ -18,6 +18,7 @@ from workkit.jobs.functions.marks import plain_fn
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
 from workkit.jobs.structured.parameters import written
+from workkit.triggers.trigger import once
 from workkit.verbs.add_options import NO_OPTIONS, Options
 
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
@@ -95,14 +96,16 @@ def _window_key(new: NewJob) -> str:
 
 def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
     """Show a new job as a Job: as it was `added`, or before that, as it would be."""
-    due_ms = new.due_ms if added is None else added.due_ms
+    due_ms, trigger = new.due_ms if added is None else added.due_ms, new.trigger
+    if new.entrance.debounce_ms is not None and due_ms is not None:  # its window may have ended earlier
+        trigger = once(datetime.fromtimestamp(due_ms // 1000, UTC))
     return Job(
         id="" if added is None else added.id,
         schedule=schedule,
         fn=new.fn,
         args=tuple(new.args),
         kwargs=new.kwargs,
-        trigger=new.trigger,
+        trigger=trigger,
         due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
         name=new.terms.name,
         new=added is None or added.new,

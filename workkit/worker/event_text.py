@@ -137,6 +137,13 @@ def _late(text: str) -> Callable[[Event], list[str]]:
     return lambda event: [text.format(duration_text(event.fields.get("late_ms") or 0))]
 
 
+def _late_jobs(event: Event) -> list[str]:
+    if (jobs := event.fields.get("jobs")) is None:  # of one job; a log counts those of a backlog
+        return _late("started {} after due")(event)
+    latest = duration_text(event.fields.get("late_ms") or 0)
+    return [f"{plural(int(jobs), 'more job')} started late, up to {latest} after due"]
+
+
 def _reason(event: Event) -> list[str]:
     return [" ".join(str(event.fields.get("reason") or "").split())]
 
@@ -155,7 +162,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "lost": _lost,
     "back": lambda event: [f"{event.fields.get('url')}  after {duration_text(event.fields.get('after_ms') or 0)}"],
     "started": _late("{} after due"),
-    "late": _late("started {} after due"),
+    "late": _late_jobs,
     "done": lambda event: [_took(event)],
     "failed": _failed,
     "dead": _dead,
@@ -170,6 +177,10 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "fenced": _fenced,
     "crashed": _crashed,
     "restarted": _restarted,
+    "revived": lambda event: [
+        str(event.fields.get("url")),
+        "its server was gone; this program has started it again. Changes of its last 2 s at most are lost.",
+    ],
     "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],
     "stopping": _stopping,
     "stopped": _stopped,

@@ -33,9 +33,13 @@ def started(run: Run) -> None:
     if events.wanted("started"):
         job = claim.job
         events.emit("started", job.schedule, job=job, late_ms=late_ms)
-    if late_ms >= LATE_MS and not claim.attempt and events.wanted("late"):
+    if late_ms < LATE_MS or claim.attempt:
+        return
+    if events.wanted("late"):
         job = claim.job
         events.emit("late", job.schedule, job=job, late_ms=late_ms)
+    else:  # a log has its line of this second, and counts the others of a backlog
+        events.count("late", 1, late_ms)
 
 
 def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:

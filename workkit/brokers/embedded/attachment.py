@@ -63,6 +63,17 @@ class EmbeddedServer:
                 del _seats[self.folder]
                 _leave(self.folder, users=seat.users)
 
+    def revive(self) -> bool:
+        """Start the server again if it is gone, with the data on disk. True: this call has started it. Of several
+        processes and threads one does. Raises EmbeddedError, OSError.
+        """
+        binary, ours = find_program()
+        with _gate(self.folder, seconds=GATE_SECONDS):
+            if not _is_free(self.folder / "server.lock"):
+                return False
+            _serve(self.folder, binary=binary, ours=ours)
+            return True
+
     def __enter__(self) -> EmbeddedServer:
         return self
 

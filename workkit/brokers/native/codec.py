@@ -57,7 +57,8 @@ class Codec:
         Raises InvalidArguments if JSON cannot carry its arguments, or they are too large; CronError if the dialect
         cannot express its time.
         """
-        fields = self._time(job.trigger, now_ms)
+        # The server decides when a debounced job is due. A later second in its cron is a second run to a foreign peer.
+        fields = self._time(None if job.entrance.debounce_ms else job.trigger, now_ms)
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs

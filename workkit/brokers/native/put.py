@@ -120,6 +120,7 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         "serial": terms.unique_key is not None or None,
         "replace": entrance.replace or None,
         "debounce": entrance.debounce_ms,
+        "most": entrance.most_ms,
         "throttle": entrance.throttle_ms,
         "window": entrance.window_key if entrance.throttle_ms else None,
         "first": terms.priority,

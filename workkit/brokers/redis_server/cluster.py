@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import redis
-from redis.client import Pipeline
 from redis.crc import key_slot
 
 from workkit.brokers.redis_server.address import Node, written
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
+from workkit.brokers.redis_server.time_source import TimeClient, TimePipeline
 from workkit.errors import InvalidSchedule
 
 HOPS = 3  # how often one call follows a slot from node to node
@@ -113,7 +113,7 @@ class SlotOwner:
                 silent[node] = reason(error, node, self._settings)
                 continue
             except redis.exceptions.ResponseError as error:
-                if "cluster support disabled" not in str(error):
+                if code_of(error) != "ERR":
                     raise
                 what = f"{written(node)} is not a node of a cluster"
                 raise Misdirected(what, remedy="Use redis://.", lasting=True) from error
@@ -124,7 +124,7 @@ class SlotOwner:
         self._nodes = tuple(dict.fromkeys((*self._nodes, *nodes)))
 
 
-class SlotClient(redis.Redis):
+class SlotClient(TimeClient):
     """A client that follows its slot: it sends a command to the node that must answer it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -147,7 +147,7 @@ class SlotClient(redis.Redis):
         return SlotPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
-class SlotPipeline(Pipeline):
+class SlotPipeline(TimePipeline):
     """A pipeline that follows its slot. It repeats all of its commands together."""
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:

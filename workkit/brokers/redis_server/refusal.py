@@ -29,10 +29,19 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.BusyLoadingError, "LOADING"),
     (redis.exceptions.ReadOnlyError, "READONLY"),
     (redis.exceptions.OutOfMemoryError, "OOM"),
+    (redis.exceptions.NoPermissionError, "NOPERM"),
+    (redis.exceptions.NoScriptError, "NOSCRIPT"),
+)
+_INNER = re.compile(r"\b(?:OOM|MISCONF|READONLY|NOPERM|WRONGTYPE|CROSSSLOT|NOREPLICAS)\b")
+# For versions of the client library that keep no code: how the texts of its AuthenticationError differ.
+_OLD = (
+    ("without any password configured", "ERR"),
+    ("no password is set", "ERR"),
+    ("Authentication required", "NOAUTH"),
 )
 _NOT_YET = ("LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "UNBLOCKED", "UNKILLABLE", "NOREPLICAS")
 _WRONG = "the password is wrong."
-_FULL = re.compile(r"\b(?:OOM|MISCONF)\b")  # the script's own error may be around it
+_FULL = ("OOM", "MISCONF")
 _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
 
@@ -54,12 +63,23 @@ class ServerPlace:
 
 
 def code_of(error: Exception) -> str:
-    """Find the first word of the server's error, its code. Some versions of the client library cut it off."""
-    for kind, code in _CODES:
-        if isinstance(error, kind):
-            return code
-    found = re.match(r"[A-Z]{2,}(?= )", _said(error))
-    return found[0] if found else ""
+    """Find the first word of the server's error, its code: "" for an error that is not of a server. Only this function
+    looks into the text of an error: servers change their texts, and not their codes.
+
+    The client library cuts the code off, and newer versions keep it beside. A script's own error has that of a command
+    in it, as a word.
+    """
+    text, code = _said(error), getattr(error, "status_code", None)
+    if not isinstance(code, str):
+        code = next((code for kind, code in _CODES if isinstance(error, kind)), "")
+    if not code and isinstance(error, redis.exceptions.AuthenticationError):
+        code = next((code for part, code in _OLD if part in text), "WRONGPASS")
+    if not code and (found := re.match(r"[A-Z]{2,}(?= )", text)):
+        code = found[0]
+    if code in ("", "ERR") and isinstance(error, redis.exceptions.ResponseError):
+        inner = _INNER.search(text)
+        code = inner[0] if inner else "ERR"
+    return "NOPERM" if code == "ACL" else code  # Valkey, for a command within a script
 
 
 def _said(error: Exception) -> str:
@@ -96,8 +116,8 @@ def refusal(error: redis.exceptions.RedisError, place: ServerPlace) -> ServerErr
     if code == "TRYAGAIN" or (place.moves and code in _ON_THE_WAY):
         return made(ServerUnreachable, Words("its keys are moving to another node", "Try again."))
     for matches, translate, lasting in _REFUSALS:
-        if matches(error, text):
-            kind = ServerFull if _FULL.search(f"{code} {text}") else ServerRefused
+        if matches(error, code):
+            kind = ServerFull if code in _FULL else ServerRefused
             return made(kind, translate(place, text), lasting=lasting)
     if code in _NOT_YET:
         return made(ServerUnreachable, Words(text.rstrip("."), "It is not ready yet; try again."))
@@ -189,27 +209,43 @@ def _cannot_save(_: ServerPlace, text: str) -> Words:
     )
 
 
+def _is_of_database(error: BaseException) -> bool:
+    """Whether the server has refused the SELECT with which a connection begins; only the login is sent before it."""
+    if not isinstance(error, redis.exceptions.ResponseError):
+        return False
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    begun = [frame.f_locals.get("self") for frame in frames if frame.f_code.co_name.startswith("on_connect")]
+    return any(getattr(connection, "db", 0) for connection in begun)
+
+
+def _has_no_database(place: ServerPlace, text: str) -> Words:
+    number = place.settings.get("db") or 0
+    return Words(
+        f"there is no database {number} ({text.rstrip('.')})", "Many servers have only database 0: end the URL with /0."
+    )
+
+
 Refusal = tuple[Callable[[Exception, str], bool], Callable[[ServerPlace, str], Words], bool]
 
 # In redis-py, AuthenticationError is a ConnectionError, so check refusals first.
 _REFUSALS: tuple[Refusal, ...] = (
-    (lambda e, t: "without any password configured" in t or "no password is set" in t, _has_no_password, True),
-    (lambda e, t: "NOAUTH" in t or "Authentication required" in t, _wants_password, True),
+    (lambda e, code: isinstance(e, redis.exceptions.AuthenticationError) and code == "ERR", _has_no_password, True),
+    (lambda e, code: code == "NOAUTH", _wants_password, True),
     (
-        lambda e, t: isinstance(e, redis.exceptions.AuthenticationError) or "WRONGPASS" in t,
+        lambda e, code: isinstance(e, redis.exceptions.AuthenticationError) or code == "WRONGPASS",
         _is_wrong_password,
         True,
     ),
-    (lambda e, t: "NOPERM" in t, lambda place, t: Words(f"this user may not do that ({t})."), True),
+    (lambda e, code: code == "NOPERM", lambda place, t: Words(f"this user may not do that ({t})."), True),
     (
-        lambda e, t: code_of(e) == "READONLY" or "READONLY" in t,
+        lambda e, code: code == "READONLY",
         lambda place, t: Words(
             "is a read-only replica", f"Name the primary, or use {family(place.url)}+sentinel://.", " "
         ),
         False,
     ),
     (
-        lambda e, t: re.search(r"\bOOM\b", f"{code_of(e)} {t}") is not None,
+        lambda e, code: code == "OOM",
         lambda place, t: Words(
             "is out of memory (maxmemory) and stored nothing",
             "Add memory; nothing was half-added, so simply add again.",
@@ -217,10 +253,10 @@ _REFUSALS: tuple[Refusal, ...] = (
         ),
         False,
     ),
-    (lambda e, t: re.search(r"\bMISCONF\b", f"{code_of(e)} {t}") is not None, _cannot_save, False),
-    (lambda e, t: code_of(e) in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
-    (lambda e, t: code_of(e) == "WRONGTYPE", _is_no_schedule, False),
-    (lambda e, t: "DB index is out of range" in t, lambda place, t: Words("there is no such database."), True),
+    (lambda e, code: code == "MISCONF", _cannot_save, False),
+    (lambda e, code: code in ("CROSSSLOT", "MOVED", "ASK"), _is_cluster, True),
+    (lambda e, code: code == "WRONGTYPE", _is_no_schedule, False),
+    (lambda e, code: code == "ERR" and _is_of_database(e), _has_no_database, True),
 )
 
 

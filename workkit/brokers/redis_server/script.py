@@ -50,6 +50,11 @@ class Script:
         return _keys(self, keys, **of)
 
 
+def with_text(script: Script, text: str) -> Script:
+    """Return the script with another text, and the same keys."""
+    return Script(script.name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), script.declared)
+
+
 @lru_cache(maxsize=1024)  # a producer or a listener calls a script with the same keys thousands of times a second
 def _keys(script: Script, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
     if of.keys() != {key.of for key in script.declared if key.of}:
@@ -107,8 +112,7 @@ def read_script(name: str, source: str, *, part: Callable[[str], str]) -> Script
     head = _Head(name)
     lines = [head.line(line) for line in source.splitlines()]
     text = "\n".join(_expanded(lines, head, part, inside=(), done=set())) + "\n"
-    digest = sha1(text.encode(), usedforsecurity=False).hexdigest()
-    return Script(name, text, digest, tuple(head.keys))
+    return with_text(Script(name, "", "", tuple(head.keys)), text)
 
 
 class _Head:

@@ -11,6 +11,7 @@ from typing import Any
 import redis
 
 from workkit.brokers.redis_server.address import Node, written
+from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
 
 LOOK_SECONDS = 2.0  # between checks that the primary is still one
@@ -121,9 +122,8 @@ def _fields(flat: Any) -> dict[bytes, bytes]:
 
 
 def _why(error: Exception, node: Node, settings: Mapping[str, Any]) -> str:
-    text = str(error)
-    if isinstance(error, redis.exceptions.AuthenticationError) or "NOAUTH" in text or "WRONGPASS" in text:
+    if isinstance(error, redis.exceptions.AuthenticationError) or code_of(error) in ("NOAUTH", "WRONGPASS"):
         return "wants another password (?sentinel_password=)"
-    if "unknown command" in text:
+    if isinstance(error, redis.exceptions.ResponseError) and code_of(error) == "ERR":  # it does not know the command
         return "is not a sentinel"
     return reason(error, node, settings)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 from redis.sentinel import SentinelConnectionPool
@@ -34,6 +34,7 @@ from workkit.brokers.redis_server.given_client import CLIENTS, GivenClient, is_c
 from workkit.brokers.redis_server.key_type import wrong_types
 from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
+from workkit.brokers.redis_server.reviving import Attachment, Reviver
 from workkit.brokers.redis_server.route import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
@@ -44,18 +45,12 @@ from workkit.brokers.redis_server.route import (
 )
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
+from workkit.brokers.redis_server.time_source import ScriptTime, TimeClient
 from workkit.errors import InvalidSchedule, ServerError
 
-
-class Closeable(Protocol):
-    """Something that a server closes when it closes: an attachment to an embedded server."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
-_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
+_REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
 Call = tuple[Script, Sequence[str], Sequence[Any]]
+_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class Server:
         client: redis.Redis,
         *,
         url: str,
-        attached: Closeable | None = None,
+        attached: Attachment | None = None,
         schedule: str = "",
         route: Route | None = None,
     ) -> None:
@@ -92,6 +87,8 @@ class Server:
         self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
+        self._reviver = Reviver(attached, url=url, schedule=schedule)
+        self._time = ScriptTime(client, schedule)
         self._answered = False  # whether it has answered once: a connection closed later was cut, not refused
 
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
@@ -118,20 +115,30 @@ class Server:
         try:
             replies = self._replies(asked)
             # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
-            if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
-                for script, _, _ in asked.calls:
-                    self.client.script_load(script.text)
+            for _ in range(_REPETITIONS):
+                if not self._must_repeat(replies, asked.calls):
+                    break
                 replies = self._replies(PendingCalls(asked.calls, self._send(asked.calls)))
                 # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
             self._answered = True
+            self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error, asked.calls) from error
+
+    def _must_repeat(self, replies: Sequence[Any], calls: Sequence[Call]) -> bool:
+        """Whether scripts must be sent again: the server did not have one, which is loaded here, or refuses TIME."""
+        errors = [reply for reply in replies if isinstance(reply, redis.exceptions.ResponseError)]
+        if any(isinstance(error, redis.exceptions.NoScriptError) for error in errors):
+            for script, _, _ in self._time.given(calls):
+                self.client.script_load(script.text)
+            return True
+        return bool(errors) and self._time.is_refused(calls)
 
     def _replies(self, asked: PendingCalls) -> list[Any]:
         if self._route is None:
@@ -148,7 +155,9 @@ class Server:
 
     def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
-        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
+        return self._wires.send(
+            [("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in self._time.given(calls)]
+        )
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
@@ -160,6 +169,7 @@ class Server:
                 self._leave_if_moved(self._route)
             yield self.client
             self._answered = True
+            self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
@@ -224,6 +234,8 @@ class Server:
     def _ours(self, error: redis.exceptions.RedisError | OSError, calls: Sequence[Call] = ()) -> ServerError:
         if isinstance(error, OSError):
             error = redis.exceptions.ConnectionError(str(error))
+        if isinstance(error, redis.exceptions.ConnectionError):
+            self._reviver.failed()
         moves = self._route is not None
         if moves:  # another server may have taken its place: the next call looks for it
             self._start_anew()
@@ -238,7 +250,7 @@ class Server:
 
 
 def connect(
-    url: Any, *, shown: str | None = None, attached: Closeable | None = None, schedule: str | None = None
+    url: Any, *, shown: str | None = None, attached: Attachment | None = None, schedule: str | None = None
 ) -> Server:
     """Make a server from a URL, or from a client by its connection settings. No I/O.
 
@@ -298,7 +310,7 @@ def shown_client(given: Any) -> str:
 def _client(url: str, *, said: str) -> redis.Redis:
     unix = url.startswith("unix:")
     try:
-        client = redis.Redis.from_url(
+        client = TimeClient.from_url(
             url,
             protocol=2,
             decode_responses=False,
@@ -328,7 +340,7 @@ def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) 
     sentinels = Sentinels(
         addresses.nodes, service=addresses.service, secure=secure, settings={**settings, **login, **addresses.sentinel}
     )
-    found = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
+    found = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
     return Server(found, url=addresses.shown, schedule=schedule or "", route=sentinels)
 
 
@@ -351,7 +363,7 @@ def _of_client(given: GivenClient, *, schedule: str | None) -> Server:
         return _of_sentinel_client(given, pool, schedule=schedule or "")
     kwargs = dict(pool.connection_kwargs)
     kwargs.update(decode_responses=False, command_packer=Packer())
-    client = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
+    client = TimeClient(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
     return Server(client, url=shown_url(client, family=given.family), schedule=schedule or "")
 
 
@@ -364,7 +376,7 @@ def _of_sentinel_client(given: GivenClient, pool: SentinelConnectionPool, *, sch
         )
     kwargs, secure = pool.connection_kwargs, _is_secure(given.client)
     sentinels = GivenSentinels(pool.sentinel_manager, service=pool.service_name)
-    client = redis.Redis(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
+    client = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
     nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]
     where = ",".join(written((node.get("host", "localhost"), int(node.get("port", 26379)))) for node in nodes)
     scheme, db = f"{_scheme(given.client, given.family)}+sentinel", kwargs.get("db") or 0

@@ -23,7 +23,7 @@ WORD_WIDTH = 10
 TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # where the text of a line begins on a terminal
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
-UNEASY |= {"restarted", "outdated", "not_synced", "orphaned", "no_ping"}
+UNEASY |= {"restarted", "outdated", "not_synced", "orphaned", "no_ping", "revived"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,7 @@ OF_JOBS = frozenset(TEXTS) - {
     "back",
     "crashed",
     "restarted",
+    "revived",
     "orphaned",
     "stopping",
     "stopped",

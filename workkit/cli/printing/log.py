@@ -10,8 +10,9 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import click
 
@@ -20,6 +21,7 @@ from workkit.cli.printing import event_line, terminal
 from workkit.cli.spelling import in_flags
 from workkit.events import Event
 
+T = TypeVar("T")
 AT_ONCE, A_SECOND = 10, 20
 WINDOW_SECONDS = 1.0
 ENDS = {"done", "discarded", "failed", "dead", "retrying"}
@@ -37,6 +39,12 @@ class Window:
     latest_ms: int = 0
 
     successes: int = 0  # among those held back; they give way to warnings
+    is_timed: bool = False  # whether something ends this second by itself
+
+    @property
+    def room(self) -> int:
+        """How many more lines this second may hold back."""
+        return A_SECOND - max(self.printed, AT_ONCE) - len(self.held)
 
     def hold(self, event: Event) -> None:
         """Hold an event back, to be printed at the end of the window."""
@@ -57,11 +65,21 @@ class Window:
         self.latest_ms = max(self.latest_ms, int(event.fields.get("late_ms") or 0))
 
 
+@dataclass(slots=True)
+class Backlog:
+    """Jobs that started late: when the last line about one was printed, and how many were only counted since."""
+
+    printed: float = 0.0
+    jobs: int = 0
+    latest_ms: int = 0
+
+
 class Log:
     """A subscriber of events that prints them. `verbose` prints every job; `quiet` only warnings and errors.
 
     Half of a second's job lines go out at once. The other half waits for the end of that second, so that failures and
-    warnings can come before successes; one line counts the remaining events.
+    warnings can come before successes; one line counts the remaining events. Of jobs that start late there is one line
+    a second: a job, or how many they were. A line that is not about a job comes after what was held back before it.
     """
 
     def __init__(self, *, json: bool = False, verbose: bool = False, quiet: bool = False) -> None:
@@ -79,6 +97,7 @@ class Log:
         self._command = context.command if context else None
         self.listener = f"{socket.gethostname()}:{os.getpid()}"
         self._window: Window | None = None
+        self._backlog = Backlog()
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
@@ -88,10 +107,16 @@ class Log:
         if event.level < self.least:
             return
         with self._lock:
-            if self.verbose or event.name not in event_line.OF_JOBS:
+            if self.verbose:
+                self._write([event])
+            elif event.name not in event_line.OF_JOBS:
                 if event.name == "stopped":
                     self._end(self._window)
+                    self._end_backlog(event.time)
+                self._release()
                 self._write([event])
+            elif event.name == "late":
+                self._late(event)
             else:
                 self._limit(event)
 
@@ -100,8 +125,10 @@ class Log:
         level = events.LEVELS.get(name, events.INFO)
         if level < self.least:
             return False
+        if name == "late" and not self.verbose:
+            return time.time() >= self._backlog.printed + WINDOW_SECONDS
         window = self._window
-        if self.verbose or window is None or len(window.held) < A_SECOND - AT_ONCE:
+        if self.verbose or window is None or window.room > 0:
             return True
         if time.time() >= window.started + WINDOW_SECONDS:
             return True
@@ -112,7 +139,9 @@ class Log:
         if events.LEVELS.get(name, events.INFO) < self.least:
             return
         with self._lock:
-            if (window := self._window) is not None:
+            if name == "late":
+                self._count_late(number, late_ms)
+            elif (window := self._window) is not None:
                 window.ran += number * (name in ENDS)
                 window.latest_ms = max(window.latest_ms, late_ms)
 
@@ -120,6 +149,36 @@ class Log:
         """Print what was held back."""
         with self._lock:
             self._end(self._window)
+            self._end_backlog(time.time())
+
+    def _late(self, event: Event) -> None:
+        if event.time < self._backlog.printed + WINDOW_SECONDS:
+            self._count_late(1, int(event.fields.get("late_ms") or 0))
+            return
+        self._end_backlog(event.time)
+        if event.time >= self._backlog.printed + WINDOW_SECONDS:
+            self._backlog = Backlog(printed=event.time)
+            self._write([event])
+        else:
+            self._count_late(1, int(event.fields.get("late_ms") or 0))
+
+    def _count_late(self, number: int, late_ms: int) -> None:
+        backlog = self._backlog
+        if not backlog.jobs:
+            self._in_a_second(self._close_backlog, backlog)
+        backlog.jobs += number
+        backlog.latest_ms = max(backlog.latest_ms, late_ms)
+
+    def _close_backlog(self, backlog: Backlog) -> None:
+        with self._lock:
+            if self._backlog is backlog:
+                self._end_backlog(time.time())
+
+    def _end_backlog(self, now: float) -> None:
+        backlog = self._backlog
+        if backlog.jobs:
+            self._backlog = Backlog(printed=now)
+            self._write([Event(name="late", fields={"jobs": backlog.jobs, "late_ms": backlog.latest_ms}, time=now)])
 
     def _limit(self, event: Event) -> None:
         window = self._window
@@ -130,18 +189,28 @@ class Log:
             window.printed += 1
             self._write([event])
             return
-        if not window.held:
-            timer = threading.Timer(WINDOW_SECONDS, self._close_window, [window])
-            timer.daemon = True
-            timer.start()
-        room = A_SECOND - AT_ONCE
-        if len(window.held) < room:
+        if not window.is_timed:
+            window.is_timed = True
+            self._in_a_second(self._close_window, window)
+        if window.room > 0:
             window.hold(event)
         elif event.level >= events.WARNING and window.successes:
             window.give_way()
             window.hold(event)
         else:
             window.count(event)
+
+    def _in_a_second(self, do: Callable[[T], None], what: T) -> None:
+        timer = threading.Timer(WINDOW_SECONDS, do, [what])
+        timer.daemon = True
+        timer.start()
+
+    def _release(self) -> None:
+        """Print what the current second holds back: what is printed next happened later."""
+        if (window := self._window) is not None and window.held:
+            self._write(window.held)
+            window.printed += len(window.held)
+            window.held, window.successes = [], 0
 
     def _close_window(self, window: Window) -> None:
         with self._lock:
@@ -150,9 +219,10 @@ class Log:
 
     def _end(self, window: Window | None) -> None:
         self._window = None
-        if window is None or not window.held:
+        if window is None:
             return
-        self._write(window.held)
+        if window.held:
+            self._write(window.held)
         if window.ran or window.failed:
             counted = {"ran": window.ran, "failed": window.failed, "latest_late_ms": window.latest_ms}
             self._write([Event(name="summary", fields={**counted, "window_ms": round(WINDOW_SECONDS * 1000)})])

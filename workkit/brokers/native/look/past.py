@@ -14,6 +14,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.pipe import AS_READ
+from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
@@ -121,7 +122,7 @@ class Past:
                 pipe.hmget(key, [_field(job) for job in jobs])
             found = pipe.execute(raise_on_error=False)
             for one in found:
-                if isinstance(one, Exception) and not str(one).startswith("WRONGTYPE"):
+                if isinstance(one, Exception) and code_of(one) != "WRONGTYPE":
                     raise one
         return [[value or b"" for value in one] if isinstance(one, list) else [b"" for _ in jobs] for one in found]
 

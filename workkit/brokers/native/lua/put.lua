@@ -9,7 +9,7 @@
 --        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
 --        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
---        replace: it replaces the holder of the key; debounce ms: so too, and it is due this long after now
+--        replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
 --        throttle ms, window: only the first addition in this window is added
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
 --        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor
@@ -59,8 +59,7 @@ local function put(m)
     return '0', holder, place(holder, holder) or '', ''
   end
   local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
-  local kept = m.over and take_kept(old, m.name) or {}
-  if m.debounce then due = string.format('%.0f', now_ms + m.debounce) end
+  local latest, kept = latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
   local gave_way = old and (give_way(old, old_recurs, m.name or old) or old == holder and m.serial and supersede(old, m.key))
   if gave_way then replaced = old end
   if holder and holder ~= old then
@@ -72,6 +71,8 @@ local function put(m)
       replaced = holder
     end
   end
+  if replaced ~= holder then latest = nil end -- what it put off has begun: another window begins
+  if m.debounce then due, latest = put_off(m, latest, now_ms) end
   local id, payload, state = m.id, m.payload, '1'
   if m.fresh then
     id, payload = m.second[1], m.second[2]
@@ -90,7 +91,7 @@ local function put(m)
     local kind = m.recurs and ' r' or id ~= m.id and ' -' or ''
     redis.call('HSET', names, m.name, id .. kind .. (id ~= m.id and ' ' .. m.id or ''))
   end
-  if m.key then redis.call('HSET', unique, m.key, id .. (m.recurs and ' r' or '')) end
+  if m.key then redis.call('HSET', unique, m.key, id .. (m.recurs and ' r' or latest and string.format(' - %.0f', latest) or '')) end
   return state, id, due, replaced, replaced == old and former or ''
 end
 
@@ -113,8 +114,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
   if m.over and (state == '1' or state == '2') then note() end
 end
-forget_some(names)
-forget_some(unique)
+for _, hash in ipairs({ names, unique }) do forget_some(hash) end
 wake_for(earliest)
 remember(cjson.encode(answer))
 return answer

@@ -10,7 +10,18 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
-OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "low-memory", "refused")
+OF_SERVER = (
+    "clock",
+    "no-time",
+    "old-server",
+    "replica",
+    "no-append-file",
+    "eviction",
+    "low-memory",
+    "refused",
+    "active-replication",
+    "cluster-slots",
+)
 
 
 def tried(server: Server, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:

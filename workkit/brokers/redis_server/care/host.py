@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+import redis
 
 from workkit.brokers.redis_server.address import family
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.time_source import may_call_time, scripts_may_call_time
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 from workkit.text.duration import age_text
@@ -34,12 +38,30 @@ class Host:
         yield from self._role()
         yield from self._persistence()
         yield from self._memory()
+        yield from self._active_replication()
+        slots = self.facts.get("slots_of_tag", ())
+        if len(set(slots)) > 1:
+            yield Finding(
+                kind="cluster-slots",
+                what=f'the cluster puts keys with the same tag, that of "{self.schedule}", into different slots',
+                why="A script moves a job between keys in one step. A cluster allows that only within one slot.",
+                remedy="give its database the hashing policy of Redis: only the text between { and } counts",
+            )
         if self.facts.get("cluster_enabled") and not _has_tag(self.schedule):
             yield Finding(
                 kind="cluster-tag",
                 what=f'schedule "{self.schedule}" on a cluster: its keys would fall into different slots',
                 why="A script moves a job between keys in one step. A cluster allows that only within one slot.",
                 remedy=f'name it "{{{self.schedule}}}"',
+            )
+
+    def _active_replication(self) -> Iterator[Finding]:
+        if self.facts.get("role") == "active-replica" or self.facts.get("active_replica") == "yes":
+            yield Finding(
+                kind="active-replication",
+                what="this server replicates actively: several servers accept writes, and merge them later",
+                why="Two listeners may claim the same job on two of them, and a limit holds for each by itself.",
+                remedy="active-replica no in its configuration file, and one server that accepts writes",
             )
 
     @property
@@ -117,12 +139,34 @@ class Host:
 def host(server: Server, schedule: str) -> Host:
     """Ask the server about itself."""
     with server.translated() as client:
-        return Host(server=server, schedule=schedule, facts=client.info())
+        facts = dict(client.info())
+        with suppress(redis.exceptions.ResponseError):  # only KeyDB has the setting, and this user may not ask
+            facts["active_replica"] = client.config_get("active-replica").get("active-replica")
+        if facts.get("cluster_enabled") and _has_tag(schedule):
+            with suppress(redis.exceptions.ResponseError):
+                keys = (f"{schedule}:jobs", f"{schedule}:next", f"{schedule}:running:0")
+                facts["slots_of_tag"] = [client.execute_command("CLUSTER KEYSLOT", key) for key in keys]
+        return Host(server=server, schedule=schedule, facts=facts)
 
 
 def clock(server: Server) -> Iterator[Finding]:
-    """Compare the server's clock with this machine's."""
+    """Compare the server's clock with this machine's, and say where this user cannot have the server's."""
     with server.translated() as client:
+        if not may_call_time(client):
+            yield Finding(
+                kind="no-time",
+                what="this user may not call TIME",
+                why="So each client's own clock tells the time, and within scripts never an earlier one than before.",
+                remedy="ACL SETUSER this user with +time; until then synchronise the clocks of all clients by NTP",
+            )
+            return
+        if scripts_may_call_time(client) is False:
+            yield Finding(
+                kind="no-time",
+                what="this server refuses TIME within scripts",
+                why="So each client asks for the time before its scripts: every request takes one more round trip.",
+                remedy="choose a server that allows TIME within scripts, or leave it so: everything works",
+            )
         asked = time.time()
         seconds, micros = client.time()
         answered = time.time()

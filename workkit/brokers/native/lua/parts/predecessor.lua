@@ -13,6 +13,16 @@ local function holder_of(hash, field) -- its id, whether it recurs, the id of it
   return id, kind == 'r', content == '' and id or content
 end
 
+local function latest_of(hash, field, now_ms) -- ms: when the job that holds it is due at the latest; nil: it was not put off
+  local latest = field and tonumber(string.match(redis.call('HGET', hash, field) or '', '^%S+ %- (%d+)$'))
+  return latest and latest <= now_ms + 400 * 86400000 and latest or nil
+end
+
+local function put_off(m, latest, now_ms) -- when a debounced job is due, and when at the latest
+  latest = latest or now_ms + m.most
+  return string.format('%.0f', math.min(now_ms + m.debounce, latest)), latest
+end
+
 local function has_crashed(id, due) -- a listener had claimed it, and died: it may have begun
   return redis.pcall('HEXISTS', crashed, occurrence_of(id, due, '-')) == 1
 end
