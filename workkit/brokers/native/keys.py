@@ -31,11 +31,6 @@ class Keys:
         return self._key("jobs")
 
     @property
-    def signs(self) -> list[str]:
-        """The keys of `SIGNS`."""
-        return [self._key(sign) for sign in SIGNS]
-
-    @property
     def next(self) -> str:
         """Sorted set: queue item -> due ms. Published."""
         return self._key("next")
@@ -44,6 +39,10 @@ class Keys:
     def listeners(self) -> str:
         """Sorted set: listener -> its last heartbeat."""
         return self._key("listeners")
+
+    def signs(self) -> list[str]:
+        """List the keys of `SIGNS`."""
+        return [self._key(sign) for sign in SIGNS]
 
     def running(self, listener: str) -> str:
         """Hash of the records of one listener."""

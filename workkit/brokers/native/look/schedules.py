@@ -22,7 +22,7 @@ def schedule_names(server: Server, *, seconds: float | None = None) -> Found:
 def is_known(server: Server, keys: Keys) -> bool:
     """Say whether a server knows a schedule, in one round trip; in two where it knows none, or only past days of it."""
     with server.translated() as client:
-        if client.exists(*keys.signs):
+        if client.exists(*keys.signs()):
             return True
     today = server_ms(server) // DAY_MS
     with server.translated() as client:
