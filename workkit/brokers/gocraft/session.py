@@ -19,6 +19,7 @@ import msgpack
 from workkit.brokers.gocraft.codec import Receipt, as_job, read_claim
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.observe import Observer
+from workkit.brokers.gocraft.reap import hand_back
 from workkit.brokers.gocraft.settle import row
 from workkit.brokers.gocraft.text import read, rewrite
 from workkit.brokers.gocraft.unique_key import unique_key_of
@@ -279,9 +280,7 @@ class Session:
 
     def reap(self, pool: str, beat: str, *, names: Sequence[str], is_dead: bool = True) -> tuple[int, int] | None:
         """Hand back what a pool holds: (moved, left); None if it lives."""
-        args = [pool, self._keys.prefix, beat, MOST, int(is_dead), *names]
-        reply = self._call("reap", args, pool)
-        return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
+        return hand_back(self._server, self._keys, pool=pool, beat=beat, names=names, is_dead=is_dead)
 
     def described(self, claim: Claim) -> Job:
         """Show a claim as a Job."""
