@@ -6,6 +6,7 @@ all its claims are fenced, and it begins again as another pool. Normative: spec/
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 import time
@@ -53,7 +54,7 @@ class Session:
         self._info: ListenerInfo | None = None
         self._priorities: dict[str, int] = {}
         self._limits: dict[str, int] = {}
-        self._packed = b""  # the names with their priorities
+        self._packed = b""  # the names with their priorities and limits
         self._fields: list[Any] = []  # of the heartbeat
         self._outstanding: tuple[list[Any], list[Ending]] | None = None
         self._taking: tuple[str, list[Claim]] | None = None
@@ -93,11 +94,14 @@ class Session:
     def _describe(self) -> None:
         assert self._info is not None, "register first"
         names = sorted(self._priorities)
-        self._packed = bytes(msgpack.packb(list(self._priorities.items()), use_bin_type=False))
+        served = [(name, priority, self._limits.get(name, 0)) for name, priority in self._priorities.items()]
+        self._packed = bytes(msgpack.packb(served, use_bin_type=False))
         self._fields = [
             "job_names", ",".join(names), "concurrency", self._info.threads,
             "worker_ids", ",".join(sorted(self.observer.workers)), "host", self._info.host, "pid", self._info.pid,
         ]  # fmt: skip
+        if self._limits:
+            self._fields += ["limits", json.dumps(self._limits)]
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and take jobs: see `Consumer.claim`."""

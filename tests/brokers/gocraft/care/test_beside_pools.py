@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.gocraft.care.checkups import found, kinds, repair
+from tests.brokers.gocraft.care.checkups import found, kinds, only, repair
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import Processes, until
 from tests.servers import Server
@@ -123,6 +123,34 @@ def test_a_text_that_a_go_pool_left_in_progress(ns: Namespace, go: Any, tmp_path
     assert json.loads(left)["args"] == {"i": 0}, "the newer one ran"
     made.send(signal.SIGTERM)
     assert made.wait() == 0
+
+
+@pytest.mark.parametrize("by", ["heartbeat", "turn"])
+def test_a_limit_that_a_go_pool_removes_is_set_again(ns: Namespace, go: Any, tmp_path: Path, by: str) -> None:
+    ours = ns.pool("resting", limits={"resting": 2})
+    made = pool(go, ns, tmp_path / "ran", jobs="resting:1")
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"0", "a Go pool sets the limit of each of its jobs"
+    assert only(ns, "limit").what == f"resting has no limit, and pool {ours.listener} says limit=2"
+    if by == "heartbeat":
+        ours.heartbeat()
+    else:
+        made.send(signal.SIGTERM)
+        assert made.wait() == 0
+        for _ in range(5):
+            ns.add("resting", {})
+        assert len(ours.claim(5).claims) == 2
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"2"
+    assert "limit" not in kinds(ns)
+
+
+def test_another_limit_that_a_go_pool_sets_stays_and_is_a_finding(ns: Namespace) -> None:
+    ours = ns.pool("resting", "free", limits={"resting": 2})
+    ns.raw.set(ns.keys.max_concurrency("resting"), 5)
+    ns.raw.set(ns.keys.max_concurrency("free"), 0)
+    ours.heartbeat()
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"5", "the pool that started last says the limit"
+    assert ns.raw.get(ns.keys.max_concurrency("free")) == b"0"
+    assert only(ns, "limit").what == f"resting has the limit 5, and pool {ours.listener} says limit=2"
 
 
 def ran_superseded(ns: Namespace, go: Any, log: Path) -> Any:
