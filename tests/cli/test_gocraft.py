@@ -204,6 +204,20 @@ def test_what_cannot_be_read_is_dead_until_it_is_discarded(run: Run, ns: Namespa
     assert run("discard", ns.name, "--all", "--yes", *LAYOUT).out == "discarded 1\n"
 
 
+@pytest.mark.parametrize("score", ["inf", "-inf", "1e300", "-1e300", "8640000000000000000"])
+def test_a_time_that_no_calendar_has_is_shown_as_none(run: Run, ns: Namespace, score: str) -> None:
+    made = '{"name":"export","id":"%s","t":1600000000,"args":null}'
+    for place, key in enumerate((ns.keys.scheduled, ns.keys.retry, ns.keys.dead)):
+        ns.raw.zadd(key, {made % (f"{place}" * 24): score})
+    ns.raw.zadd(ns.keys.scheduled, {made % ("9" * 24): 4e9})
+    found = records(run("list", ns.name, "--json", *LAYOUT))
+    assert {record["id"][0]: record["due"] for record in found} == {
+        "9": "2096-10-02T07:06:40.000Z", "0": None, "1": None, "2": None
+    }  # fmt: skip
+    assert run("dead", ns.name, *LAYOUT).out.splitlines()[1].split()[0] == "-"
+    assert run("retry", ns.name, "--all", "--yes", *LAYOUT).out == "retried 1\n"
+
+
 def write_no_text(ns: Namespace) -> None:
     """Have pools, names, texts and values that are no UTF-8, as another program may."""
     for pool in (b"\xff\xfe", b"caf\xe9"):

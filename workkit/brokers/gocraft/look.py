@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from itertools import islice, pairwise
 from time import monotonic
 from typing import Any
 
-from workkit.brokers.gocraft.codec import as_job, instant_of
+from workkit.brokers.gocraft.codec import as_job, instant_of, score_ms
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
@@ -275,16 +276,16 @@ class GocraftInspector(WithoutHistory):
         """Show texts as jobs; those that cannot be read are left out."""
         for one in found:
             if one.text is not None:
-                due_ms = round(one.score * 1000) if one.score else None
+                due_ms = score_ms(one.score) if one.score else None
                 yield as_job(one.text, id=one.id, schedule=self.schedule, state=state, due_ms=due_ms)
 
     def _dead(self, one: Standing) -> Job:
         """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
         name = one.raw.decode("utf-8", "surrogateescape")
         if one.text is None:
-            error, due = "the text of this job cannot be read", instant_of(round(one.score * 1000))
+            error, due = "the text of this job cannot be read", instant_of(score_ms(one.score))
             return Job(id=one.id, schedule=self.schedule, fn="?", due=due, state="dead", error=error, dead_id=name)
-        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=round(one.score * 1000))
+        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=score_ms(one.score))
         return replace(job, dead_id=name)
 
     def _queued_at(self, raw: bytes) -> int | None:
@@ -300,7 +301,7 @@ def _is_named(job: Job, which: str) -> bool:
 
 
 def _due(job: Job) -> float:
-    return job.due.timestamp() if job.due is not None else 0.0
+    return job.due.timestamp() if job.due is not None else math.inf  # never, or at no time of a calendar
 
 
 def _count(text: bytes | None) -> int:
