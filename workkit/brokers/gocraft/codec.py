@@ -32,7 +32,6 @@ USUAL_RUN: Final = RunOptions(retries=DEFAULT_MAX_FAILS - 1, backoff="quartic")
 """How a failed job is tried again where its handler says nothing, as in a Go pool."""
 
 _DAY_MARGIN: Final = 3600
-_BEYOND: Final = 1e12  # seconds: after the year 9999, and long before the year 1
 
 
 @dataclass(slots=True, eq=False)
@@ -120,13 +119,6 @@ def instant_of(ms: int) -> datetime | None:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):  # other programs may write any number
         return None
-
-
-def score_ms(score: float) -> int:
-    """Convert the score of a sorted set, which another program may have set to any number, to epoch milliseconds. One
-    that no calendar has, as an infinite one, becomes a time for which `instant_of` answers None.
-    """
-    return round(1000 * max(-_BEYOND, min(_BEYOND, score)))
 
 
 def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:

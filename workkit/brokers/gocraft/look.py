@@ -11,13 +11,14 @@ from itertools import islice, pairwise
 from time import monotonic
 from typing import Any
 
-from workkit.brokers.gocraft.codec import as_job, instant_of, score_ms
+from workkit.brokers.gocraft.codec import as_job, instant_of
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
@@ -276,16 +277,16 @@ class GocraftInspector(WithoutHistory):
         """Show texts as jobs; those that cannot be read are left out."""
         for one in found:
             if one.text is not None:
-                due_ms = score_ms(one.score) if one.score else None
+                due_ms = whole_ms(1000 * one.score) if one.score else None
                 yield as_job(one.text, id=one.id, schedule=self.schedule, state=state, due_ms=due_ms)
 
     def _dead(self, one: Standing) -> Job:
         """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
         name = one.raw.decode("utf-8", "surrogateescape")
         if one.text is None:
-            error, due = "the text of this job cannot be read", instant_of(score_ms(one.score))
+            error, due = "the text of this job cannot be read", instant_of(whole_ms(1000 * one.score))
             return Job(id=one.id, schedule=self.schedule, fn="?", due=due, state="dead", error=error, dead_id=name)
-        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=score_ms(one.score))
+        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=whole_ms(1000 * one.score))
         return replace(job, dead_id=name)
 
     def _queued_at(self, raw: bytes) -> int | None:
