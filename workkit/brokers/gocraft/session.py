@@ -180,8 +180,12 @@ class Session:
         self._sort(fresh)
         return list(zip(due[::2], due[1::2], strict=True))
 
-    def _taken(self, queue: str, raw: bytes, crashes: int) -> Claim:
-        claim = read_claim(queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits)
+    def _taken(self, queue: str, raw: bytes, crashes: int, *, since_s: int = 0) -> Claim:
+        """Hold what was taken. `since_s`: when the text in whose place it runs came into the queue."""
+        claim = read_claim(
+            queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits,
+            serves=self._priorities, since_s=since_s,
+        )  # fmt: skip
         self._held[claim.receipt] = claim
         return claim
 
@@ -209,7 +213,7 @@ class Session:
         for claim, instead in zip(claims, reply, strict=True):
             if instead:
                 del self._held[claim.receipt]
-                claim = self._taken(claim.receipt.queue, instead, 0)
+                claim = self._taken(claim.receipt.queue, instead, 0, since_s=claim.due_ms // 1000)
             self._ready.append(claim)
 
     def _move(self, due: Sequence[tuple[int, bytes]]) -> bool:
@@ -235,7 +239,7 @@ class Session:
         lost = {
             claim.receipt.queue
             for claim, outcome in ends
-            if isinstance(outcome, Released) and outcome.unknown and claim.fn == claim.receipt.queue
+            if isinstance(outcome, Released) and outcome.unknown and not claim.stray
         }
         if lost & self._priorities.keys():
             self._priorities = {name: one for name, one in self._priorities.items() if name not in lost}
@@ -291,7 +295,7 @@ class Session:
         text = claim.receipt.text
         if text is None:
             return Job(id="", schedule=self._schedule, fn=claim.fn, state="running", error=claim.reason)
-        return as_job(text, schedule=self._schedule, state="running")
+        return as_job(text, schedule=self._schedule, state="running", due_ms=claim.due_ms)
 
     def _forget(self) -> list[Claim]:
         """Drop all claims: other pools have them now. The next call registers again."""

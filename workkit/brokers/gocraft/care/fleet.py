@@ -22,14 +22,14 @@ KILLED = 2  # a pool may die for another reason with a job in progress; two pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """One pool: its heartbeat as it is written (empty: none), the names that it serves, the limits of a pool of ours,
+    """One pool: its heartbeat as it is written (empty: none), its names joined by commas, the limits of a pool of ours,
     and what it has in progress.
     """
 
     id: str
     beat: str
     beat_ms: int | None
-    names: frozenset[str]
+    names: str
     held: int
     lists: tuple[str, ...]
     is_ours: bool
@@ -40,6 +40,10 @@ class Pool:
     def lives(self) -> bool:
         """Whether it sends heartbeats."""
         return self.is_listed and self.beat_ms is not None and self.beat_ms <= DEAD_MS
+
+    def serves(self, name: str) -> bool:
+        """Whether it lists a name, which may have commas itself."""
+        return f",{name}," in f",{self.names},"
 
     @property
     def is_suspect(self) -> bool:
@@ -65,7 +69,7 @@ class Fleet:
 
     def serves(self, name: str) -> bool:
         """Whether a living pool serves a name."""
-        return any(name in pool.names for pool in self.living)
+        return any(pool.serves(name) for pool in self.living)
 
 
 def fleet(made: Survey) -> Fleet:
@@ -85,7 +89,7 @@ def fleet(made: Survey) -> Fleet:
                 id=id,
                 beat=beat.decode("utf-8", "surrogateescape"),
                 beat_ms=made.now_ms - 1000 * int(beat) if is_whole(beat) else None,
-                names=frozenset(name for name in names.decode("utf-8", "surrogateescape").split(",") if name),
+                names=names.decode("utf-8", "surrogateescape"),
                 held=sum(length for _, length in own if isinstance(length, int)),
                 lists=tuple(name for name, _ in own),
                 is_ours=record == 1,
@@ -109,10 +113,7 @@ def _limits(data: Any) -> dict[str, int]:
 def limits(made: Survey, known: Fleet) -> Iterator[Finding]:
     """Name the limits of pools of ours that do not hold, because another pool has set another one or none."""
     said = {
-        (name, limit): pool
-        for pool in known.living
-        for name, limit in sorted(pool.limits.items())
-        if name in pool.names
+        (name, limit): pool for pool in known.living for name, limit in sorted(pool.limits.items()) if pool.serves(name)
     }
     values = made.asked(("GET", made.keys.max_concurrency(name)) for name, _ in said)
     for ((name, limit), pool), value in zip(said.items(), values, strict=True):
