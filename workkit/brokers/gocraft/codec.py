@@ -192,6 +192,11 @@ def key_map(key: str) -> dict[str, Any]:
 def check(job: NewJob) -> None:
     """Refuse what a job text cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
     check_name(job.fn)
+    if job.identity is not None and not is_plain(
+        job.fn
+    ):  # where it comes from, it names a function of Python or Clojure
+        trouble, remedy = "is no plain name, and a forward passes on only these", 'Give a name such as "send_email".'
+        raise InvalidFunction.about(f'fn="{brief(job.fn)}"', trouble, remedy, where="fn", given=job.fn)
     if job.args:
         trouble = "is given by position: a gocraft job takes keyword arguments"
         raise InvalidArguments.about(
