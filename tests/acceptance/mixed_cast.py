@@ -1,6 +1,6 @@
 """Our side of a mixed fleet: handlers that write the same lines as those of the Go peer, and a listener of them.
 
-Of the jobs, `theirs` has no handler here, and `ours` and `keyed` have none in the Go pools.
+Of the jobs, `theirs` has no handler here, and `ours` has none in the Go pools.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """A mixed fleet: listeners of ours and pools of the Go peer serve one namespace, both sides add jobs, and processes of
-both are killed and frozen all the time. In the end nothing may be missing, and all locks rest at 0.
+both are killed, frozen and stopped all the time. In the end nothing may be missing, nothing that was superseded may
+have run but for a kill of a Go pool, and all locks rest at 0.
 
 ``python -m tests.acceptance.mixed_fleet --jobs 20000 --seed 1``; exit status 0 where all held. The Go pools keep the
 documented timers. Normative: spec/layouts/gocraft.md; what a Go pool loses by a documented defect is counted apart.
@@ -29,11 +30,12 @@ from tests.brokers.gocraft import go_peer
 from tests.processes import until
 from tests.servers import Server, program
 from workkit import schedule
+from workkit.brokers.connect import open_broker
 from workkit.brokers.gocraft.keys import Keys
 
 KEYS = Keys(NAMESPACE)
 LISTEN = f"import sys; from {HERE} import listen; listen(*sys.argv[1:])"
-GO_JOBS = f"plain,slow,limited:1:{LIMIT},once,flaky,dies:1:0:2,theirs"
+GO_JOBS = f"plain,slow,limited:1:{LIMIT},once,keyed,flaky,dies:1:0:2,theirs"
 FREEZE = 14.0  # seconds: longer than either side waits for a heartbeat
 YOUNG = 2.0  # seconds after its start in which a process is not hit: a Go pool without a heartbeat is found after 71 s
 CHUNK = 25  # jobs of one kind, added in one call
@@ -77,6 +79,7 @@ class Report:
     troubles: Counter[str] = field(default_factory=Counter)
     twice: dict[str, int] = field(default_factory=dict)
     crashed: int = 0
+    superseded: Counter[str] = field(default_factory=Counter)
     most: int = 0
     complaints: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -88,6 +91,7 @@ class Report:
                 f"runs begun      {counts(self.ran)}",
                 f"troubles        {counts(self.troubles)}",
                 f"run twice       {counts(self.twice)}",
+                f"superseded      {counts(self.superseded)}",
                 f"dead by kills   {self.crashed}, after three pools died with them",
                 f"limited         {self.most} at once; the limit is {LIMIT}",
                 *(f"wrong           {complaint}" for complaint in self.complaints),
@@ -112,11 +116,14 @@ class Fleet:
         self._frozen: dict[int, tuple[float, float]] = {}  # number -> since (epoch), until (monotonic)
         self._incidents: list[Incident] = []
         self._owed: dict[str, dict[int, int]] = {}  # name -> number -> the attempt that must end
+        self._superseded: set[int] = set()  # numbers of `keyed` in whose place the next one runs
         self._number = 0
         self._firsts = [(kind, sides) for kind in KINDS for sides in kind.sides]
         self.chance.shuffle(self._firsts)
 
-    def run(self, jobs: int, *, rate: float, kill_every: float, freeze_every: float | None) -> Report:
+    def run(
+        self, jobs: int, *, rate: float, kill_every: float, freeze_every: float | None, stop_every: float | None = None
+    ) -> Report:
         """Add so many jobs at this rate (a second) among troubles, let all of them end, and judge."""
         self.server.start()
         self.schedule = schedule.create(NAMESPACE, redis=self.server.url, layout="gocraft")
@@ -126,7 +133,7 @@ class Fleet:
             self._start(is_ours=is_ours)
         until(lambda: self.client.scard(KEYS.worker_pools) == 2 * self.each, what="all pools")
         until(lambda: len(self._hittable()) == 2 * self.each)
-        kill_at, freeze_at = began + kill_every, began + (freeze_every or 1e9)
+        kill_at, freeze_at, stop_at = began + kill_every, began + (freeze_every or 1e9), began + (stop_every or 1e9)
         while self._number < jobs or self._frozen:
             now = time.monotonic()
             if now >= kill_at and self._kill():
@@ -134,6 +141,8 @@ class Fleet:
             if now >= freeze_at and self._number < jobs:
                 freeze_at = now + (freeze_every or 1e9) * self.chance.uniform(0.6, 1.4)
                 self._freeze()
+            if now >= stop_at and self._stop():
+                stop_at = now + (stop_every or 1e9) * self.chance.uniform(0.6, 1.4)
             self._thaw(now)
             if self._number < jobs:
                 self._add(min(CHUNK, jobs - self._number))
@@ -195,10 +204,10 @@ class Fleet:
         for side in sides:
             self._add_ours(kind, numbers) if side == "ours" else self._add_go(kind, numbers)
             self.report.added[side] += count
+        if kind.is_keyed:
+            self._superseded |= {n for n in numbers[:-1] if n % 2 == 0}
         last = kind.args.get("fail_n", 0)
-        self._owed.setdefault(kind.name, {}).update(
-            {n: last for n in numbers if not kind.is_keyed or n % 2 or n == numbers[-1]}
-        )
+        self._owed.setdefault(kind.name, {}).update({n: last for n in numbers if n not in self._superseded})
 
     def _add_ours(self, kind: Kind, numbers: range) -> None:
         rows: list[dict[str, Any]] = []
@@ -235,6 +244,21 @@ class Fleet:
         self._start(is_ours=number in self._ours)
         return True
 
+    def _stop(self) -> bool:
+        """Stop one as a deployment does, of the sides in turn, and start another. False if none has been there long."""
+        is_ours = self.report.troubles["ours stopped"] < self.report.troubles["Go stopped"]
+        candidates = [n for n in self._hittable() if (n in self._ours) == is_ours]
+        if not candidates:
+            return False
+        number = self.chance.choice(candidates)
+        self._start(is_ours=is_ours)
+        self._processes[number].send_signal(signal.SIGTERM)
+        if status := self._processes[number].wait(30):
+            self.report.complaints.append(f"process {number} ended with status {status}")
+        self.report.troubles[f"{'ours' if is_ours else 'Go'} stopped"] += 1
+        self._alive.discard(number)
+        return True
+
     def _busy(self) -> set[int]:
         """The processes, by their pids, that have jobs in progress now."""
         lists = self.client.scan_iter(match=KEYS.in_progress_pattern, count=1000)
@@ -266,7 +290,7 @@ class Fleet:
     def _drain(self) -> None:
         def is_idle() -> bool:
             pools = self.client.scard(KEYS.worker_pools)  # one that was killed is reaped, even if it held nothing
-            return pools == len(self._alive) and not any(verdict.left(self.client, KEYS))
+            return pools == len(self._alive) and not any(verdict.left(self.client, KEYS, but="keyed"))
 
         try:
             until(is_idle, timeout=DRAIN, what="the end of all work")
@@ -278,6 +302,10 @@ class Fleet:
         for number in self._alive:
             if status := self._processes[number].wait(30):
                 self.report.complaints.append(f"process {number} ended with status {status}")
+        doctor = open_broker(NAMESPACE, redis=self.server.url, layout="gocraft").doctor
+        for finding in list(doctor.checkup(patience_ms=0)):
+            if finding.kind in ("unlisted", "lock-info"):  # what stopped Go pools have left
+                doctor.repair(finding)
         self.report.complaints += verdict.left(self.client, KEYS)
         if pools := self.client.smembers(KEYS.worker_pools):
             self.report.complaints.append(f"pools are listed that have ended: {pools}")
@@ -288,10 +316,13 @@ class Fleet:
         report.ran = verdict.ran_by(runs, ours=self._ours)
         ended = {(run.name, run.number, run.fails) for run in runs if run.end is not None}
         dead = verdict.dead(self.client, KEYS)
+        kept = verdict.superseded(runs, incidents, self._superseded, dead, ours=self._ours, report=report.superseded)
         for name, owed in self._owed.items():
             crashed = {n for n, error in dead.get(name, {}).items() if error.startswith(verdict.CRASHED)}
             report.crashed += len(crashed)
             died = dead.get(name, {}).keys() - crashed
+            if name == "keyed":
+                died, crashed = died - self._superseded, crashed | kept
             lost = [n for n, last in owed.items() if n not in crashed and (name, n, last) not in ended]
             if name == "dies":
                 lost += [n for n in owed if n not in died and n not in crashed]
@@ -301,6 +332,8 @@ class Fleet:
                 lost = [n for n in lost if n not in died]
             if lost:
                 report.complaints.append(f"{len(lost)} of {name} are lost: {lost[:10]}")
+        if report.superseded["after a clean stop"]:
+            report.complaints.append(f"superseded jobs ran: {counts(report.superseded)}")
         report.twice, unexplained = soak_verdict.repeated(fleet_log.starts(runs), incidents)
         report.complaints += [f"ran twice without a cause: {one}" for one in unexplained[:20]]
         report.complaints += list(verdict.over_the_limit(runs, incidents, ours=self._ours))[:20]
@@ -317,7 +350,7 @@ def main(words: Sequence[str] | None = None) -> int:
     def run(folder: Path) -> Report:
         fleet = Fleet(folder, seed=given.seed)
         try:
-            return fleet.run(given.jobs, rate=given.rate, kill_every=2.0, freeze_every=12.0)
+            return fleet.run(given.jobs, rate=given.rate, kill_every=2.0, freeze_every=12.0, stop_every=6.0)
         finally:
             fleet.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from tests.acceptance.fleet_log import Run, lines
 from tests.acceptance.mixed_cast import LIMIT
 from tests.acceptance.soak_verdict import Incident
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.reap import ENDED
 
 BURIED = "unknown job when requeueing"  # as Go words it
 LATE = 1.5  # seconds after a thaw in which a process may begin what it took before
@@ -63,8 +64,40 @@ def most_at_once(runs: Sequence[Run], incidents: Sequence[Incident]) -> int:
     return most
 
 
-def left(client: Any, keys: Keys) -> Iterator[str]:
-    """What a namespace at rest should not hold: work, slots, pools. Queues, slots and sorted sets are read in one step,
+def superseded(
+    runs: Sequence[Run],
+    incidents: Sequence[Incident],
+    numbers: Collection[int],
+    dead: Mapping[str, Mapping[int, str]],
+    *,
+    ours: set[int],
+    report: Counter[str],
+) -> set[int]:
+    """Count what became of the jobs in whose place the next one runs. Returns the numbers of the next ones that a Go
+    pool had begun when it was killed or frozen: it leaves only the listed job, and that one runs.
+    """
+    hit = {(incident.pid, incident.at) for incident in incidents}
+    in_flight: set[int] = set()
+    of_dead: set[int] = set()  # those that ran in a Go pool that was killed later: Go's own reaper puts all back
+    for run in runs:
+        if run.name != "keyed" or run.process in ours:
+            continue
+        ends = [at for process, at in hit if process == run.process and run.at <= at + LATE]
+        if ends:
+            of_dead.add(run.number)
+            if run.end is None or run.end + LATE >= min(ends):
+                in_flight.add(run.number)
+    for run in runs:
+        if run.name == "keyed" and run.number in numbers:
+            cause = "of a Go pool that was killed or frozen" if run.number + 1 in of_dead else "after a clean stop"
+            report[cause] += 1
+    report["dead with the reason"] = sum(ENDED in error for error in dead.get("keyed", {}).values())
+    return in_flight
+
+
+def left(client: Any, keys: Keys, *, but: str = "") -> Iterator[str]:
+    """What a namespace at rest should not hold: work, slots, pools. `but`: a name of which Go pools leave jobs in
+    progress. Queues, slots and sorted sets are read in one step,
     as a job moves between them.
     """
     names = sorted(member.decode() for member in client.smembers(keys.known_jobs))
@@ -87,6 +120,8 @@ def left(client: Any, keys: Keys) -> Iterator[str]:
         if count:
             yield f"{count} members in {key}"
     for key in client.scan_iter(match=keys.in_progress_pattern, count=1000):
+        if but and key.decode().startswith(keys.queue(but) + ":"):
+            continue
         yield f"{client.llen(key)} jobs in {key.decode()}"
 
 

@@ -204,6 +204,49 @@ def test_what_cannot_be_read_is_dead_until_it_is_discarded(run: Run, ns: Namespa
     assert run("discard", ns.name, "--all", "--yes", *LAYOUT).out == "discarded 1\n"
 
 
+@pytest.mark.parametrize("fn", ["resize image", "mail:send", "app.mail:send", "images/resize", "a[1], b", "größe"])
+def test_a_job_name_of_any_text_is_typed_and_shown_as_it_is(run: Run, ns: Namespace, fn: str) -> None:
+    assert f"{fn}()" in run("now", ns.name, fn, *LAYOUT).out
+    assert f"  {fn}()" in run("list", ns.name, *LAYOUT).out
+    assert f"paused {fn} in" in run("pause", ns.name, "--fn", fn, *LAYOUT).out
+    assert states(run, ns) == ["paused"]
+    assert run("resume", ns.name, "--fn", fn, *LAYOUT).out == f"resumed {fn} in {ns.name}\n"
+    assert run("add", ns.name, "in 1 hour", fn, *LAYOUT).status == 0
+
+
+@pytest.mark.parametrize("words", [["runs"], ["result", "export"], ["changes"], ["mark", "x"], ["queues"]])
+def test_a_command_that_needs_what_a_namespace_does_not_keep_is_refused(
+    run: Run, ns: Namespace, words: list[str]
+) -> None:
+    ns.add("export")
+    if words[0] == "result":
+        words = ["result", next(iter(ns.producer.inspector.jobs())).id]
+    refused = run(words[0], ns.name, *words[1:], *LAYOUT)
+    assert (refused.status, refused.out) == (4, "")
+
+
+def test_a_dead_job_that_never_started_has_no_attempts(run: Run, ns: Namespace) -> None:
+    text = '{"name":"export","id":"%s","t":1,"args":null,"err":"unknown job when requeueing","failed_at":9%s}'
+    ns.raw.zadd(ns.keys.dead, {text % ("a" * 24, ""): 2, text % ("b" * 24, ',"fails":4'): 1})
+    assert [row.split()[4] for row in run("dead", ns.name, *LAYOUT).out.splitlines()[1:]] == ["0", "4"]
+    assert [record["attempt"] for record in records(run("dead", ns.name, "--json", *LAYOUT))] == [0, 4]
+    assert "attempts  0\n" in run("show", ns.name, "a" * 24, *LAYOUT).out
+
+
+@pytest.mark.parametrize("score", ["inf", "-inf", "1e300", "-1e300", "8640000000000000000"])
+def test_a_time_that_no_calendar_has_is_shown_as_none(run: Run, ns: Namespace, score: str) -> None:
+    made = '{"name":"export","id":"%s","t":1600000000,"args":null}'
+    for place, key in enumerate((ns.keys.scheduled, ns.keys.retry, ns.keys.dead)):
+        ns.raw.zadd(key, {made % (f"{place}" * 24): score})
+    ns.raw.zadd(ns.keys.scheduled, {made % ("9" * 24): 4e9})
+    found = records(run("list", ns.name, "--json", *LAYOUT))
+    assert {record["id"][0]: record["due"] for record in found} == {
+        "9": "2096-10-02T07:06:40.000Z", "0": None, "1": None, "2": None
+    }  # fmt: skip
+    assert run("dead", ns.name, *LAYOUT).out.splitlines()[1].split()[0] == "-"
+    assert run("retry", ns.name, "--all", "--yes", *LAYOUT).out == "retried 1\n"
+
+
 def write_no_text(ns: Namespace) -> None:
     """Have pools, names, texts and values that are no UTF-8, as another program may."""
     for pool in (b"\xff\xfe", b"caf\xe9"):

@@ -163,7 +163,7 @@ def test_a_generator_function_is_no_handler(fn: Any, kind: str) -> None:
 
 
 def test_a_registered_name_has_an_end() -> None:
-    with pytest.raises(InvalidFunction, match=r"a name of 601 characters\. Accepted: up to 500"):
+    with pytest.raises(InvalidFunction, match=r"has 601 characters\. Accepted: 1 to 500"):
         job("a/" + "x" * 599)(described)
 
 

@@ -96,7 +96,7 @@ def test_a_mistake_is_refused_when_the_function_is_defined(given: dict[str, Any]
     with pytest.raises(InvalidOptions) as caught:
         job(**given)(export)
     assert str(caught.value) == message
-    assert marks._key(export) not in marks._said
+    assert export not in marks._said
     assert f"{__name__}:export" not in marks._marked
 
 
@@ -142,3 +142,18 @@ def test_what_a_handler_says_stands_beside_what_a_job_says() -> None:
 def test_nothing_said_is_one_value() -> None:
     assert read_add_options({"tz": "UTC"}) is NO_OPTIONS
     assert read_add_options({"name": None, "overlap": None, "retries": None}) is NO_OPTIONS
+
+
+def test_functions_of_one_factory_keep_their_own_options() -> None:
+    def made(limit: int) -> Any:
+        @job(f"of.factory.{limit}", limit=limit)
+        def run() -> int:
+            return limit
+
+        return run
+
+    for one in (made(2), made(3)):
+        assert marks.options_of(one).limit == one()
+    assert {name: marks.served()[name].limit for name in ("of.factory.2", "of.factory.3")} == {
+        "of.factory.2": 2, "of.factory.3": 3
+    }  # fmt: skip

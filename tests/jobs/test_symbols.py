@@ -87,7 +87,7 @@ def test_what_clojure_refuses_is_refused_with_the_reason(name: str, why: str) ->
     with pytest.raises(InvalidFunction, match=f"It is not a name: {why}"):
         stored_name(f"#'{name}")
     with pytest.raises(InvalidFunction, match=f"is not a name: {why}"):
-        job(name)(test_what_clojure_refuses_is_refused_with_the_reason)
+        job(f"#'{name}")(test_what_clojure_refuses_is_refused_with_the_reason)
 
 
 def test_what_others_stored_is_read_all_the_same() -> None:

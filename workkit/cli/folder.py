@@ -12,6 +12,7 @@ from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
+from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.functions.module_files import OURS, source_folder
 from workkit.jobs.names import (
     NO_YIELD,
@@ -38,13 +39,16 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     Raises InvalidFunction for what no listener runs, and where the module is here and has no such function, naming the
     nearest. `call` holds the arguments: InvalidArguments where the function is here and does not take them.
     """
+    layout = os.environ.get("WORKKIT_LAYOUT")
+    if layout == "gocraft":
+        return job_name_of(text), None
     if text.startswith("("):
         return (text if read_name(text) else clojure(text)), None
     if text.startswith("#'"):
         return text, None
     _refuse_file(text)
     plain = said_plain(text) or text
-    if os.environ.get("WORKKIT_LAYOUT") in PLAIN_LAYOUTS and is_plain(plain):
+    if layout in PLAIN_LAYOUTS and is_plain(plain):
         return plain, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):

@@ -34,8 +34,9 @@ class Claim:
 
     `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
     None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
-    in this layout where neither the job nor its handler says them. `attempt` and `crashes` count from 0. A claim never
-    changes; it is not frozen because a listener makes many thousands in a second.
+    in this layout where neither the job nor its handler says them. `stray`: it was in the queue of another name. Where
+    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0. A claim
+    never changes; it is not frozen because a listener makes many thousands in a second.
     """
 
     receipt: Any
@@ -54,6 +55,7 @@ class Claim:
     armed: bool = True
     usual: RunOptions = UNSAID
     recurs: bool = False
+    stray: bool = False
 
     @property
     def terms(self) -> Terms:

@@ -11,7 +11,7 @@ AMQP_LAYOUTS: Final = ("hutch", "event")
 LAYOUTS: Final = ("native", "gocraft", *AMQP_LAYOUTS)
 
 PLAIN_LAYOUTS: Final = ("gocraft", *AMQP_LAYOUTS)
-"""Layouts in which functions have plain names."""
+"""Layouts in which functions have job names: plain ones, and in gocraft any text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

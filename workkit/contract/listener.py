@@ -24,7 +24,7 @@ class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds, None where nobody tells them;
     `schedules` maps each schedule to its weight; `running` holds the jobs of its claims; `trouble` says in a sentence
     which part of it has stopped moving while it sends heartbeats. `held`: how many jobs it holds, where the layout
-    counts them, and does not list them. `serves`: the plain job names that it serves, for layouts with a queue for
+    counts them, and does not list them. `serves`: the job names that it serves, for layouts with a queue for
     each. `functions`: what it tells of the functions that it knows, when it registers; read them by `Inspector.knows`.
     """
 

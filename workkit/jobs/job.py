@@ -26,7 +26,8 @@ class Job:
 
     `id` is the SHA-1 of the stored payload (40 hex digits); `fn` the name as stored (``#'pkg.mod/func``); `due` the
     next run or, while running, this one (aware UTC); `attempt` is its current or next attempt, counted from 0 (the
-    command line and logs count those that have begun); `new` is False where `add` found the same job already there.
+    command line and logs count those that have begun), and -1 of a dead job that never started; `new` is False where
+    `add` found the same job already there.
     `error` is the last one, as one line; `failure` all that is kept of it. `options` are those
     said for this job; `terms` what else it asked for; `replaced` is the id of the job whose place `add` gave it, and
     `dropped` names the keywords that this job had and the new one lacks; `why` says what a held or paused one waits for

@@ -136,7 +136,7 @@ def _addable_flaw(text: str) -> str | None:
 def shown(job: str) -> str:
     """Write a stored `job` for people: ``app.cache.clear`` for a name, any other form unchanged."""
     name = read_name(job)
-    if name is None:
+    if name is None or _PYTHON.fullmatch(job):  # the second is a job name of a layout that takes any text
         return job
     return f"{name.space}.{name.path}" if name.is_python else f"{name.space}/{name.path}"
 

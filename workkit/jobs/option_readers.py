@@ -222,7 +222,9 @@ def names_with_weights(value: Any, name: str) -> tuple[tuple[str, int], ...]:
     """Read a list of ``NAME`` or ``NAME:PRIORITY``, the priority from 1 to 100,000."""
     found: dict[str, int] = {}
     for text in texts(value, name):
-        word, colon, digits = text.partition(":")
+        word, colon, digits = text.rpartition(":")
+        if not colon or (digits and not digits.isdigit()):  # a name may have colons
+            word, colon, digits = text, "", ""
         priority = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else 0
         if not word or (colon and not 1 <= priority <= MOST_PRIORITY):
             remedy = 'Write a name, or a name with a priority from 1 to 100000: "send_email:10".'

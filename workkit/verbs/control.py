@@ -9,7 +9,7 @@ from typing import Any
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
-from workkit.jobs.functions.marks import plain_fn
+from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import option_error
@@ -19,7 +19,7 @@ from workkit.triggers.clock.zone import zone
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
     """Name the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule. `plain`: in
-    the layout, functions have plain names.
+    the layout, functions have job names.
 
     Raises InvalidFunction.
     """
@@ -29,8 +29,7 @@ def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
         return SCHEDULE
     if not plain:
         return f"fn:{known_name(fn)}"
-    is_any = isinstance(fn, str) and fn.strip() and ":" not in fn  # other programs may use any text
-    return f"fn:{fn if is_any else plain_fn(fn)}"
+    return f"fn:{job_name_of(fn)}"
 
 
 def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None, *, plain: bool = False) -> str:

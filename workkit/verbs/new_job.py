@@ -14,7 +14,7 @@ from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
-from workkit.jobs.functions.marks import plain_fn
+from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
 from workkit.jobs.structured.parameters import written
@@ -51,12 +51,12 @@ def called(
     fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Options = NO_OPTIONS, plain: bool = False
 ) -> NewJob:
     """Make a job of a function and its arguments, checked as far as they are at hand; it has no time yet. `plain`:
-    in the layout, functions have plain names.
+    in the layout, functions have job names.
 
     Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
     InvalidArguments.
     """
-    name = plain_fn(fn) if plain else stored_name(fn)
+    name = job_name_of(fn) if plain else stored_name(fn)
     check_list(args)
     if kwargs and not plain and is_foreign(fn):
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."

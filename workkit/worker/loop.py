@@ -56,7 +56,7 @@ class How:
 
     threads: int = 10
     imports: tuple[str, ...] = ()
-    jobs: tuple[tuple[str, int], ...] | None = None  # plain job names with priorities; None: all that are registered
+    jobs: tuple[tuple[str, int], ...] | None = None  # job names with priorities; None: all that are registered
     consumers: tuple[Consumer, ...] = ()
     folder: Path | None = None
     deadline: timedelta = timedelta(seconds=25)
@@ -68,7 +68,7 @@ class How:
 
 
 def serving(registry: Registry, jobs: tuple[tuple[str, int], ...] | None) -> dict[str, Serving]:
-    """Say which plain job names a listener serves, and how. Raises InvalidOptions for one that nobody registered."""
+    """Say which job names a listener serves, and how. Raises InvalidOptions for one that nobody registered."""
     known = registry.serves()
     if jobs is None:
         return {name: Serving(options=options) for name, options in known.items()}

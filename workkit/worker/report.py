@@ -88,9 +88,9 @@ def missed(claim: Claim, reason: str) -> None:
 
 
 def cannot_run(claim: Claim, error: BaseException) -> None:
-    """Emit that this listener cannot run a function, and leaves it for others."""
-    trouble = error.trouble if isinstance(error, WorkkitError) else None
-    reason = f"{text_of(error)} Left for other listeners."
+    """Emit that this listener cannot run a function, and leaves it for others. A stray job goes to the dead set."""
+    trouble = error.trouble if isinstance(error, WorkkitError) and not claim.stray else None
+    reason = f"{text_of(error)} {'It goes to the dead set.' if claim.stray else 'Left for other listeners.'}"
     events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason, trouble=trouble)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.gocraft.codec import check, read_added, rows
+from workkit.brokers.gocraft.codec import check, check_name, read_added, rows
 from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
@@ -171,14 +171,15 @@ class GocraftBroker:
         raise _not_yet("a plan of named jobs")
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a pool. Raises InvalidOptions where it serves no name, Unsupported for limits that no pool keeps,
-        CronError for a spec of a periodic job.
+        """Become a pool. Raises InvalidOptions where it serves no name, InvalidFunction for one that no job can have,
+        Unsupported for limits that no pool keeps, CronError for a spec of a periodic job.
         """
         if not info.serves:
             trouble = "names no job that this listener serves"
             remedy = 'Mark functions with @job("send_email") in a module given with imports=.'
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
+            check_name(name, where="job")
             options = serving.options
             if options.keep_ms is not None:
                 raise no_results(f'keep= of @job("{name}")')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from workkit.brokers.gocraft.failure_times import DEFAULT_MAX_FAILS
 from workkit.brokers.gocraft.go_json import dumps
-from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.keys import Keys, name_trouble
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
@@ -24,7 +24,7 @@ from workkit.contract.producer import Added, NewJob
 from workkit.contract.result import no_results
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.names import is_plain
+from workkit.jobs.names import brief, is_plain
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
 
@@ -70,15 +70,18 @@ class Row:
 
 
 def read_claim(
-    queue: str, raw: bytes, *, pool: str, crashes: int, describe: Callable[[Claim], Job], limits: Mapping[str, int]
-) -> Claim:
-    """Read bytes that were taken from a queue. Never raises: what is no job text becomes a claim with a trouble."""
+    queue: str, raw: bytes, *, pool: str, crashes: int, describe: Callable[[Claim], Job], limits: Mapping[str, int],
+    serves: Container[str], since_s: int = 0,
+) -> Claim:  # fmt: skip
+    """Read bytes that were taken from a queue. Never raises: what is no job text becomes a claim with a trouble.
+    `serves`: the names that the pool serves. `since_s`: it has not been due before.
+    """
     try:
         text = read(raw)
     except CorruptRecord as error:
         receipt = Receipt(pool, queue, raw, None)
         return Claim(receipt, describe, "", queue, (), 0, crashes=crashes, trouble="corrupt", reason=str(error))
-    is_foreign = text.name != queue and not is_plain(text.name)  # no pool of ours can have registered it
+    is_foreign = text.name != queue and text.name not in serves and not is_plain(text.name)
     standing = Standing(slots=(f"fn:{text.name}",)) if text.name in limits else None
     return Claim(
         Receipt(pool, queue, raw, text),
@@ -86,14 +89,15 @@ def read_claim(
         text.id,
         text.name,
         (),
-        text.t * 1000,
+        1000 * max(text.t, since_s),
         kwargs=dict(text.args or {}),
         standing=standing,
         attempt=max(0, text.fails),
         crashes=crashes,
         trouble="foreign" if is_foreign else None,
-        reason="its name is no plain job name." if is_foreign else None,
+        reason="its name is another one than that of its queue." if is_foreign else None,
         usual=USUAL_RUN,
+        stray=text.name != queue,
     )
 
 
@@ -107,7 +111,7 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         kwargs=dict(text.args) if text.args else None,
         due=instant_of(due),
         state=state,
-        attempt=max(0, text.fails - 1) if state == "dead" else max(0, text.fails),
+        attempt=max(-1, text.fails - 1) if state == "dead" else max(0, text.fails),
         error=text.err or None,
         terms=Terms(unique_key=text.unique_key or None),
     )
@@ -188,10 +192,12 @@ def key_map(key: str) -> dict[str, Any]:
 
 def check(job: NewJob) -> None:
     """Refuse what a job text cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
-    if not is_plain(job.fn):
-        trouble = "is not the name of a gocraft job"
-        remedy = 'Give a name such as "send_email", or mark the function with @job("send_email").'
-        raise InvalidFunction.about(f"fn={job.fn}", trouble, remedy, where="fn", given=job.fn)
+    check_name(job.fn)
+    if job.identity is not None and not is_plain(
+        job.fn
+    ):  # where it comes from, it names a function of Python or Clojure
+        trouble, remedy = "is no plain name, and a forward passes on only these", 'Give a name such as "send_email".'
+        raise InvalidFunction.about(f'fn="{brief(job.fn)}"', trouble, remedy, where="fn", given=job.fn)
     if job.args:
         trouble = "is given by position: a gocraft job takes keyword arguments"
         raise InvalidArguments.about(
@@ -215,6 +221,13 @@ def check(job: NewJob) -> None:
         if value is not None:
             remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."
             raise _refused(f"{name}=", remedy)
+
+
+def check_name(name: str, *, where: str = "fn") -> None:
+    """Refuse a name that no job can have. Raises InvalidFunction."""
+    if trouble := name_trouble(name):
+        remedy = 'Give a name such as "send_email", or mark the function with @job("send_email").'
+        raise InvalidFunction.about(f'{where}="{brief(name)}"', trouble, remedy, where=where, given=name)
 
 
 def _refused(option: str, remedy: str) -> Unsupported:

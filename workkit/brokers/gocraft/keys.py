@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from workkit.jobs.names import LONGEST
+
 SIGNS: Final = {
     "known_jobs": "set", "worker_pools": "set", "workkit:paused": "string", "workkit:paused_names": "set",
 }  # fmt: skip
@@ -15,6 +17,17 @@ SIGNS: Final = {
 
 _OF_JOBS = "jobs:"
 _IN_PROGRESS = ":inprogress"
+_SIDES = (":paused", ":max_concurrency", ":lock", ":lock_info", _IN_PROGRESS)
+
+
+def name_trouble(name: str) -> str | None:
+    """Say why no job of ours can have a name, as the end of a sentence; None where one can."""
+    if not 0 < len(name) <= LONGEST:
+        return f"has {len(name):,} characters, and a job name has 1 to {LONGEST}" if name else "is empty"
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return "holds half a character, which no key can have"
+    side = next((end for end in _SIDES if name.endswith(end)), None)
+    return side and f'ends with "{side}": the key of its queue would be a key of the job "{name.removesuffix(side)}"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
@@ -287,16 +289,16 @@ class GocraftInspector(WithoutHistory):
         """Show texts as jobs; those that cannot be read are left out."""
         for one in found:
             if one.text is not None:
-                due_ms = round(one.score * 1000) if one.score else None
+                due_ms = whole_ms(1000 * one.score) if one.score else None
                 yield as_job(one.text, id=one.id, schedule=self.schedule, state=state, due_ms=due_ms)
 
     def _dead(self, one: Standing) -> Job:
         """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
         name = one.raw.decode("utf-8", "surrogateescape")
         if one.text is None:
-            error, due = "the text of this job cannot be read", instant_of(round(one.score * 1000))
+            error, due = "the text of this job cannot be read", instant_of(whole_ms(1000 * one.score))
             return Job(id=one.id, schedule=self.schedule, fn="?", due=due, state="dead", error=error, dead_id=name)
-        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=round(one.score * 1000))
+        job = as_job(one.text, id=one.id, schedule=self.schedule, state="dead", due_ms=whole_ms(1000 * one.score))
         return replace(job, dead_id=name)
 
     def _queued_at(self, raw: bytes) -> int | None:
@@ -312,7 +314,7 @@ def _is_named(job: Job, which: str) -> bool:
 
 
 def _due(job: Job) -> float:
-    return job.due.timestamp() if job.due is not None else 0.0
+    return job.due.timestamp() if job.due is not None else math.inf  # never, or at no time of a calendar
 
 
 def _count(text: bytes | None) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any, Final, Literal
 
@@ -148,6 +148,8 @@ class Places:
         for one, key in zip(found, keys, strict=True):
             value: Any = next(values) if key else None
             text = _read(value) if isinstance(value, bytes) and value[:1] == b"{" else None
+            if text is not None and one.text is not None:  # what runs is not due before the place that it takes
+                text = replace(text, t=max(text.t, one.text.t))
             yield one if text is None else Standing(one.place, one.name, one.raw, text, one.score)
 
     def _is_other(self, raw: bytes) -> bool:

@@ -6,6 +6,7 @@ all its claims are fenced, and it begins again as another pool. Normative: spec/
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 import time
@@ -19,6 +20,7 @@ import msgpack
 from workkit.brokers.gocraft.codec import Receipt, as_job, read_claim
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.observe import Observer
+from workkit.brokers.gocraft.reap import hand_back
 from workkit.brokers.gocraft.settle import row
 from workkit.brokers.gocraft.text import read, rewrite
 from workkit.brokers.gocraft.unique_key import unique_key_of
@@ -52,7 +54,7 @@ class Session:
         self._info: ListenerInfo | None = None
         self._priorities: dict[str, int] = {}
         self._limits: dict[str, int] = {}
-        self._packed = b""  # the names with their priorities
+        self._packed = b""  # the names with their priorities and limits
         self._fields: list[Any] = []  # of the heartbeat
         self._outstanding: tuple[list[Any], list[Ending]] | None = None
         self._taking: tuple[str, list[Claim]] | None = None
@@ -92,11 +94,14 @@ class Session:
     def _describe(self) -> None:
         assert self._info is not None, "register first"
         names = sorted(self._priorities)
-        self._packed = bytes(msgpack.packb(list(self._priorities.items()), use_bin_type=False))
+        served = [(name, priority, self._limits.get(name, 0)) for name, priority in self._priorities.items()]
+        self._packed = bytes(msgpack.packb(served, use_bin_type=False))
         self._fields = [
             "job_names", ",".join(names), "concurrency", self._info.threads,
             "worker_ids", ",".join(sorted(self.observer.workers)), "host", self._info.host, "pid", self._info.pid,
         ]  # fmt: skip
+        if self._limits:
+            self._fields += ["limits", json.dumps(self._limits)]
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and take jobs: see `Consumer.claim`."""
@@ -175,8 +180,12 @@ class Session:
         self._sort(fresh)
         return list(zip(due[::2], due[1::2], strict=True))
 
-    def _taken(self, queue: str, raw: bytes, crashes: int) -> Claim:
-        claim = read_claim(queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits)
+    def _taken(self, queue: str, raw: bytes, crashes: int, *, since_s: int = 0) -> Claim:
+        """Hold what was taken. `since_s`: when the text in whose place it runs came into the queue."""
+        claim = read_claim(
+            queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits,
+            serves=self._priorities, since_s=since_s,
+        )  # fmt: skip
         self._held[claim.receipt] = claim
         return claim
 
@@ -204,7 +213,7 @@ class Session:
         for claim, instead in zip(claims, reply, strict=True):
             if instead:
                 del self._held[claim.receipt]
-                claim = self._taken(claim.receipt.queue, instead, 0)
+                claim = self._taken(claim.receipt.queue, instead, 0, since_s=claim.due_ms // 1000)
             self._ready.append(claim)
 
     def _move(self, due: Sequence[tuple[int, bytes]]) -> bool:
@@ -230,7 +239,7 @@ class Session:
         lost = {
             claim.receipt.queue
             for claim, outcome in ends
-            if isinstance(outcome, Released) and outcome.unknown and claim.fn == claim.receipt.queue
+            if isinstance(outcome, Released) and outcome.unknown and not claim.stray
         }
         if lost & self._priorities.keys():
             self._priorities = {name: one for name, one in self._priorities.items() if name not in lost}
@@ -279,16 +288,14 @@ class Session:
 
     def reap(self, pool: str, beat: str, *, names: Sequence[str], is_dead: bool = True) -> tuple[int, int] | None:
         """Hand back what a pool holds: (moved, left); None if it lives."""
-        args = [pool, self._keys.prefix, beat, MOST, int(is_dead), *names]
-        reply = self._call("reap", args, pool)
-        return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
+        return hand_back(self._server, self._keys, pool=pool, beat=beat, names=names, is_dead=is_dead)
 
     def described(self, claim: Claim) -> Job:
         """Show a claim as a Job."""
         text = claim.receipt.text
         if text is None:
             return Job(id="", schedule=self._schedule, fn=claim.fn, state="running", error=claim.reason)
-        return as_job(text, schedule=self._schedule, state="running")
+        return as_job(text, schedule=self._schedule, state="running", due_ms=claim.due_ms)
 
     def _forget(self) -> list[Claim]:
         """Drop all claims: other pools have them now. The next call registers again."""

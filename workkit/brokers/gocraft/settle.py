@@ -34,7 +34,7 @@ def row(ending: Ending, *, now_ms: int) -> Sequence[Any]:
     match outcome:
         case Done():
             return to("d")
-        case Released(unknown=True) if claim.fn != receipt.queue:
+        case Released(unknown=True) if claim.stray:
             return to("x", rewrite(raw, fails=claim.attempt + 1, err=STRAY, failed_at=now_s), now_s)
         case Released(delay_ms=delay):
             return to("h", raw, (now_ms + delay) / 1000) if delay else to("q", raw)

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from workkit.brokers.redis_server.packed import FURTHEST_MS
 from workkit.jobs.option_readers import LONGEST_MS
 
 PAID = "p"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
 LEAST_TURN_MS = 1e-6
-FURTHEST_MS = 9 * 10**15  # a due time further from 1970 reads as this
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores

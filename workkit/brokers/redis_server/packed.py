@@ -1,10 +1,12 @@
-"""Read msgpack that any program may have overwritten. Pure."""
+"""Read msgpack and scores that any program may have overwritten. Pure."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgpack
+
+FURTHEST_MS: Final = 9 * 10**15  # a time further from 1970 reads as this
 
 
 def read_packed(packed: bytes | None) -> Any:
@@ -13,3 +15,8 @@ def read_packed(packed: bytes | None) -> Any:
         return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
     except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
         return None
+
+
+def whole_ms(score: float) -> int:
+    """Round a score to whole milliseconds, within what a time can be. A program may have set any, also infinity."""
+    return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))

@@ -44,7 +44,7 @@ class Functions(Registry):
             self.consumers[name] = fn
 
     def serves(self) -> dict[str, RunOptions]:
-        """The plain names that are registered, and those of consumers, with the options of their functions."""
+        """The job names that are registered, and those of consumers, with the options of their functions."""
         return {**super().serves(), **{name: options_of(fn) for name, fn in self.consumers.items()}}
 
     def _find(self, job: str) -> Handler:

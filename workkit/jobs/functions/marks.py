@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
+from types import FunctionType
 from typing import Any, TypeVar, Unpack, overload
 
 from workkit.errors import InvalidFunction
@@ -15,7 +16,9 @@ from workkit.jobs.names import (
     brief,
     generator,
     has_wildcard,
+    is_library,
     is_plain,
+    read_name,
     said_plain,
 )
 from workkit.jobs.option_types import JobOptions
@@ -25,9 +28,12 @@ from workkit.jobs.symbols import flaw
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[..., Any]
+_CLOJURE_STARTS = ("#'", "(", "'")
 
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
-_said: dict[tuple[str, str], RunOptions] = {}  # module and name of a function -> its options of @job
+_given: dict[str, Handler] = {}  # job name as @job has it, any text -> function
+_said: dict[Handler, RunOptions] = {}  # function -> its options of @job; those of a factory have one name
+_said_by_name: dict[tuple[str, str], RunOptions] = {}  # the same by module and name, for what wraps a function
 
 
 @overload
@@ -38,7 +44,7 @@ def job(name: Any = None, /, **options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
-    its plain name, in the layouts gocraft, hutch and event.
+    its job name, in the layouts gocraft, hutch and event; in gocraft any text, as ``"resize image"``.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m", keep="1 day", keep_most="5MB")``: the options of its runs; an option given to `add` wins.
     ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
@@ -64,23 +70,24 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
         remedy = "Name each routing key: a function may have several marks."
         raise InvalidFunction.about(f"@job({brief(name)!r})", "holds a wildcard", remedy, given=name)
     elif name is not None:
-        said = addable_name(name if name.startswith(("#", "(", "'")) else f"#'{name}") or addable_name(name)
-        if said is None:
-            trouble = flaw(name.removeprefix("#'"))
-            raise InvalidFunction(f'@job({name!r}) is not a name: {trouble}. Write "namespace/name".', given=name)
-        if len(name) > LONGEST:
-            raise InvalidFunction(
-                f"@job({brief(name)!r}): a name of {len(name):,} characters. Accepted: up to {LONGEST}.", given=name
-            )
-        keys.append(str(said))
-    for key in keys:
-        known = _marked.get(key)
+        if not name or len(name) > LONGEST:
+            trouble = f"has {len(name):,} characters" if name else "is empty"
+            raise InvalidFunction.about(f"@job({brief(name)!r})", trouble, f"Accepted: 1 to {LONGEST}.", given=name)
+        is_form = name.startswith(_CLOJURE_STARTS)
+        said = addable_name(name if is_form else f"#'{name}") or addable_name(name)
+        if said is not None:
+            keys.append(str(said))
+        elif name.startswith("#'"):
+            flawed = flaw(name.removeprefix("#'"))
+            raise InvalidFunction(f'@job({name!r}) is not a name: {flawed}. Write "namespace/name".', given=name)
+    for key, table in [*((key, _marked) for key in keys), *(((name, _given),) if name is not None else ())]:
+        known = table.get(key)
         if known is not None and (known.__module__, known.__qualname__) != (fn.__module__, fn.__qualname__):
             raise InvalidFunction(
                 f"@job({name!r}): this name belongs to {known.__module__}.{known.__qualname__} already.", given=name
             )
-        _marked[key] = fn
-    _said[_key(fn)] = options
+        table[key] = fn
+    _said[fn] = _said_by_name[_key(fn)] = options
     return fn
 
 
@@ -98,22 +105,36 @@ def drop_failed(before: Collection[str]) -> None:
             _marked.pop(name, None)
 
 
-def plain_fn(fn: Fn) -> str:
-    """The plain name of a function: as it is given, also behind an @, or the one under which it is registered. Raises
-    InvalidFunction.
+def job_name_of(fn: Fn) -> str:
+    """The job name of a function: as it is given, also behind an @, or the one under which it is registered. Each
+    layout says which names it has. Raises InvalidFunction.
     """
     if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
         return plain
-    found = [fn] if isinstance(fn, str) else [name for name, known in _marked.items() if known is fn and is_plain(name)]
+    if isinstance(fn, str):
+        found = [] if _is_of_python(fn) else [fn]
+    else:
+        names = [name for name, known in _given.items() if known is fn]
+        found = [name for name in names if is_plain(name)] or names
     if len(found) == 1 and not is_plain(found[0]) and has_wildcard(found[0]):
         trouble, remedy = "holds a wildcard: a job has one name", "Name one routing key."
         raise InvalidFunction.about(f'fn="{brief(found[0])}"', trouble, remedy, where="fn", given=fn)
-    if len(found) != 1 or not is_plain(found[0]):
+    if len(found) != 1:
         shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
         trouble = "has no plain job name, which this layout needs"
         remedy = 'Give one such as "send_email", or mark the function with @job("send_email").'
         raise InvalidFunction.about(f"fn={shown}", trouble, remedy, where="fn", given=fn)
     return found[0]
+
+
+def _is_of_python(text: str) -> bool:
+    """Whether a text names a function and no job: one that is marked, one of Python's own, or a Clojure form."""
+    name = read_name(text)
+    return not text or (
+        name is not None
+        and text not in _given
+        and (text.startswith(_CLOJURE_STARTS) or is_library(name.space) or str(name) in _marked)
+    )
 
 
 def marked(name: str) -> Handler | None:
@@ -123,7 +144,8 @@ def marked(name: str) -> Handler | None:
 
 def options_of(fn: Handler) -> RunOptions:
     """The options of `@job` of a function."""
-    return _said.get(_key(fn), UNSAID)
+    said = _said.get(fn) if isinstance(fn, FunctionType) else None
+    return _said_by_name.get(_key(fn), UNSAID) if said is None else said
 
 
 def marks() -> dict[str, Handler]:
@@ -136,9 +158,14 @@ def plain_names() -> list[str]:
     return [name for name in _marked if is_plain(name)]
 
 
+def named(name: str) -> Handler | None:
+    """The function of a job name, which may be any text; None where `@job` has none."""
+    return _given.get(name)
+
+
 def served() -> dict[str, RunOptions]:
-    """The plain names that are marked with `@job` in this program, with the options of their functions."""
-    return {name: options_of(fn) for name, fn in _marked.items() if is_plain(name)}
+    """The job names of `@job` in this program, with the options of their functions. A name may be any text."""
+    return {name: options_of(fn) for name, fn in _given.items()}
 
 
 def _key(handler: Handler) -> tuple[str, str]:

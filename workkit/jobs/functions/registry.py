@@ -13,15 +13,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from workkit.errors import (
-    CannotRun,
-    FunctionNotFound,
-    InvalidFunction,
-    ListenerStopped,
-    NotAllowed,
-)
+from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed
 from workkit.jobs.functions.importing import import_module, import_trouble
-from workkit.jobs.functions.marks import Handler, marked, options_of, served
+from workkit.jobs.functions.marks import Handler, marked, named, options_of, served
 from workkit.jobs.functions.module_files import OURS, modules_under, source_folder
 from workkit.jobs.names import (
     LONGEST,
@@ -113,11 +107,11 @@ class Registry:
         return None
 
     def serves(self) -> dict[str, RunOptions]:
-        """The plain names that are registered, with the options of their functions."""
+        """The job names that are registered, with the options of their functions. A name may be any text."""
         return served()
 
     def _find(self, job: str) -> Handler:
-        if is_plain(job) and (function := marked(job)) is not None:
+        if (function := named(job)) is not None:
             return function
         said = read_name(job)
         if said is None and is_plain(job):

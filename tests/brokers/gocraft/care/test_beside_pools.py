@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.gocraft.care.checkups import found, kinds, repair
+from tests.brokers.gocraft.care.checkups import found, kinds, only, repair
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import job, schedule
+from workkit.brokers.gocraft.broker import GocraftBroker
 
 # A pool of ours sends a heartbeat every 3 s, so none is dead before Go calls it so.
 QUICK = ("--heartbeat", "300ms", "--dead-after", "11s", "--reap", "500ms", "--jitter", "0", "--requeue", "50ms")
@@ -122,6 +123,90 @@ def test_a_text_that_a_go_pool_left_in_progress(ns: Namespace, go: Any, tmp_path
     assert json.loads(left)["args"] == {"i": 0}, "the newer one ran"
     made.send(signal.SIGTERM)
     assert made.wait() == 0
+
+
+@pytest.mark.parametrize("by", ["heartbeat", "turn"])
+def test_a_limit_that_a_go_pool_removes_is_set_again(ns: Namespace, go: Any, tmp_path: Path, by: str) -> None:
+    ours = ns.pool("resting", limits={"resting": 2})
+    made = pool(go, ns, tmp_path / "ran", jobs="resting:1")
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"0", "a Go pool sets the limit of each of its jobs"
+    assert only(ns, "limit").what == f"resting has no limit, and pool {ours.listener} says limit=2"
+    if by == "heartbeat":
+        ours.heartbeat()
+    else:
+        made.send(signal.SIGTERM)
+        assert made.wait() == 0
+        for _ in range(5):
+            ns.add("resting", {})
+        assert len(ours.claim(5).claims) == 2
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"2"
+    assert "limit" not in kinds(ns)
+
+
+def test_another_limit_that_a_go_pool_sets_stays_and_is_a_finding(ns: Namespace) -> None:
+    ours = ns.pool("resting", "free", limits={"resting": 2})
+    ns.raw.set(ns.keys.max_concurrency("resting"), 5)
+    ns.raw.set(ns.keys.max_concurrency("free"), 0)
+    ours.heartbeat()
+    assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"5", "the pool that started last says the limit"
+    assert ns.raw.get(ns.keys.max_concurrency("free")) == b"0"
+    assert only(ns, "limit").what == f"resting has the limit 5, and pool {ours.listener} says limit=2"
+
+
+def ran_superseded(ns: Namespace, go: Any, log: Path) -> Any:
+    """Have a Go pool run the newer of two jobs with one unique key. It leaves the older one in its list."""
+    for i in range(2):
+        assert go("enqueue", ns.name, "mail", json.dumps({"i": i}), "--key", '{"k":1}').wait() == 0
+    made = pool(go, ns, log, jobs="mail:1,slow:1")
+    until(lambda: [line["event"] for line in lines(log)] == ["run", "end"])
+    until(lambda: ns.raw.get(ns.keys.lock("mail")) == b"0")
+    return made
+
+
+def taken_back(ns: Namespace) -> GocraftBroker:
+    """Start a pool of ours, and wait until it has taken back what gone pools hold."""
+    ours = ns.pool("mail", "slow", timeout_ms=100)
+
+    def is_over() -> bool:
+        ours.heartbeat()
+        ours.maintain()
+        return not ns.raw.keys(f"{ns.name}:jobs:*:inprogress")
+
+    until(is_over)
+    return ours
+
+
+@pytest.mark.parametrize("by", ["listener", "doctor"])
+def test_what_a_stopped_go_pool_has_superseded_does_not_run(ns: Namespace, go: Any, tmp_path: Path, by: str) -> None:
+    made = ran_superseded(ns, go, tmp_path / "ran")
+    made.send(signal.SIGTERM)
+    assert made.wait() == 0
+    if by == "listener":
+        ours = taken_back(ns)
+    else:
+        repair(ns, "unlisted")
+        ours = ns.pool("mail")
+    assert ours.claim(5).claims == []
+    (left,) = map(json.loads, ns.raw.zrange(ns.keys.dead, 0, -1))
+    assert (left["args"], left["err"]) == ({"i": 0}, "ended without leaving the in-progress list")
+
+
+def test_what_a_killed_go_pool_runs_comes_back_without_what_it_has_superseded(
+    ns: Namespace, go: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / "ran"
+    made = ran_superseded(ns, go, log)
+    assert go("enqueue", ns.name, "mail", '{"i": 2, "sleep_ms": 60000}', "--unique").wait() == 0
+    assert go("enqueue", ns.name, "slow", '{"sleep_ms": 60000}').wait() == 0
+    until(lambda: len(lines(log)) == 4)
+    made.send(signal.SIGKILL)
+    made.wait()
+    (id,) = ns.raw.smembers(ns.keys.worker_pools)
+    ns.raw.hset(ns.keys.worker_pool(id.decode()), "heartbeat_at", int(time.time()) - 12)
+    claims = taken_back(ns).claim(5).claims
+    assert {(claim.fn, (claim.kwargs or {}).get("i")) for claim in claims} == {("mail", 2), ("slow", None)}
+    (left,) = map(json.loads, ns.raw.zrange(ns.keys.dead, 0, -1))
+    assert left["args"] == {"i": 0}
 
 
 def test_a_killed_go_pool(ns: Namespace, go: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.servers import Server
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.care.survey import survey
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.reap import ENDED
 from workkit.brokers.redis_server.server import connect
 
 DEFECTS = [
@@ -110,16 +111,16 @@ def test_repairs_of_every_recorded_namespace_lose_nothing_and_leave_the_locks_ri
         client.flushdb()
         write(client, step)
         before = texts(broker)
-        ended = 0
         for finding in broker.doctor.checkup(patience_ms=0):
             if finding.repairs:
                 seen.add(finding.kind)
                 broker.doctor.repair(finding)
-                ended += finding.kind == "unended"
         again = [f for f in broker.doctor.checkup(patience_ms=0) if f.repairs]
         assert not again, f"{name}, step {place}: {again}"
         after = texts(broker)
-        assert sum((before - after).values()) == ended == sum((after - before).values()), f"{name}, step {place}"
+        lost, fresh = before - after, after - before
+        assert lost.total() == fresh.total(), f"{name}, step {place}"
+        assert all(ENDED.encode() in text for text in fresh), f"{name}, step {place}: {fresh}"
         for key in client.keys("gv:jobs:*:lock"):
             job = key.decode()[len("gv:jobs:") : -len(":lock")]
             running = sum(client.llen(each) for each in client.keys(f"gv:jobs:{job}:*:inprogress"))

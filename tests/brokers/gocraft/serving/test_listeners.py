@@ -12,7 +12,8 @@ import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import PATIENCE, ROOT, until
-from workkit import job, schedule
+from workkit import events, job, schedule
+from workkit.worker.event_text import event_parts
 
 JOBS = """
 import time, redis
@@ -96,3 +97,18 @@ def test_an_idle_listener_is_woken_and_does_not_wait_for_its_next_look(
             seen.clear()
             schedule.add_now(s, "see", kwargs={"text": "now"})
             assert seen.wait(PATIENCE)
+
+
+def test_a_stray_job_is_dead_and_the_event_says_so(ns: Namespace) -> None:
+    ns.push("see", {"name": "nobody", "id": "a" * 24, "t": 1500000000, "args": None})
+    s = schedule.create(ns.name, redis=ns.url, layout="gocraft")
+    told: list[events.Event] = []
+    forget = events.subscribe(told.append)
+    try:
+        with schedule.listener(s, imports=[], folder=None, jobs=["see"]):
+            until(lambda: ns.raw.zcard(ns.keys.dead) == 1)
+    finally:
+        forget()
+    (said,) = (event for event in told if event.name == "cannot_run")
+    assert str(said.fields["reason"]).endswith(" It goes to the dead set.")
+    assert "Left for other listeners" not in " ".join(event_parts(said))

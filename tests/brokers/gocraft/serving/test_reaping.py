@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
+
+import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.gocraft.reaper import Reaper
 from workkit.jobs.outcome import Done, Released
 
 PLAIN = {"name": "export", "id": "a" * 24, "t": 1500000000, "args": {"i": 0}}
@@ -57,6 +61,79 @@ def test_a_job_that_waits_for_its_last_chance_keeps_its_crashes(ns: Namespace) -
     assert claim.crashes == 2
     end(pool, [claim], Done())
     assert not ns.raw.exists(ns.keys.crashes)
+
+
+def unique(n: int) -> dict[str, object]:
+    return {**PLAIN, "id": f"{n:024}", "args": {"i": n}, "unique": True}
+
+
+@pytest.mark.parametrize(
+    ("told", "observed", "ran"),
+    [
+        (0, None, [0]),  # what is not unique leaves its list when it ends
+        (1, None, [0]),
+        (2, None, [0, 3]),  # of those that are unique, the latest
+        (2, 1, [0, 1]),  # a worker says that it runs this one
+        (0, 2, [0, 2]),  # a pool that was frozen and reaped counts too few
+        (3, 1, [0, 1, 3]),
+        (4, None, [0, 1, 2, 3]),
+        (9, None, [0, 1, 2, 3]),
+        (None, None, [0, 1, 2, 3]),  # another pool has removed the field: nothing says what has ended
+    ],
+)
+def test_what_a_go_pool_has_ended_and_left_in_its_list_is_dead(
+    ns: Namespace, told: object, observed: int | None, ran: list[int]
+) -> None:
+    id, worker = ns.go_pool("export"), "d" * 24
+    ns.push("export", {**PLAIN, "id": f"{0:024}"})
+    for n in (1, 2, 3):
+        ns.push("export", unique(n))
+    for _ in range(4):
+        ns.raw.rpoplpush(ns.keys.queue("export"), ns.keys.in_progress("export", id))
+    if told is not None:
+        ns.raw.hset(ns.keys.lock_info("export"), id, told)
+        ns.raw.set(ns.keys.lock("export"), told)
+    ns.raw.hset(ns.keys.worker_pool(id), mapping={"heartbeat_at": int(time.time()) - 60, "worker_ids": worker})
+    if observed is not None:
+        ns.raw.hset(ns.keys.worker(worker), mapping={"job_name": "export", "job_id": f"{observed:024}"})
+    pool = ns.pool("export")
+    reaped(pool)
+    claims = pool.claim(9).claims
+    assert [(claim.kwargs or {})["i"] for claim in claims] == ran
+    dead = [job.kwargs["i"] for job in ns.producer.inspector.jobs(state="dead") if job.kwargs]
+    assert sorted([*dead, *ran]) == [0, 1, 2, 3]
+    end(pool, claims, Done())
+    assert ns.raw.get(ns.keys.lock("export")) == b"0"
+
+
+def test_a_long_list_of_what_has_ended_is_dead_in_steps(ns: Namespace) -> None:
+    id = ns.go_pool("export")
+    ns.raw.lpush(ns.keys.in_progress("export", id), *(json.dumps(unique(n)) for n in range(2500)))
+    ns.raw.hset(ns.keys.lock_info("export"), id, 1)
+    ns.raw.set(ns.keys.lock("export"), 1)
+    ns.raw.sadd(ns.keys.known_jobs, "export")
+    ns.raw.hset(ns.keys.worker_pool(id), "heartbeat_at", int(time.time()) - 60)
+    pool = ns.pool("export")
+    assert reaped(pool) == [(id, 1)]
+    assert ns.raw.zcard(ns.keys.dead) == 2499
+    assert [(claim.kwargs or {})["i"] for claim in pool.claim(9).claims] == [2499]
+
+
+def test_a_count_of_a_gone_pool_stays_while_its_list_holds_a_text_that_has_ended(ns: Namespace) -> None:
+    """Without the count nothing says that the text has ended."""
+    ns.raw.lpush(ns.keys.in_progress("export", "e" * 24), json.dumps(unique(1)))
+    ns.raw.hset(ns.keys.lock_info("export"), "e" * 24, 0)
+    ns.raw.set(ns.keys.lock("export"), 3)
+    pool = ns.pool("export", limits={"export": 2})
+    own = Reaper(pool._server, keys=pool._keys, session=pool._session, patience=0.0)
+    for _ in range(3):
+        own._relock(time.monotonic())
+    assert ns.raw.get(ns.keys.lock("export")) == b"0"
+    assert ns.raw.hexists(ns.keys.lock_info("export"), "e" * 24)
+    own.reap()
+    own.reap()
+    assert pool.claim(9).claims == []
+    assert ns.raw.zcard(ns.keys.dead) == 1
 
 
 def test_a_living_go_pool_is_left_alone(ns: Namespace) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.contract.lossy import Lossy
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.text import read
+from workkit.brokers.gocraft.codec import instant_of
+from workkit.brokers.gocraft.text import read, rewrite
 from workkit.brokers.redis_server.server import PendingCalls, connect
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import ServerUnreachable
@@ -107,3 +108,24 @@ def test_a_lost_reply_on_the_way_to_a_unique_job_loses_no_update(ns: Namespace, 
     assert ns.lock("clear", pool.listener) == (0, 0)
     assert ns.in_progress("clear", pool.listener) == []
     pool.close()
+
+
+def test_what_runs_in_place_of_a_listed_job_is_not_due_before_it(ns: Namespace) -> None:
+    """The text in the key keeps the time of its addition, though the job became due only now."""
+    due_ms = ns.producer.now_ms() + 3_600_000
+    ns.add("clear", {"o": 1}, key=KEY, due_ms=due_ms)
+    ns.add("clear", {"o": 2}, key=KEY, due_ms=due_ms)
+    pool = ns.pool("clear")
+    assert pool.claim(0).claims == []
+    text = ns.raw.zrange(ns.keys.scheduled, 0, 0)[0]
+    ns.raw.zrem(ns.keys.scheduled, text)
+    ns.raw.lpush(ns.keys.queue("clear"), rewrite(text, t=due_ms // 1000 + 1))  # as the pool that moves it
+    (listed,) = ns.producer.inspector.jobs()
+    (claim,) = pool.claim(5).claims
+    assert claim.kwargs == {"o": 2}
+    assert claim.due_ms == due_ms // 1000 * 1000 + 1000
+    assert listed.due == claim.job.due == instant_of(claim.due_ms)
+    end(pool, [claim], Done())
+    ns.add("clear", {"o": 3}, key=KEY)
+    (claim,) = pool.claim(5).claims
+    assert abs(claim.due_ms - ns.producer.now_ms()) < 10_000, "a job of its own is due when it was added"

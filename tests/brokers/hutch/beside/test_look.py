@@ -45,6 +45,15 @@ def test_bytes_of_another_program_are_left_out(pair: Pair) -> None:
     assert len(listeners(beside, pair.on.names)) == 1
 
 
+def test_a_listener_with_a_heartbeat_at_no_time_is_listed(pair: Pair) -> None:
+    listener, beside = pair.listener(), pair.beside()
+    for beat in ("inf", "-inf", "1e300"):
+        pair.client.zadd(pair.keys.listeners, {listener.listener: beat})
+        (info,) = listeners(beside, pair.on.names)
+        assert info.beat_ms is not None
+        assert info.beat_ms >= 0
+
+
 def test_a_run_tells_its_progress_and_its_check_in(pair: Pair) -> None:
     pair.listener().leave()
     go: threading.Event = progress_handlers.go

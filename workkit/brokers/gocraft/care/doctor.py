@@ -85,6 +85,7 @@ class GocraftDoctor:
 
     def _work(self, made: Survey, patience_ms: int) -> Iterator[Finding]:
         known = fleet(made)
+        yield from pools.limits(made, known)
         unlisted = pools.settled(known, known)
         suspects, ended = locks(made, unlisted), unended(made, [])
         waiting, texts = Waiting(made, known), carried(made)

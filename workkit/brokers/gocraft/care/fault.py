@@ -46,7 +46,10 @@ RULES: Mapping[str, tuple[Severity, str]] = {
     "lock-info": ("deviation", "Go pools subtract it from the lock when they reap the pool."),
     "limit": ("deviation", "Pools read it as no limit, or take no job at all."),
     "heartbeat": ("deviation", "Go pools and the web UI cannot read it, and the page of all pools fails."),
-    "name": ("deviation", "The name is part of keys and of lists in heartbeats: it could be a key of another name."),
+    "name": (
+        "deviation",
+        "The name is part of keys, and of lists in heartbeats: a pool reads it there as another one.",
+    ),
     "endless": ("deviation", "It never ends by itself. A job with this unique key could never be added again."),
     "own-expiry": ("deviation", "Keys of ours end by themselves, so that none is left behind for ever."),
     "stray": ("deviation", "A Go pool buries it as a stray job, and its slot is never free again."),

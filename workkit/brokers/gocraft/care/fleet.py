@@ -4,8 +4,10 @@ jobs that no pool serves; jobs with which pools died.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from workkit.brokers.gocraft.care.judge import is_whole
 from workkit.brokers.gocraft.care.repair import Dead
@@ -20,21 +22,28 @@ KILLED = 2  # a pool may die for another reason with a job in progress; two pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """One pool: its heartbeat as it is written (empty: none), the names that it serves, and what it has in progress."""
+    """One pool: its heartbeat as it is written (empty: none), its names joined by commas, the limits of a pool of ours,
+    and what it has in progress.
+    """
 
     id: str
     beat: str
     beat_ms: int | None
-    names: frozenset[str]
+    names: str
     held: int
     lists: tuple[str, ...]
     is_ours: bool
     is_listed: bool
+    limits: Mapping[str, int]
 
     @property
     def lives(self) -> bool:
         """Whether it sends heartbeats."""
         return self.is_listed and self.beat_ms is not None and self.beat_ms <= DEAD_MS
+
+    def serves(self, name: str) -> bool:
+        """Whether it lists a name, which may have commas itself."""
+        return f",{name}," in f",{self.names},"
 
     @property
     def is_suspect(self) -> bool:
@@ -60,7 +69,7 @@ class Fleet:
 
     def serves(self, name: str) -> bool:
         """Whether a living pool serves a name."""
-        return any(name in pool.names for pool in self.living)
+        return any(pool.serves(name) for pool in self.living)
 
 
 def fleet(made: Survey) -> Fleet:
@@ -71,9 +80,8 @@ def fleet(made: Survey) -> Fleet:
     found = []
     for id in ids:
         heartbeat = made.keys.worker_pool(id)
-        beat, names, record = made.asked(
-            [("HGET", heartbeat, "heartbeat_at"), ("HGET", heartbeat, "job_names"), ("EXISTS", made.keys.record(id))]
-        )
+        fields = [("HGET", heartbeat, field) for field in ("heartbeat_at", "job_names", "limits")]
+        beat, names, limits, record = made.asked([*fields, ("EXISTS", made.keys.record(id))])
         beat, names = (value if isinstance(value, bytes) else b"" for value in (beat, names))
         own = [(place.name, length) for place, length in zip(lists, lengths, strict=True) if place.of == id]
         found.append(
@@ -81,14 +89,48 @@ def fleet(made: Survey) -> Fleet:
                 id=id,
                 beat=beat.decode("utf-8", "surrogateescape"),
                 beat_ms=made.now_ms - 1000 * int(beat) if is_whole(beat) else None,
-                names=frozenset(name for name in names.decode("utf-8", "surrogateescape").split(",") if name),
+                names=names.decode("utf-8", "surrogateescape"),
                 held=sum(length for _, length in own if isinstance(length, int)),
                 lists=tuple(name for name, _ in own),
                 is_ours=record == 1,
                 is_listed=id in listed,
+                limits=_limits(limits) if record == 1 else {},
             )
         )
     return Fleet(pools=tuple(found))
+
+
+def _limits(data: Any) -> dict[str, int]:
+    """Read the limits in the heartbeat of a pool of ours; another program may have written anything there."""
+    try:
+        found = json.loads(data) if isinstance(data, bytes) else {}
+    except (ValueError, RecursionError):
+        return {}
+    members = found.items() if isinstance(found, dict) else ()
+    return {name: limit for name, limit in members if type(limit) is int and limit > 0}
+
+
+def limits(made: Survey, known: Fleet) -> Iterator[Finding]:
+    """Name the limits of pools of ours that do not hold, because another pool has set another one or none."""
+    said = {
+        (name, limit): pool for pool in known.living for name, limit in sorted(pool.limits.items()) if pool.serves(name)
+    }
+    values = made.asked(("GET", made.keys.max_concurrency(name)) for name, _ in said)
+    for ((name, limit), pool), value in zip(said.items(), values, strict=True):
+        stands = int(value) if isinstance(value, bytes) and is_whole(value) else 0
+        if stands == limit:
+            continue
+        shown = brief_bytes(raw(name))
+        yield Finding(
+            kind="limit",
+            what=f"{shown} has {f'the limit {stands:,}' if stands > 0 else 'no limit'}, "
+            f"and pool {brief_bytes(raw(pool.id))} says limit={limit}",
+            why="Each Go pool that starts sets the limit of each of its jobs, to 0 where it has none. "
+            "A pool of ours sets a limit that is gone again, with its next heartbeat.",
+            remedy=f"give the job the same limit everywhere: work.JobOptions{{MaxConcurrency: {limit}}} in Go, "
+            f"limit={limit} of @job here",
+            about=(bytes_text(raw(name)),),
+        )
 
 
 def gone(made: Survey, known: Fleet, *, still: Fleet) -> Iterator[Finding]:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from workkit.brokers.gocraft.care.fault import Fault
 from workkit.brokers.gocraft.care.place import LIVES, TYPES, Place
+from workkit.brokers.gocraft.keys import name_trouble
 from workkit.brokers.gocraft.text import JobText, read
 from workkit.errors import CorruptRecord
-from workkit.jobs.names import is_plain
 from workkit.text.raw import brief_bytes
 
 WORDS: Final = {"zset": "sorted set"}
@@ -38,8 +38,8 @@ def judge_text(place: Place, data: bytes, score: float | None) -> Iterator[Fault
         yield Fault("nameless", "its text has no name", True)
     elif place.kind in ("queue", "in_progress") and text.name != place.name:
         yield Fault("stray", f"its name is {_short(text.name)}, and it is in the queue of {_short(place.name)}")
-    elif text.name and not is_plain(text.name):
-        yield Fault("name", f"the name {_short(text.name)} has characters that part keys or lists of names")
+    elif text.name:
+        yield from judge_name(text.name)
     if not text.id:
         yield Fault("no-id", "its text has no id")
     if score is not None and not math.isfinite(score):
@@ -112,8 +112,8 @@ def judge_life(place: Place, ttl: int) -> Iterator[Fault]:
 
 def judge_name(name: str) -> Iterator[Fault]:
     """Judge a known job name."""
-    if not is_plain(name):
-        yield Fault("name", f"the job name {_short(name)} has characters that part keys or lists of names")
+    if trouble := "has a comma, which parts the names in a heartbeat" if "," in name else name_trouble(name):
+        yield Fault("name", f"the job name {_short(name)} {trouble}")
 
 
 def judge_list(place: Place, pools: Collection[str]) -> Iterator[Fault]:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workkit.brokers.gocraft.care.repair import Aside, Locked
 from workkit.brokers.gocraft.care.survey import Survey, Text, raw, text_of
+from workkit.brokers.gocraft.reap import ENDED
 from workkit.brokers.gocraft.relock import Lock, relock
 from workkit.brokers.gocraft.text import read, rewrite
 from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord
 from workkit.text.raw import brief_bytes, bytes_text
-
-ENDED = "ended without leaving the in-progress list"
 
 
 def locks(made: Survey, pools: Sequence[str]) -> dict[str, Lock]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.reap import STEP, hand_back
 from workkit.brokers.gocraft.relock import relock
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-
-STEP = 500  # jobs in one step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +121,9 @@ def _reaped(server: Server, keys: Keys, found: Dead) -> bool:
         if not is_there and not (lists and client.exists(*lists)):
             return False
     while True:
-        args: list[Any] = [found.pool, keys.prefix, found.beat, STEP, 1, *found.names]
-        reply = _call(server, keys, "reap", args, pool=found.pool)
-        if reply[0] == b"alive":
-            return False
-        if not int(reply[1]):
-            return True
+        done = hand_back(server, keys, pool=found.pool, beat=found.beat, names=found.names)
+        if done is None or not done[1]:
+            return done is not None
 
 
 def _held(server: Server, keys: Keys, found: Exposed) -> bool:

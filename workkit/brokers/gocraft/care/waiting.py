@@ -38,8 +38,8 @@ class Waiting:
         """Note a job that a Go pool would bury when it is due."""
         if text.place.kind not in ("scheduled", "retry") or not job.name:
             return
-        is_guarded = any(pool.is_ours and job.name in pool.names for pool in self.fleet.living)  # by its heartbeats
-        if not is_guarded and any(job.name not in pool.names for pool in self.fleet.burying):
+        is_guarded = any(pool.is_ours and pool.serves(job.name) for pool in self.fleet.living)  # by its heartbeats
+        if not is_guarded and any(not pool.serves(job.name) for pool in self.fleet.burying):
             texts = self.exposed.setdefault((text.place.kind, job.name), [])
             if len(texts) < MOST_KEPT:
                 texts.append(text.data)
@@ -74,7 +74,7 @@ class Waiting:
     def _buried(self, place: str, name: str, texts: list[bytes]) -> Finding:
         repairs = any(pool.is_ours for pool in self.fleet.living)
         jobs = "1 job" if len(texts) == 1 else f"{len(texts):,} jobs"
-        pools = [brief_bytes(raw(pool.id)) for pool in self.fleet.burying if name not in pool.names]
+        pools = [brief_bytes(raw(pool.id)) for pool in self.fleet.burying if not pool.serves(name)]
         key = self.survey.keys.scheduled if place == "scheduled" else self.survey.keys.retry
         return Finding(
             kind="buried",

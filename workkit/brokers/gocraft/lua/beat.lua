@@ -1,8 +1,8 @@
 -- beat: say whether work may be there; with `is_full`, send the heartbeat of a pool too. That writes every field, as another
--- program may have deleted the hash. It also corrects locks that a Go pool left too low.
+-- program may have deleted the hash. It also corrects locks that a Go pool left too low, and sets limits that one removed.
 -- KEYS worker_pools worker_pool(pool) record(pool) scheduled retry held held_retry cancelled(pool)
 -- ARGV pool prefix is_full patience names fields...
---      patience: ms without a heartbeat after which a pool looks dead; names: packed
+--      patience: ms without a heartbeat after which a pool looks dead; names: as in turn.lua
 -- ->   'ok', now ('' = not asked), whether work may be there, pools that look dead: id, heartbeat ('' = none) ...,
 --      those of its names whose later jobs a living Go pool would bury, texts in progress that were cancelled; or 'gone'
 -- part: clock
@@ -35,6 +35,9 @@ if is_full == '1' then
   end
   for place, count in ipairs(#counts > 0 and redis.call('MGET', unpack(counts)) or {}) do
     if count and (tonumber(count) or 0) < 0 then raise(mine[place][1]) end
+  end
+  for _, one in ipairs(mine) do
+    if one[3] > 0 then most_of(one[1], one[3]) end
   end
 end
 

@@ -5,37 +5,25 @@
 --      seen: '' = look, else set right what still differs in exactly this way; pools: more pools that may have a list of
 --      this name
 -- ->   how it differs ('' = it does not), the lock as it is, running jobs, fields of lock_info of pools that are gone
--- part: names
+-- part: ended
 local base = queue_of(name)
 local lock, info = base .. ':lock', base .. ':lock_info'
-local MOST = 1000 -- texts of one list that are looked into
-
-local function whole(text) -- of a string or a field: an integer that both sides can count with, or nil
-  return type(text) == 'string' and #text < 16 and string.match(text, '^%-?%d+$') and tonumber(text) or nil
-end
 
 local function count_of(reply)
   return type(reply) == 'number' and reply or 0
 end
 
-local function busy_in(id) -- how many workers of a pool say that they run this name
-  local ids, count = redis.pcall('HGET', prefix .. 'worker_pools:' .. id, 'worker_ids'), 0
-  for worker in string.gmatch(type(ids) == 'string' and ids or '', '[^,]+') do
-    if redis.pcall('HGET', prefix .. 'worker:' .. worker, 'job_name') == name then count = count + 1 end
-  end
-  return count
-end
-
-local function running_in(id, told) -- a Go pool leaves the text of a unique job in its list if a duplicate ran in its place
+local function running_in(id, told) -- how many texts of a list are in progress, and how many it has
   local list = in_progress_of(name, id)
   local length = count_of(redis.pcall('LLEN', list))
-  if length <= math.max(0, told or 0) or length > MOST then return length end
+  if length <= math.max(0, told or 0) or length > MOST_ENDED then return length, length end
   local plain = 0
   for _, text in ipairs(redis.call('LRANGE', list, 0, -1)) do
-    if not string.find(string.lower(text), '"unique"%s*:%s*true') then plain = plain + 1 end
+    if not says_unique(text) then plain = plain + 1 end
   end
-  if plain == length then return length end
-  return math.min(length, math.max(told or 0, plain, busy_in(id)))
+  if plain == length then return length, length end
+  local busy = observed(name, id) -- a pool that was frozen and reaped still runs jobs that its field does not count
+  return math.min(length, math.max(told or 0, plain, busy)), length
 end
 
 local type_of_lock, type_of_info = redis.call('TYPE', lock).ok, redis.call('TYPE', info).ok
@@ -63,9 +51,9 @@ local running, gone, rows, differs = 0, 0, {}, {}
 for _, id in ipairs(pools) do
   local field = redis.call('HGET', info, id)
   local told = whole(field)
-  local true_count = running_in(id, told)
+  local true_count, length = running_in(id, told)
   running = running + true_count
-  local is_gone = field and true_count == 0 and not is_listed[id]
+  local is_gone = field and length == 0 and not is_listed[id] -- the field says which texts of a list have ended
   if is_gone or field and told ~= true_count or not field and true_count > 0 then
     if is_gone then gone = gone + 1 end
     rows[#rows + 1] = { id, not is_gone and true_count }

@@ -3,7 +3,7 @@
 -- KEYS worker_pools record(pool) scheduled retry held held_retry dead unreadable crashes cancelled(pool) paused_all
 -- ARGV pool number now prefix seed limit names ends offset
 --      now: ms; '' = by this server's clock
---      names: [name, priority] ...; ends: see parts/ending.lua; both packed. offset: how many due members to pass over
+--      names: [name, priority, limit (0 = none)] ...; ends: see parts/ending.lua; both packed. offset: how many due members to pass over
 -- ->   'ok', now, ms until the next is due (0 = more is there, -1 = nothing), whether it is a repetition,
 --      places of refused endings, [name, text, ...], [place of the sorted set, text, ...], [crashes of each text];
 --      or 'gone'

@@ -13,6 +13,7 @@ from workkit.brokers.hutch import body
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.listener_info import read_info, read_said
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.slot_keys import ask_slots, grouped
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.limit_use import LimitUse, worst_first
@@ -52,7 +53,7 @@ def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
             packed = client.hget(beside.keys.running(name), "info")
         held = tuple(one.job for one in _held(beside, names, name))
         info = read_info(packed, listener=name, now_ms=now_ms)
-        found.append(replace(info, beat_ms=max(0, now_ms - round(beat)), running=held))
+        found.append(replace(info, beat_ms=max(0, now_ms - whole_ms(beat)), running=held))
     return found
 
 

@@ -15,12 +15,13 @@ from typing import Any, Final
 from workkit import wire
 from workkit.brokers.native.entry import read_entry
 from workkit.brokers.native.look.items import plain_item, server_ms
-from workkit.brokers.native.look.listing import Listing, whole_ms
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.cursor import Cursor, Scored, ordered_pages
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.contract.inspector import Counts
 from workkit.jobs.admission import SCHEDULE, Control

@@ -19,7 +19,7 @@ from workkit.brokers.native.look.functions import read_functions, read_refused
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.limits import read_limits
-from workkit.brokers.native.look.listing import Listing, whole_ms
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.missed import missed_pages
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.look.pulse import read_pulse
@@ -29,6 +29,7 @@ from workkit.brokers.native.look.schedules import is_known
 from workkit.brokers.native.look.search import Search, named_entry
 from workkit.brokers.native.look.walk import Walk
 from workkit.brokers.redis_server.listener_info import quieted, read_info
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control

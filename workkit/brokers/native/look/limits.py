@@ -9,10 +9,11 @@ from typing import Any
 
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.listing import Listing, claims_of, whole_ms
+from workkit.brokers.native.look.listing import Listing, claims_of
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.look.search import named_entry
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.slot_keys import ask_slots, bounds, grouped
 from workkit.brokers.redis_server.standing import standing

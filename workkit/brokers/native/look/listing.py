@@ -8,7 +8,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due
-from workkit.brokers.native.entry import FURTHEST_MS, Entry
+from workkit.brokers.native.entry import Entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import server_ms, standing_items
 from workkit.brokers.native.look.kept_jobs import KeptJobs
@@ -17,7 +17,7 @@ from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
 from workkit.brokers.redis_server.cursor import ordered_pages
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.packed import read_packed, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
@@ -184,11 +184,6 @@ class Listing:
     def _without_payload(self, row: Row, state: JobState | None) -> Job:
         job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
         return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
-
-
-def whole_ms(score: float) -> int:
-    """Round a score to whole milliseconds, within what a due time can be."""
-    return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
 
 
 def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: Collection[bytes]) -> Job:

@@ -12,11 +12,12 @@ from typing import Any
 
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.count import Owed, totals_of
-from workkit.brokers.native.look.listing import Listing, Progress, claims_of, marked_job, whole_ms
+from workkit.brokers.native.look.listing import Listing, Progress, claims_of, marked_job
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES, why_of_rate
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.redis_server.listener_info import quieted, read_info
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.standing import standing
 from workkit.contract.inspector import Counts, Pulse

@@ -14,11 +14,12 @@ from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.look.items import plain_item
 from workkit.brokers.native.look.kept_jobs import KeptJobs
-from workkit.brokers.native.look.listing import Listing, whole_ms
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import Parked, read_parked, why_of_rate
 from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.look.search import named_entry
+from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.standing import standing
 from workkit.contract.recurring import Recurs

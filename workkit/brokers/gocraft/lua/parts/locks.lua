@@ -1,4 +1,4 @@
--- locks: give slots of a job name back. Neither count goes below 0. What is no count there is left to `relock`.
+-- locks: the limit of a job name, and its slots. Give slots back: neither count goes below 0. What is no count there is left to `relock`.
 -- part: names
 -- ARGV prefix
 local function free(name, pool, count)
@@ -20,4 +20,12 @@ local function raise(name) -- a Go pool that was reaped while it was frozen has 
   end
   local left = redis.pcall('INCRBY', lock, owed)
   if type(left) == 'number' and left < 0 then redis.call('SET', lock, 0) end
+end
+
+local function most_of(name, own) -- the limit of a name; 0 = none. `own`: the one that this pool has, or 0
+  local key = queue_of(name) .. ':max_concurrency'
+  local most = tonumber(redis.pcall('GET', key) or '') or 0
+  if most > 0 or own == 0 then return most end
+  redis.call('SET', key, own) -- a Go pool that starts sets it to 0 for each job without a limit
+  return own
 end

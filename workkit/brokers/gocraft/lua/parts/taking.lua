@@ -35,7 +35,7 @@ local function open_queues(names)
     local base = queue_of(pair[1])
     local left = redis.pcall('LLEN', base)
     if type(left) == 'number' and left > 0 and redis.call('EXISTS', base .. ':paused') == 0 then
-      local most = tonumber(redis.pcall('GET', base .. ':max_concurrency') or '') or 0
+      local most = most_of(pair[1], pair[3])
       if most > 0 then left = math.min(left, most - running_of(pair[1], most)) end
       if left > 0 then
         open[#open + 1] = { name = pair[1], base = base, priority = pair[2], left = left, count = 0 }
