@@ -40,10 +40,6 @@ class Keys:
         """Sorted set: listener -> its last heartbeat."""
         return self._key("listeners")
 
-    def signs(self) -> list[str]:
-        """List the keys of `SIGNS`."""
-        return [self._key(sign) for sign in SIGNS]
-
     def running(self, listener: str) -> str:
         """Hash of the records of one listener."""
         return self._key(f"running:{listener}")
@@ -215,3 +211,8 @@ class Keys:
     def any_key(key: str) -> str:
         """A key by its whole name, for a script that takes any key."""
         return key
+
+
+def sign_keys(keys: Keys) -> list[str]:
+    """List the keys of `SIGNS` of a schedule."""
+    return [keys._key(sign) for sign in SIGNS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from workkit.brokers.native.keys import SIGNS, Keys
+from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.server import Server
@@ -22,7 +22,7 @@ def schedule_names(server: Server, *, seconds: float | None = None) -> Found:
 def is_known(server: Server, keys: Keys) -> bool:
     """Say whether a server knows a schedule, in one round trip; in two where it knows none, or only past days of it."""
     with server.translated() as client:
-        if client.exists(*keys.signs()):
+        if client.exists(*sign_keys(keys)):
             return True
     today = server_ms(server) // DAY_MS
     with server.translated() as client:
