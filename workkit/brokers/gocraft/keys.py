@@ -48,15 +48,6 @@ class Keys:
         return f"{self.prefix}{suffix}"
 
     @property
-    def signs(self) -> list[str]:
-        """The keys of `SIGNS`, and others that a namespace may have."""
-        return [
-            *(self._key(sign) for sign in SIGNS),
-            *(self.scheduled, self.retry, self.dead, self.held, self.held_retry, self.unreadable),
-            self.last_periodic_enqueue,
-        ]
-
-    @property
     def known_jobs(self) -> str:
         """Set: every job name that was ever enqueued or served."""
         return self._key("known_jobs")
@@ -208,3 +199,12 @@ class Keys:
 def _glob(text: str) -> str:
     """Escape what a glob of Redis reads as more than itself."""
     return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
+
+
+def sign_keys(keys: Keys) -> list[str]:
+    """List the keys of `SIGNS`, and others that a namespace may have."""
+    return [
+        *(keys._key(sign) for sign in SIGNS),
+        *(keys.scheduled, keys.retry, keys.dead, keys.held, keys.held_retry, keys.unreadable),
+        keys.last_periodic_enqueue,
+    ]

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
-from workkit.brokers.gocraft.keys import SIGNS, Keys
+from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
@@ -57,7 +57,7 @@ class GocraftInspector(WithoutHistory):
     def is_known(self) -> bool:
         """Say whether the server knows the namespace."""
         with self.server.translated() as client:
-            return bool(client.exists(*self.keys.signs))
+            return bool(client.exists(*sign_keys(self.keys)))
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
