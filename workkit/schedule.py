@@ -38,7 +38,7 @@ from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.result import read_wait, result_of
-from workkit.verbs.sending import sent
+from workkit.verbs.sending import sent, sent_beside
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 from workkit.verbs.which import Which, changeable, text_of
@@ -263,12 +263,23 @@ def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
     return broker.admin.by(author).skip(check_skip(changeable(broker.inspector, which)))
 
 
-def run(s: Schedule, which: Which, *, by: str | None = None) -> Job:
-    """Run a job once now; a recurring one keeps its times beside that. `by`: as in `cancel`. Raises NotFound,
-    InvalidOptions.
+def run(
+    s: Schedule,
+    which: Which,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    by: str | None = None,
+) -> Job:
+    """Run a job once now; a recurring one keeps its times beside that. With `args` or `kwargs` a recurring job runs
+    with these arguments, as a job of its own, which is returned. `by`: as in `cancel`. Raises NotFound, InvalidOptions,
+    InvalidArguments.
     """
     broker, author = producer_of(s), author_of(by)
-    return broker.admin.by(author).run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
+    found = check_run(changeable(broker.inspector, which), broker.inspector.control())
+    if args is not None or kwargs is not None:
+        return sent_beside(s, found, args=args, kwargs=kwargs, author=author)
+    return broker.admin.by(author).run(found)
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
