@@ -16,7 +16,7 @@ from tests.testing import jobs
 from workkit import events, schedule
 from workkit.brokers.connect import open_brokers
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import CannotRun, InvalidOptions, PhraseError, Unsupported
+from workkit.errors import CannotRun, InvalidOptions, PhraseError, Unsupported, WorkkitWarning
 from workkit.testing import Workkit
 
 
@@ -184,12 +184,6 @@ def test_a_frozen_clock_stands_still(wk: Workkit) -> None:
     assert wk.now == first - timedelta(days=2)
 
 
-def test_a_job_for_a_worker_process_runs_in_the_process_of_the_test(wk: Workkit, s: schedule.Schedule) -> None:
-    schedule.add_now(s, jobs.compute)
-    wk.run_due()
-    assert jobs.calls == [os.getpid()]
-
-
 def test_a_job_lets_no_time_pass(wk: Workkit, s: schedule.Schedule) -> None:
     jobs.hooks.append(lambda: wk.run_until(timedelta(hours=1)))
     schedule.add_now(s, jobs.call_hook)
@@ -226,3 +220,15 @@ def test_a_test_leaves_no_key_and_no_subscriber(wk_server: str) -> None:
     assert schedule.counts(s).waiting == 0
     with closing(redis.Redis.from_url(wk_server)) as client:
         assert client.dbsize() == 0
+
+
+def test_that_a_handler_of_a_worker_process_runs_in_the_test_is_said_once(wk: Workkit, s: schedule.Schedule) -> None:
+    schedule.add_now(s, jobs.compute)
+    with pytest.warns(
+        WorkkitWarning, match=r"tests\.testing\.jobs\.compute has cpu=True, and ran in the process of"
+    ) as told:
+        assert [ran.ending for ran in wk.run_due()] == ["done"]
+    assert [warning.filename for warning in told] == [__file__]
+    schedule.add_now(s, jobs.compute)
+    wk.run_due()
+    assert jobs.calls == [os.getpid()] * 2

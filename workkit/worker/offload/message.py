@@ -26,7 +26,8 @@ class Setting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered;
-    `options`: whether its result is kept; `trace`: the context of the span of this run.
+    `origin`: what registers it where imports do not (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result
+    is kept; `trace`: the context of the span of this run.
     """
 
     job: Job
@@ -34,6 +35,7 @@ class Order:
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
+    origin: tuple[str, str, str] | None = None
     options: RunOptions = UNSAID
     trace: TraceContext | None = None
 

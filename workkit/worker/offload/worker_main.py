@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from workkit import tracing
 from workkit.contract.claim import Claim
-from workkit.errors import FunctionNotFound, InvalidFunction
+from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.functions.importing import import_module, import_trouble
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
-from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
+from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import Watched, run_alone
@@ -185,9 +185,13 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
 
 
 def _around(order: Order) -> Around:
-    """The same middleware as in the listener. Raises InvalidFunction."""
+    """The same middleware as in the listener. Raises InvalidFunction, FunctionNotFound."""
     here = around_of(order.schedule) or Around()
-    known = {(fn.__module__, fn.__qualname__): fn for fn in (*here.plain, *here.coroutines)}
+    known = _named(here)
+    if order.origin is not None and not known.keys() >= {*order.around}:
+        _register(order.origin, fn=order.job.fn)
+        here = around_of(order.schedule) or Around()
+        known = _named(here)
     for module, name in order.around:
         if (module, name) not in known:
             raise InvalidFunction(
@@ -197,6 +201,22 @@ def _around(order: Order) -> Around:
             )
     wanted = [known[name] for name in order.around]
     return Around(tuple(fn for fn in wanted if fn in here.plain), tuple(fn for fn in wanted if fn in here.coroutines))
+
+
+def _named(around: Around) -> dict[Function, Callable[[], Any]]:
+    return {(fn.__module__, fn.__qualname__): fn for fn in (*around.plain, *around.coroutines)}
+
+
+def _register(origin: tuple[str, str, str], *, fn: str) -> None:
+    """Register middleware as its program does. Raises FunctionNotFound."""
+    module, name, text = origin
+    try:
+        getattr(import_module(module), name)(text)
+    except BaseException as error:  # it runs code of the user, which may raise anything
+        where = f"{shown(fn)} in a worker process"
+        trouble = str(error).removesuffix(".") if isinstance(error, Invalid) else import_trouble(error)
+        raise FunctionNotFound(f"cannot run {where}: {trouble.removesuffix('.')}", given=fn, where=where,
+                               trouble=trouble) from error  # fmt: skip
 
 
 def _ended(error: BaseException) -> Ended:

@@ -15,7 +15,7 @@ from workkit import tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
 from workkit.jobs.functions.marks import Handler, options_of
 from workkit.jobs.functions.registry import Registry
-from workkit.jobs.middleware import Around
+from workkit.jobs.middleware import ORIGINS, Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import RunOptions
@@ -57,6 +57,7 @@ class WorkerPool:
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),
+            origin=ORIGINS.get(run.schedule) if made else None,
             options=RunOptions(keep_ms=options.keep_ms, keep_most=options.keep_most),
             trace=tracing.here(),
         )
