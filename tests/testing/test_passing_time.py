@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -16,8 +17,9 @@ from tests.testing import jobs
 from workkit import events, schedule
 from workkit.brokers.connect import open_brokers
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import CannotRun, InvalidOptions, PhraseError, Unsupported, WorkkitWarning
+from workkit.errors import CannotRun, InvalidOptions, JobTimeout, PhraseError, Unsupported, WorkkitWarning
 from workkit.testing import Workkit
+from workkit.worker import drain
 
 
 @pytest.fixture(autouse=True)
@@ -182,6 +184,23 @@ def test_a_frozen_clock_stands_still(wk: Workkit) -> None:
     assert wk.now == first
     wk.travel(timedelta(days=-2))
     assert wk.now == first - timedelta(days=2)
+
+
+@pytest.mark.parametrize(
+    "fn", [jobs.wait_for_another, jobs.wait_for_its_result, jobs.wait_for_another_async, jobs.sleep_long]
+)
+def test_a_handler_that_waits_for_other_jobs_fails_with_its_line(
+    wk: Workkit, s: schedule.Schedule, fn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "STANDING_MS", 300)
+    schedule.add_now(s, fn, args=[s.name])
+    said = rf"tests\.testing\.jobs\.{fn.__name__} has not ended after 0\.3 s, and waits at jobs\.py:\d+\. The time of"
+    with pytest.raises(JobTimeout, match=said):
+        wk.run_until(timedelta(hours=1))
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    (dead,) = schedule.dead(s)
+    assert dead.failure is not None
+    assert f"in {fn.__name__}\n" in dead.failure.traceback
 
 
 def test_a_job_lets_no_time_pass(wk: Workkit, s: schedule.Schedule) -> None:

@@ -110,7 +110,8 @@ class Workkit:
         `to`, `tz`: as in `travel`. An error of a handler is recorded, then raised, also if another attempt follows; the
         clock then stands where it happened. With `raise_errors` False it is only recorded: the job is tried again, or
         dead. A function that may not run, or is not found, raises CannotRun in the same way. Raises PhraseError,
-        TriggerError; InvalidOptions for a time that has passed.
+        TriggerError; InvalidOptions for a time that has passed; JobTimeout for a handler that takes more than 10 s of
+        real time: time stands while it runs, so it may wait for what does not happen.
         """
         end = self._read("to", to, tz)
         if end < self.now:
