@@ -14,6 +14,7 @@ from workkit.brokers.redis_server.address import without_passwords
 from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
+from workkit.jobs.elsewhere import WORDS
 from workkit.text import wording
 from workkit.text.listing import listed
 
@@ -124,6 +125,8 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _did_you_mean(error: click.NoSuchOption, look: str) -> str:
+    if (word := WORDS.get(error.option_name.lstrip("-").replace("-", "_"))) is not None:
+        return f"docs/moving/{word.page}.md has the counterpart. {look}"
     return f"Did you mean {error.possibilities[0]}?" if error.possibilities else look
 
 
