@@ -117,7 +117,7 @@ def make_again(path: str) -> None:
         ScriptInfo(app_import_path=path or None, set_debug_flag=False).load_app()
     except NoAppException as error:
         trouble = f"cannot be made in a worker process: {str(error).rstrip('.')}"
-        remedy = 'Say how in app.config["WORKKIT_APP"], as for flask --app: "shop:create_app(\'test\')".'
+        remedy = 'Say how in app.config["WORKKIT_APP"], such as "shop:create_app(\'test\')".'
         raise InvalidFunction.about(f'the application "{path}"', trouble, remedy, given=path) from error
 
 

@@ -114,6 +114,7 @@ def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
+    Returns how many were new and known, and in `ids` the id of each row's job, from row 0.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
     has a name or a unique key, or a time that stays the same; rows with a length from now, or at "now", are added once
