@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from logging import LogRecord
 from pathlib import Path
 
 from workkit.jobs.job import Job
@@ -16,11 +17,14 @@ Function = tuple[str, str]  # module and name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """To a process, at its start: which functions it may run."""
+    """To a process, at its start: which functions it may run. `log_level`: what the root logger of the listener lets
+    pass; None: it has no handlers, and gets no records.
+    """
 
     imports: tuple[str, ...]
     folder: Path | None
     consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
+    log_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,13 @@ class Reported:
     """From a process: the progress of its run."""
 
     progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """From a process in which logging is not configured: a record that its handler has logged."""
+
+    record: LogRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

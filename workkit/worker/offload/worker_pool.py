@@ -6,6 +6,7 @@ An interruption of such a run kills its process; a new process replaces it. `wor
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -31,7 +32,8 @@ class WorkerPool:
     def __init__(self, registry: Registry) -> None:
         ours = [(name, fn) for name, fn in registry.consumers.items() if options_of(fn).cpu]
         consumers = tuple((name, ":".join(_import_path(fn))) for name, fn in ours)
-        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers)
+        level = logging.root.level if logging.root.handlers else None
+        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers, log_level=level)
         self._most = os.cpu_count() or 1
         self._news = threading.Condition()
         self._idle: list[WorkerProcess] = []
