@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import logging
 import os
 import subprocess
 import sys
@@ -33,6 +34,11 @@ def note(folder: str, *said: object) -> None:
     """Add a line to the file of this process."""
     with open(Path(folder) / f"{os.getpid()}", "a") as file:
         print(*said, file=file)
+
+
+@job(cpu=True)
+def log(text: str) -> None:
+    logging.getLogger("tests.cpu").info("computing %s", text, extra={"place": 7})
 
 
 @watched.middleware

@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, schedule
-from workkit.contract.tally import Tally
+from workkit.contract.tally import Ids, Tally
 from workkit.verbs import opening as place
 
 
@@ -307,3 +307,22 @@ def test_drain_leaves_what_it_may_not_run(s: schedule.Schedule) -> None:
 def test_the_broker_is_not_shared_with_a_fork(s: schedule.Schedule) -> None:
     assert place.producer_of(s) is place.producer_of(s)
     assert place._opened(s, os.getpid()) is not place._opened(s, -1)
+
+
+def test_add_many_returns_the_id_of_each_row(s: schedule.Schedule) -> None:
+    rows = [{"fn": "app:f", "in_": "1 hour", "args": [n], "name": f"row-{n % 700}"} for n in range(1_200)]
+    tally = schedule.add_many(s, iter(rows))
+    assert len(tally.ids) == 1_200
+    assert tally.ids[-1] == schedule.job(s, "row-499").id
+    assert [tally.ids[699], *tally.ids[697:699]] == [schedule.job(s, f"row-{n}").id for n in (699, 697, 698)]
+    again = schedule.add_many(s, rows[:1])
+    assert (again.new, again.ids[0]) == (1, schedule.job(s, "row-0").id)
+    with pytest.raises(IndexError):
+        tally.ids[1_200]
+
+
+def test_ids_of_any_layout_are_kept_by_row() -> None:
+    ids = Ids()
+    ids.extend(["ab" * 20])
+    ids.extend(["0c" * 12, "AB" * 20, "order 7"])
+    assert list(ids) == ["ab" * 20, "0c" * 12, "AB" * 20, "order 7"]

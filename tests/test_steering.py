@@ -12,7 +12,7 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import Server
 from workkit import Job, aio, schedule
-from workkit.errors import InvalidFunction, InvalidOptions, NotFound, PhraseError, TriggerError
+from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions, NotFound, PhraseError, TriggerError
 from workkit.jobs.admission import FREE, Control, Pause
 from workkit.verbs.control import check_run, pause_until, target
 
@@ -169,6 +169,31 @@ def test_run_is_once_and_beside_the_times(s: schedule.Schedule) -> None:
     assert (left.id, left.due, left.state) == (recurring.id, recurring.due, "waiting")
 
 
+def test_a_run_with_other_arguments_is_a_job_of_its_own(s: schedule.Schedule) -> None:
+    nightly = schedule.add(s, handlers.note, every="hour", name="nightly", args=["usual"], retries=2)
+    ran = schedule.run(s, "nightly", args=["2026-11-05"], by="maria")
+    assert ran.id != nightly.id
+    assert (ran.args, ran.name, ran.options.retries) == (("2026-11-05",), None, 2)
+    asyncio.run(aio.run(s, "nightly", args=[1], kwargs={}))
+    assert schedule.drain(s, **HOW).ran == 2
+    assert sorted(map(str, handlers.calls)) == ["('2026-11-05',)", "(1,)"]
+    (left,) = schedule.jobs(s)
+    assert (left.id, left.due, left.args) == (nightly.id, nightly.due, ("usual",))
+    assert [(one.verb, one.by) for one in schedule.changes(s, "nightly")][-1] == ("run", "maria")
+
+
+def test_other_arguments_of_a_run_are_checked_as_those_of_add(s: schedule.Schedule) -> None:
+    schedule.add(s, handlers.fail, every="hour", name="failing")
+    schedule.add(s, handlers.fail, in_="1 hour", name="once")
+    hows: list[dict[str, Any]] = [{"args": [1, 2, 3]}, {"args": [7]}, {"kwargs": {"size": 7}}, {"args": "disk"}]
+    for how in hows:
+        with pytest.raises(InvalidArguments):
+            schedule.run(s, "failing", **how)
+    with pytest.raises(InvalidOptions, match="runs once, and keeps its arguments"):
+        schedule.run(s, "once", args=["disk"])
+    assert [job.name for job in schedule.jobs(s)] == ["failing", "once"]
+
+
 def test_a_one_shot_has_no_run_to_skip(s: schedule.Schedule) -> None:
     job = schedule.add(s, handlers.note, in_="1 hour")
     with pytest.raises(InvalidOptions, match=rf"runs once\. Take it out: workkit cancel {s.name} {job.id[:8]}\."):
@@ -246,3 +271,24 @@ def test_a_weight_is_a_number_above_0(weight: Any) -> None:
 def test_which_is_a_text_or_a_job(s: schedule.Schedule) -> None:
     with pytest.raises(InvalidOptions, match="5 is neither a name, an id nor a Job"):
         schedule.job(s, 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "args", [[7], ["a", "b"], {"size": 1}, {"text": 7}], ids=["type", "too many", "unknown name", "type of a name"]
+)
+def test_arguments_that_the_function_refuses_do_not_use_the_record_up(s: schedule.Schedule, args: Any) -> None:
+    schedule.add_now(s, handlers.fail, args=() if isinstance(args, dict) else ["disk"])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    (record,) = schedule.dead(s)
+    with pytest.raises(InvalidArguments) as refused:
+        schedule.add_now(s, handlers.fail, **{"kwargs" if isinstance(args, dict) else "args": args})
+    with pytest.raises(InvalidArguments) as caught:
+        schedule.retry(s, record.id, args=args)
+    assert str(caught.value) == str(refused.value)
+    assert schedule.dead(s) == [record]
+    assert schedule.retry(s, record.id, args=["other"]) == 1
+
+
+def test_a_plan_that_names_a_function_by_a_text_is_checked_where_it_is_imported(s: schedule.Schedule) -> None:
+    with pytest.raises(InvalidArguments, match=r"job nightly: .*takes 0 to 1 arguments; args has 2"):
+        schedule.sync(s, {"nightly": {"fn": "tests.handlers:fail", "args": [1, 2], "every": "hour"}})

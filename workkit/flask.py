@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from workkit import current_job
 from workkit import schedule as verbs
 from workkit.brokers.native.shards import shard_names
-from workkit.errors import InvalidOptions
+from workkit.errors import InvalidFunction, InvalidOptions
+from workkit.jobs.middleware import ORIGINS
+from workkit.jobs.names import main_module
 from workkit.schedule import Schedule
 from workkit.verbs.creation import check_schedule
 
 try:
     import click
     from flask import Flask, current_app, has_app_context
+    from flask.cli import NoAppException, ScriptInfo
 except ImportError as error:
     raise ImportError(f"workkit.flask needs Flask ({error}). Install it: pip install flask") from error
 
@@ -58,17 +61,21 @@ class Workkit:
         coroutines included, and ``flask workkit`` has the commands of `workkit`. No I/O.
 
         Of several applications with one schedule, runs have the context of the last one. A worker process of
-        `@job(cpu=True)` knows only applications that are made where the function's module is imported.
+        `@job(cpu=True)` makes the application anew: as ``--app`` says under ``flask workkit listen``; else as
+        ``flask --app MODULE`` finds it in the module that gave its name, as its variable or by `create_app()`. The
+        configuration may say WORKKIT_APP instead, such as "shop:create_app('test')".
 
         Raises InvalidOptions where no schedule is named, InvalidSchedule, TriggerError.
         """
         s = self._schedule or _configured(app)
         app.extensions[NAME] = s
         app.cli.add_command(_command(s))
-        names = [s.name] if s.shards == 1 else shard_names(s.name, s.shards)
+        names = _names(s)
         if names[0] not in _apps:
             s.middleware(within_app)
         _apps.update(dict.fromkeys(names, app))
+        module = main_module() if app.import_name == "__main__" else app.import_name
+        _found_by(names, app.config.get("WORKKIT_APP") or module or "")
 
     @property
     def schedule(self) -> Schedule:
@@ -94,6 +101,26 @@ def within_app() -> Iterator[None]:
         yield
 
 
+def _names(s: Schedule) -> list[str]:
+    """Name a schedule as `current_job()` does: by its shards, where it has several."""
+    return [s.name] if s.shards == 1 else list(shard_names(s.name, s.shards))
+
+
+def _found_by(names: Iterable[str], path: str) -> None:
+    """Note how a worker process finds the application of schedules: a path as of ``flask --app``."""
+    ORIGINS.update(dict.fromkeys(names, (__name__, make_again.__name__, path)))
+
+
+def make_again(path: str) -> None:
+    """Make an application in a worker process, where `init_app` then registers it. Raises InvalidFunction."""
+    try:
+        ScriptInfo(app_import_path=path or None, set_debug_flag=False).load_app()
+    except NoAppException as error:
+        trouble = f"cannot be made in a worker process: {str(error).rstrip('.')}"
+        remedy = 'Say how in app.config["WORKKIT_APP"], such as "shop:create_app(\'test\')".'
+        raise InvalidFunction.about(f'the application "{path}"', trouble, remedy, given=path) from error
+
+
 def _configured(app: Flask) -> Schedule:
     name = app.config.get("WORKKIT_SCHEDULE")
     if not name:
@@ -116,6 +143,9 @@ def _command(s: Schedule) -> click.Command:
     def command(words: tuple[str, ...]) -> None:
         from workkit.cli import main
 
+        info = click.get_current_context().find_object(ScriptInfo)
+        if info is not None and info.create_app is None and not current_app.config.get("WORKKIT_APP"):
+            _found_by(_names(s), info.app_import_path or "")
         os.environ["WORKKIT_SCHEDULES"] = s.name
         os.environ.update({key: value for at, key in CONFIG.items() if isinstance(value := getattr(s, at), str)})
         sys.exit(main(words))

@@ -41,7 +41,7 @@ from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.rescheduling import rescheduled
 from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.schedules import schedules
-from workkit.verbs.sending import sent, tell_dropped
+from workkit.verbs.sending import sent, sent_beside, tell_dropped
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 from workkit.verbs.which import Which, changeable, text_of
@@ -118,6 +118,7 @@ def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
+    Returns how many were new and known, and in `ids` the id of each row's job, from row 0.
 
     A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
     has a name or a unique key, or a time that stays the same; rows with a length from now, or at "now", are added once
@@ -292,12 +293,23 @@ def reschedule(
     return rescheduled(s, which, {**times, "tz": tz}, by=by).after
 
 
-def run(s: Schedule, which: Which, *, by: str | None = None) -> Job:
-    """Run a job once now; a recurring one keeps its times beside that. `by`: as in `cancel`. Raises NotFound,
-    InvalidOptions.
+def run(
+    s: Schedule,
+    which: Which,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    by: str | None = None,
+) -> Job:
+    """Run a job once now; a recurring one keeps its times beside that. With `args` or `kwargs` a recurring job runs
+    with these arguments, as a job of its own, which is returned. `by`: as in `cancel`. Raises NotFound, InvalidOptions,
+    InvalidArguments.
     """
     broker, author = producer_of(s), author_of(by)
-    return broker.admin.by(author).run(check_run(changeable(broker.inspector, which), broker.inspector.control()))
+    found = check_run(changeable(broker.inspector, which), broker.inspector.control())
+    if args is not None or kwargs is not None:
+        return sent_beside(s, found, args=args, kwargs=kwargs, author=author)
+    return broker.admin.by(author).run(found)
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:

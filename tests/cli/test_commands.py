@@ -267,12 +267,13 @@ def test_cancel_takes_the_beginning_of_an_id(run: Run, on: Server, name: str) ->
     assert run("list", name, "--json").out == "[]\n"
 
 
-def test_cancel_does_what_it_can_and_says_the_rest(run: Run, on: Server, name: str) -> None:
+def test_cancel_takes_nothing_out_where_one_word_names_no_job(run: Run, on: Server, name: str) -> None:
     which = identity(run("add", name, "2050-01-01", "app:hi"))
-    ran = run("cancel", name, "nope", which)
-    assert ran.status == 1
-    assert ran.out.startswith("cancelled ")
+    ran = run("cancel", name, which, "nope")
+    assert (ran.status, ran.out) == (3, "")
     assert '"nope"' in ran.err
+    assert ran.err.endswith("\nNothing was changed.\n")
+    assert which in run("list", name, "--json").out
 
 
 def test_stats_count(run: Run, on: Server, name: str) -> None:

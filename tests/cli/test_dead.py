@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -49,9 +51,15 @@ def test_other_arguments(run: Run, dying: Dying) -> None:
 
 def test_other_arguments_by_name(run: Run, dying: Dying) -> None:
     s = dying(1)
+    positional = next(iter(schedule.jobs(s, state="dead")))
+    ran = run("retry", s.name, positional.id, "--args", '{"text": "other"}')
+    assert (ran.status, "multiple values for argument 'text'" in ran.err) == (2, True)
+    schedule.discard(s)
+    schedule.add_now(s, "tests.handlers:fail", kwargs={"text": "disk"})
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
     dead = next(iter(schedule.jobs(s, state="dead")))
     assert run("retry", s.name, dead.id, "--args", '{"text": "other"}').status == 0
-    assert [(job.args, job.kwargs) for job in schedule.jobs(s)] == [(dead.args, {"text": "other"})]
+    assert [(job.args, job.kwargs) for job in schedule.jobs(s)] == [((), {"text": "other"})]
 
 
 def test_many_are_asked_about(run: Run, dying: Dying) -> None:
@@ -79,18 +87,46 @@ def test_a_dry_run_prints_those_that_are_meant(run: Run, dying: Dying, verb: str
     assert schedule.counts(s).dead == 3
 
 
-def test_several_are_named_and_what_is_missing_does_not_stop_the_others(run: Run, dying: Dying, server: Server) -> None:
+def test_several_are_named(run: Run, dying: Dying, server: Server) -> None:
     s = dying(3)
     latest, middle, first = schedule.jobs(s, state="dead")
-    ran = run("retry", s.name, latest.id, "abcdef", first.id[:8], latest.id[:10], "--rate", "1/minute")
-    assert ran.status == 1
+    ran = run("retry", s.name, latest.id, first.id[:8], latest.id[:10], "--rate", "1/minute")
+    assert ran.status == 0
     assert [line[:16] for line in ran.out.splitlines()] == [f"retried {first.id[:8]}", f"retried {latest.id[:8]}"]
-    assert ran.err.startswith('error: no dead job "abcdef" in')
     due = dict(server.client().zrange(f"{s.name}:next", 0, -1, withscores=True))
     assert due[wire.item(latest.id)] - due[wire.item(first.id)] == 60_000
     assert [job.id for job in schedule.jobs(s, state="dead")] == [middle.id]
-    ran = run("retry", s.name, first.id, "abcdef")
+    ran = run("retry", s.name, first.id)
     assert (ran.status, ran.out) == (3, "")
+
+
+@pytest.mark.parametrize("verb", ["retry", "discard"])
+def test_none_is_touched_where_one_word_names_no_dead_job(run: Run, dying: Dying, verb: str) -> None:
+    s = dying(2)
+    latest, first = schedule.jobs(s, state="dead")
+    ran = run(verb, s.name, latest.id, "abcdef", first.id[:8])
+    assert (ran.status, ran.out) == (3, "")
+    assert ran.err.startswith('error: no dead job "abcdef" in')
+    assert ran.err.endswith("\nNothing was changed.\n")
+    assert schedule.counts(s).dead == 2
+
+
+def test_arguments_that_the_function_refuses_leave_the_dead_job(
+    run: Run, server: Server, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    (folder / "refusing.py").write_text("def one(text):\n    raise OSError(text)\n")
+    s = schedule.create(name)
+    schedule.add_now(s, "refusing:one", args=["disk"])
+    monkeypatch.syspath_prepend(folder)
+    schedule.drain(s, imports=["refusing"], folder=None, raise_errors=False)
+    monkeypatch.delitem(sys.modules, "refusing")  # as in a process that reads the file only
+    (dead,) = schedule.dead(s)
+    for args, said in (("[7, 8]", "takes 1 argument; 2 given"), ('{"size": 7}', "cannot be called so")):
+        ran = run("retry", name, dead.id, "--args", args)
+        assert ran.status == 2
+        assert said in ran.err
+    assert schedule.counts(s).dead == 1
 
 
 def test_what_dies_while_somebody_is_asked_is_not_discarded(

@@ -112,14 +112,70 @@ def test_run_runs_now(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "skip", "run"])
-def test_what_is_not_there_exits_3_and_some_of_it_1(run: Run, name: str, verb: str) -> None:
+def test_nothing_is_touched_where_one_word_names_no_job(run: Run, name: str, verb: str) -> None:
     id = added(run, name)
+    if verb == "resume":
+        run("pause", name, id)
+    before = run("list", name, "--json").out
     missing = run(verb, name, "nothere")
     assert (missing.status, missing.out) == (3, "")
     assert missing.err.startswith(f'error: no job "nothere" in {name}.')
-    some = run(verb, name, id[:8], "nothere")
-    assert some.status == 1
-    assert id[:8] in some.out
+    some = run(verb, name, id[:8], "nothere", "either")
+    assert (some.status, some.out) == (3, "")
+    assert [word in some.err for word in ('"nothere"', '"either"', "Nothing was changed.")] == [True] * 3
+    assert run("list", name, "--json").out == before
+
+
+@pytest.mark.parametrize("verb", ["skip", "run"])
+def test_nothing_is_touched_where_one_job_is_refused(run: Run, name: str, verb: str) -> None:
+    id, other = added(run, name), added(run, name, "2090-01-01" if verb == "skip" else "every day at 5pm")
+    if verb == "run":
+        run("pause", name, other)
+    before = run("list", name, "--json").out
+    refused = run(verb, name, id, other)
+    assert (refused.status, refused.out) == (2, "")
+    assert run("list", name, "--json").out == before
+
+
+def test_a_job_that_is_named_twice_runs_once(run: Run, name: str) -> None:
+    id = added(run, name, "every day at 9am", "--name", "digest")
+    assert run("run", name, "digest", id[:8]).out.count("due now") == 1
+    assert sorted(states(run, name)) == ["due", "waiting"]
+
+
+def test_run_takes_other_arguments_for_one_run(run: Run, name: str) -> None:
+    id = added(run, name, "every day at 9am", "--name", "nightly")
+    guessed = run("run", name, "nightly", "2026-11-05")
+    assert guessed.status == 3
+    assert guessed.err.endswith("Nothing was changed. Arguments of this run: --args '[...]'.\n")
+    ran = run("run", name, "nightly", "--args", '["2026-11-05"]')
+    assert ran.status == 0
+    assert ran.out.endswith('app.hi("2026-11-05"), beside nightly, which keeps its times\n')
+    jobs = json.loads(run("list", name, "--json").out)
+    assert {(job["state"], tuple(job["args"]), job["name"]) for job in jobs} == {
+        ("due", ("2026-11-05",), None),
+        ("waiting", (), "nightly"),
+    }
+    assert next(job["id"] for job in jobs if job["name"]) == id
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nightly", "other", "--args", "[1]"), "--args belongs to one job, and 2 were named. Name one."),
+        (("nightly", "--args", "7"), "--args 7: not a list. Write --args '[7]'."),
+        (("nightly", "--kwargs", "[7]"), "--kwargs [7]: not an object."),
+        (("nightly", "--kwargs", '{"top": 1}'), "hi(*args) in app.py cannot be called so"),
+        (("other", "--args", "[7]"), "runs once, and keeps its arguments."),
+    ],
+)
+def test_run_refuses_arguments_that_do_not_fit(run: Run, name: str, words: tuple[str, ...], said: str) -> None:
+    added(run, name, "every day at 9am", "--name", "nightly")
+    added(run, name, "2090-01-01", "--name", "other")
+    refused = run("run", name, *words)
+    assert (refused.status, refused.out) == (2, "")
+    assert said in refused.err
+    assert states(run, name) == ["waiting", "waiting"]
 
 
 @pytest.mark.parametrize(

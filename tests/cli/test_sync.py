@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,22 @@ def test_a_plan_whose_arguments_do_not_fit_is_refused(run: Run, on: Server, app:
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith("error: job greet: greet(")
     assert "3 given." in ran.err
+
+
+def test_a_plan_without_a_zone_takes_that_of_the_schedule_in_the_code(
+    run: Run, on: Server, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "zoned.py").write_text(
+        "from workkit import schedule\n"
+        f's = schedule.create("{name}", tz="Asia/Tokyo")\n'
+        "def digest(): ...\n"
+        'PLAN = {"digest": {"fn": digest, "every": "day at 9am"}}\n'
+    )
+    ran = run("sync", name, "zoned:PLAN")
+    assert ran.status == 0, ran.err
+    assert "9:00 Asia/Tokyo" in ran.out
+    assert f"times without a zone are in Asia/Tokyo, as {name} is created in the modules imported here" in ran.err
+    ran = run("sync", name, "zoned:PLAN", "--tz", "Europe/Paris")
+    assert "9:00 Europe/Paris" in ran.out
+    assert "times without a zone" not in ran.err
+    monkeypatch.delitem(sys.modules, "zoned")

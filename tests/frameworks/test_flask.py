@@ -16,12 +16,12 @@ from tests.optional import needed
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.errors import InvalidOptions, InvalidSchedule
+from workkit.errors import InvalidFunction, InvalidOptions, InvalidSchedule
 from workkit.jobs.middleware import AROUND
 
 flask = needed("flask")
 
-from workkit.flask import Workkit  # noqa: E402 (without Flask there is no such module)
+from workkit.flask import Workkit, make_again  # noqa: E402 (without Flask there is no such module)
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
 told: list[str] = []
@@ -144,3 +144,87 @@ def test_the_commands_are_those_of_workkit_for_the_schedule_of_the_application(
     wrong = processes.run(*words, "lisen", cwd=examples)
     assert (listed.wait(timeout=60), listed.out) == (0, ["[]"])
     assert (wrong.wait(timeout=60), wrong.err) == (2, ['error: workkit has no command "lisen". Did you mean listen?'])
+
+
+FACTORY = """
+from flask import Flask, current_app
+from workkit import current_job, job
+from workkit.flask import Workkit
+
+wk = Workkit()
+
+
+@job(cpu=True)
+def burn(folder):
+    with open(f"{folder}/burnt", "a") as file:
+        print(current_app.config["SHOP"], current_job().schedule, file=file)
+
+
+def create_app(shop="the usual shop"):
+    app = Flask(__name__)
+    app.config.update(SHOP=shop, WORKKIT_SCHEDULE="SCHEDULE", WORKKIT_REDIS_URL="URL"MORE)
+    wk.init_app(app)
+    return app
+"""
+MAIN = """
+import sys
+from factory import burn, create_app, wk
+from workkit import schedule
+
+app = create_app("the shop of main")
+with app.app_context():
+    s = wk.schedule
+job = schedule.add_now(s, burn, args=[sys.argv[1]])
+schedule.drain(s)
+"""
+
+
+def factory(folder: Path, server: Server, name: str, more: str = "") -> None:
+    text = FACTORY.replace('SCHEDULE"', f'{name}"').replace('URL"', f'{server.url}"').replace("MORE", more)
+    (folder / "factory.py").write_text(text)
+    (folder / "main.py").write_text(MAIN)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("factory", "the usual shop"), ("factory:create_app('the other shop')", "the other shop")],
+)
+def test_a_worker_process_has_the_application_of_the_command(
+    processes: Processes, server: Server, name: str, tmp_path: Path, path: str, said: str
+) -> None:
+    factory(tmp_path, server, name)
+    s = schedule.create(name, redis=server.url)
+    for _ in range(2):
+        schedule.add_now(s, "factory:burn", args=[str(tmp_path)])
+    listening = processes.run(
+        sys.executable, "-m", "flask", "--app", path, "workkit", "listen", "--burst", cwd=tmp_path
+    )
+    assert listening.wait(timeout=60) == 0, listening.transcript()
+    assert (tmp_path / "burnt").read_text() == f"{said} {name}\n" * 2, listening.transcript()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("", "the usual shop"), (", WORKKIT_APP=\"factory:create_app('said')\"", "said")],
+    ids=["found in its module", "said in the configuration"],
+)
+def test_a_worker_process_makes_the_application_of_a_program(
+    processes: Processes, server: Server, name: str, tmp_path: Path, more: str, said: str
+) -> None:
+    factory(tmp_path, server, name, more)
+    program = processes.run(sys.executable, "main.py", str(tmp_path), cwd=tmp_path)
+    assert program.wait(timeout=60) == 0, program.transcript()
+    assert (tmp_path / "burnt").read_text() == f"{said} {name}\n"
+
+
+def test_an_application_that_no_worker_process_can_make_is_named(
+    server: Server, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factory(tmp_path, server, name)
+    file = tmp_path / "factory.py"
+    file.write_text(file.read_text().replace('shop="the usual shop"', "shop"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "factory", raising=False)
+    with pytest.raises(InvalidFunction, match=r'^the application "factory" cannot be made in a worker process: .*Say'):
+        make_again("factory")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from workkit import current_job, job, schedule
+from workkit import aio, current_job, job, schedule
 
 calls: list[Any] = []
 hooks: list[Callable[[], object]] = []
@@ -70,3 +71,26 @@ def call_hook() -> None:
 
 def pass_on(name: str) -> None:
     schedule.add(schedule.create(name), note, in_="1 hour", args=["passed on"])
+
+
+def wait_for_another(name: str) -> None:
+    s = schedule.create(name)
+    other = schedule.add_now(s, double, args=[4])
+    while schedule.job(s, other).state != "done":
+        time.sleep(0.01)
+
+
+def wait_for_its_result(name: str) -> None:
+    s = schedule.create(name)
+    schedule.result(s, schedule.add_now(s, double, args=[4]), wait="1 hour")
+
+
+async def wait_for_another_async(name: str) -> None:
+    s = schedule.create(name)
+    other = schedule.add_now(s, double, args=[4])
+    while (await aio.job(s, other)).state != "done":
+        await asyncio.sleep(0.01)
+
+
+def sleep_long(_: str) -> None:
+    time.sleep(3600)

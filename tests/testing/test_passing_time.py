@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -16,8 +17,9 @@ from tests.testing import jobs
 from workkit import events, schedule
 from workkit.brokers.connect import open_brokers
 from workkit.contract.listener import ListenerInfo
-from workkit.errors import CannotRun, InvalidOptions, PhraseError, Unsupported
+from workkit.errors import CannotRun, InvalidOptions, JobTimeout, PhraseError, Unsupported, WorkkitWarning
 from workkit.testing import Workkit
+from workkit.worker import drain
 
 
 @pytest.fixture(autouse=True)
@@ -184,10 +186,21 @@ def test_a_frozen_clock_stands_still(wk: Workkit) -> None:
     assert wk.now == first - timedelta(days=2)
 
 
-def test_a_job_for_a_worker_process_runs_in_the_process_of_the_test(wk: Workkit, s: schedule.Schedule) -> None:
-    schedule.add_now(s, jobs.compute)
-    wk.run_due()
-    assert jobs.calls == [os.getpid()]
+@pytest.mark.parametrize(
+    "fn", [jobs.wait_for_another, jobs.wait_for_its_result, jobs.wait_for_another_async, jobs.sleep_long]
+)
+def test_a_handler_that_waits_for_other_jobs_fails_with_its_line(
+    wk: Workkit, s: schedule.Schedule, fn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "STANDING_MS", 300)
+    schedule.add_now(s, fn, args=[s.name])
+    said = rf"tests\.testing\.jobs\.{fn.__name__} has not ended after 0\.3 s, and waits at jobs\.py:\d+\. The time of"
+    with pytest.raises(JobTimeout, match=said):
+        wk.run_until(timedelta(hours=1))
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    (dead,) = schedule.dead(s)
+    assert dead.failure is not None
+    assert f"in {fn.__name__}\n" in dead.failure.traceback
 
 
 def test_a_job_lets_no_time_pass(wk: Workkit, s: schedule.Schedule) -> None:
@@ -226,3 +239,15 @@ def test_a_test_leaves_no_key_and_no_subscriber(wk_server: str) -> None:
     assert schedule.counts(s).waiting == 0
     with closing(redis.Redis.from_url(wk_server)) as client:
         assert client.dbsize() == 0
+
+
+def test_that_a_handler_of_a_worker_process_runs_in_the_test_is_said_once(wk: Workkit, s: schedule.Schedule) -> None:
+    schedule.add_now(s, jobs.compute)
+    with pytest.warns(
+        WorkkitWarning, match=r"tests\.testing\.jobs\.compute has cpu=True, and ran in the process of"
+    ) as told:
+        assert [ran.ending for ran in wk.run_due()] == ["done"]
+    assert [warning.filename for warning in told] == [__file__]
+    schedule.add_now(s, jobs.compute)
+    wk.run_due()
+    assert jobs.calls == [os.getpid()] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from tests.servers import Server
 from tests.worker.observation import named
 from workkit import schedule
 from workkit.events import Event
+from workkit.worker.run.log_filter import JobLogFilter
 
 HOW: dict[str, Any] = {"imports": ["tests.cpu"], "folder": None}
 
@@ -287,3 +289,19 @@ def test_more_runs_than_processes_wait_and_can_be_cancelled(
     assert [event.fields["job"].id for event in named(seen, "done")] == [second.id]
     assert {event.fields["job"].id for event in named(seen, "discarded")} == {first.id, third.id}
     assert not named(seen, "failed")
+
+
+def test_a_log_line_of_a_worker_process_reaches_the_logging_of_the_listener(
+    s: schedule.Schedule, seen: list[Event], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(told := JobLogFilter())
+    with schedule.listener(s, **HOW):
+        jobs = [schedule.add_now(s, cpu.log, args=[text]) for text in ("first", "second")]
+        until(lambda: len(named(seen, "done")) == 2)
+    caplog.handler.removeFilter(told)
+    lines = [record for record in caplog.records if record.name == "tests.cpu"]
+    assert sorted(record.getMessage() for record in lines) == ["computing first", "computing second"]
+    assert {vars(record)["job_id"] for record in lines} == {job.id for job in jobs}
+    assert {vars(record)["place"] for record in lines} == {7}
+    assert os.getpid() not in {record.process for record in lines}

@@ -15,6 +15,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 from workkit.cli.suggestion import option_hint
+from workkit.jobs.elsewhere import WORDS
 from workkit.text import wording
 from workkit.text.listing import listed
 
@@ -125,7 +126,10 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _did_you_mean(error: click.NoSuchOption, look: str) -> str:
-    return (option_hint(error.option_name, error.ctx.command) if error.ctx else "") or look
+    if error.ctx and (hint := option_hint(error.option_name, error.ctx.command)):
+        return hint
+    word = WORDS.get(error.option_name.lstrip("-").replace("-", "_"))
+    return look if word is None else f"docs/moving/{word.page}.md has the counterpart. {look}"
 
 
 def caret(error: BaseException) -> list[str]:

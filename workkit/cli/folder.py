@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
+from workkit.jobs.call_text import spoken
 from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.functions.module_files import OURS, source_folder
+from workkit.jobs.job import Job
 from workkit.jobs.names import (
     NO_YIELD,
     Name,
@@ -71,6 +74,15 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
         return text, _elsewhere(name.space, folder)
     note = _look(name, file, text, place, call)
     return text, f"a listener runs {name.space} only where it is told: --import {name.space}" if is_ours else note
+
+
+def check_arguments(job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> None:
+    """Refuse other arguments for a stored job where its function is in this folder, and does not take them. Those not
+    given are its own. Raises InvalidArguments.
+    """
+    call = job.args if args is None else args, (job.kwargs if kwargs is None else kwargs) or {}
+    with suppress(InvalidFunction):  # the job keeps its function, also one that is elsewhere
+        checked(spoken(job.fn), Path.cwd(), call=call)
 
 
 def _elsewhere(module: str, folder: Path) -> str:

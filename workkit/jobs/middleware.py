@@ -28,6 +28,10 @@ class Around:
 
 EVERY = ""  # in place of the name of a schedule: every one of this process, outside of the others
 AROUND: dict[str, Around] = {}  # by the name of the schedule
+ORIGINS: dict[str, tuple[str, str, str]] = {}
+"""By the name of the schedule: module and name of the function that registers its middleware anew in a worker process,
+where importing modules does not, and the text that it gets.
+"""
 ENTERING: dict[str, tuple[Callable[[Job], Generator[Any, Any, Any]], ...]] = {}
 
 

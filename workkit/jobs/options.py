@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from workkit.errors import CorruptRecord, InvalidOptions
 from workkit.jobs import option_readers as read
+from workkit.jobs.elsewhere import WORDS
 from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.jobs.option_types import (
     Backoff,
@@ -241,10 +242,15 @@ def _unknown(name: str, value: Any, *, accepted: tuple[str, ...], verb: str, oth
         home = BY_NAME[name].places[0]
         remedy = f"Give {name}={value!r} there."
         return InvalidOptions.about(f"{name}=", f"belongs to {home}", remedy, where=name, given=value)
+    trouble = f"is not an option of {verb}"
+    if (word := WORDS.get(name)) is not None:
+        remedy, suggestion = word.remedy(value)
+        return InvalidOptions.about(
+            f"{name}={value!r}", trouble, remedy, where=name, given=value, suggestion=suggestion
+        )
     near = nearest_word(name, (*accepted, *other))
     suggestion = f"{near}={value!r}" if near else None
     remedy = f"Did you mean {suggestion}?" if near else f"Options: {', '.join(accepted)}."
-    trouble = f"is not an option of {verb}"
     return InvalidOptions.about(f"{name}={value!r}", trouble, remedy, where=name, given=value, suggestion=suggestion)
 
 

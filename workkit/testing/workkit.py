@@ -14,9 +14,11 @@ from workkit.brokers.connect import open_brokers
 from workkit.brokers.redis_server.test_clock import OnTestClock, set_test_clock
 from workkit.contract.broker import Broker
 from workkit.contract.producer import Added, NewJob
+from workkit.contract.warning import warn_caller
 from workkit.errors import CannotRun, InvalidOptions
+from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job
-from workkit.jobs.names import Fn
+from workkit.jobs.names import Fn, shown
 from workkit.jobs.option_types import ListenOptions
 from workkit.testing.additions import missing, wanted
 from workkit.testing.moment import Moment, read_moment
@@ -32,6 +34,9 @@ class Workkit:
 
     The clock goes on by itself until the test moves or freezes it; from then on it stands still, and moves only with
     `travel` and `run_until`. A frozen clock tells whole seconds where the test names them.
+
+    Handlers of `@job(cpu=True)` run in the process of the test, as a worker process is not on its server; the first run
+    of each warns (WorkkitWarning). `schedule.drain` runs them in a worker process.
     """
 
     def __init__(self, url: str, **how: Unpack[ListenOptions]) -> None:
@@ -46,6 +51,7 @@ class Workkit:
         self._runs_now = self._is_running = False
         self._joined: set[str] = set()
         self._unable: list[str] = []
+        self._here: dict[str, bool] = {}  # functions of worker processes that ran here; whether that was told
         self.added: list[Job] = []
         """The jobs that were added, in this order; an addition that changed nothing is one with `new=False`."""
         self.ran: list[Ran] = []
@@ -104,7 +110,8 @@ class Workkit:
         `to`, `tz`: as in `travel`. An error of a handler is recorded, then raised, also if another attempt follows; the
         clock then stands where it happened. With `raise_errors` False it is only recorded: the job is tried again, or
         dead. A function that may not run, or is not found, raises CannotRun in the same way. Raises PhraseError,
-        TriggerError; InvalidOptions for a time that has passed.
+        TriggerError; InvalidOptions for a time that has passed; JobTimeout for a handler that takes more than 10 s of
+        real time: time stands while it runs, so it may wait for what does not happen.
         """
         end = self._read("to", to, tz)
         if end < self.now:
@@ -165,11 +172,21 @@ class Workkit:
             )
         finally:
             self._is_running = False
+            self._tell_here()
         if until_ms is not None:
             self._set(until_ms)
         if raise_errors and self._unable:
             raise CannotRun(self._unable[0])
         return self.ran[before:]
+
+    def _tell_here(self) -> None:
+        for fn, is_told in self._here.items():
+            if not is_told:
+                self._here[fn] = True
+                warn_caller(
+                    f"{shown(fn)} has cpu=True, and ran in the process of the test. A listener runs it in a worker "
+                    f"process, which imports its module anew. Test that with schedule.drain and a server of its own."
+                )
 
     def _more(self) -> list[Broker]:
         """Open the brokers of the schedules that were used since the last call."""
@@ -193,6 +210,8 @@ class Workkit:
             self._unable.append(str(event.fields["reason"]))
         elif (ran := ran_of(event, at=self.now)) is not None:
             self.ran.append(ran)
+            if (options := imported_options(ran.job.fn)) is not None and options.cpu:
+                self._here.setdefault(ran.fn, False)
 
 
 def _instant(ms: int) -> datetime:

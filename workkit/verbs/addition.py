@@ -33,13 +33,13 @@ from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_c
 NowMs = Callable[[], int]
 
 
-def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str = "add") -> NewJob:
+def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str = "add", seeks: bool = False) -> NewJob:
     """Make the job that is added, from the keywords of `add`; middleware of the schedule has seen it.
 
     `given` holds the function, its arguments, one time (none for the verb `add_now`) and options; None is as not given.
-    `now_ms` is asked only where the time needs it, after the function and the options were checked. Additions that
-    share the present are read faster. Warns (WorkkitWarning) where the time is likely a mistake. Raises an `Invalid`,
-    and what middleware raises.
+    `seeks`: as in `called`. `now_ms` is asked only where the time needs it, after the function and the options were
+    checked. Additions that share the present are read faster. Warns (WorkkitWarning) where the time is likely a
+    mistake. Raises an `Invalid`, and what middleware raises.
     """
     if verb == "add_now":
         _refuse_time(given)
@@ -47,7 +47,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS)
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
     new.most_bytes = s.max_payload
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:

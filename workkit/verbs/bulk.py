@@ -14,7 +14,7 @@ from typing import Any
 
 from workkit import tracing
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
-from workkit.contract.tally import Tally
+from workkit.contract.tally import Ids, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
@@ -153,13 +153,14 @@ class Bulk:
         self._batch: list[NewJob] = []
         self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
+        self._ids = Ids()
         self._span: Any = None
         self._ends = ExitStack()
 
     @property
     def tally(self) -> Tally:
-        """How many were new, and how many known, of those that have arrived."""
-        return Tally(new=self._new, known=self._known)
+        """How many were new, and how many known, of those that have arrived, and their ids."""
+        return Tally(new=self._new, known=self._known, ids=self._ids)
 
     def put(self, new: NewJob) -> None:
         """Add one, sooner or later. Raises what an earlier batch met with."""
@@ -191,6 +192,7 @@ class Bulk:
             if error.added is None:
                 raise
             raise self._partly(request, error) from error
+        self._ids.extend(one.id for one in added)
         new = sum(1 for one in added if one.new)
         self._new, self._known = self._new + new, self._known + len(added) - new
 

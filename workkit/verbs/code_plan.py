@@ -190,7 +190,7 @@ def _read(name: str, planned: Planned, *, s: Schedule, now_ms: int) -> NewJob | 
     of = replace(s, tz=planned.tz or s.tz, dialect=planned.dialect or s.dialect)
     row = {**planned.given, "name": name}
     try:
-        return addition(row, s=of, now_ms=lambda: now_ms)
+        return addition(row, s=of, now_ms=lambda: now_ms, seeks=True)
     except TriggerError as error:
         try:
             addition(row, s=of, now_ms=lambda: round(PRESENTS[0].timestamp() * 1000))

@@ -6,6 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from typing import Any
 
+from workkit.contract.admin import dead_refusal
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.jobs.admission import SCHEDULE, Control, Pause
@@ -85,6 +86,13 @@ def check_dead(job: Job) -> Job:
     """Refuse a dead job: it cannot be paused, skipped or run. Raises InvalidOptions."""
     if job.state == "dead":
         raise _refused(job, "is dead", f"Run it again: workkit retry {job.schedule} {job.short_id}.")
+    return job
+
+
+def check_cancel(job: Job) -> Job:
+    """Refuse a dead job: there is nothing to cancel. Raises NotFound."""
+    if job.state == "dead":
+        raise dead_refusal(job)
     return job
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TypeVar, assert_never
 
@@ -10,11 +11,12 @@ from workkit import wire
 from workkit.contract.admin import Admin, Arguments, Revival
 from workkit.contract.inspector import Inspector
 from workkit.contract.payload_size import MOST_BYTES, check_size
-from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, WorkkitError
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job, matches
-from workkit.jobs.names import shown
+from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import turn_ms
+from workkit.verbs.new_job import recalled
 
 SHORTEST = 6  # digits of an id that stand for the whole
 
@@ -103,7 +105,7 @@ def revive(
     """
     every_ms = pause_ms(rate)
     if args is not None:
-        check_args(args, dead, most_bytes=most_bytes)
+        args = read_args(args, dead, most_bytes=most_bytes)
     for page in _pages(enumerate(reversed(dead)), admin.at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs = [job for _, job in page]
@@ -145,9 +147,9 @@ def pause_ms(rate: str | None) -> float:
     return 0.0 if rate is None else turn_ms(rate)
 
 
-def check_args(args: Arguments, dead: Sequence[Job], *, most_bytes: int = MOST_BYTES) -> None:
-    """Refuse arguments that are neither a list nor an object, that are for more or less than one job, or that are too
-    large. Raises InvalidArguments, InvalidOptions.
+def read_args(args: Arguments, dead: Sequence[Job], *, most_bytes: int = MOST_BYTES) -> Arguments:
+    """Read other arguments as JSON has them. Refuse those that are neither a list nor an object, that are for more or
+    less than one job, that its function does not take, or that are too large. Raises InvalidArguments, InvalidOptions.
     """
     if not isinstance(args, Mapping):
         check_list(args)
@@ -157,7 +159,14 @@ def check_args(args: Arguments, dead: Sequence[Job], *, most_bytes: int = MOST_B
     if len(dead) != 1:
         trouble = f"was given for {len(dead)} dead jobs; they belong to one"
         raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
-    check_size(wire.json_text(args), fn=dead[0].fn, most=most_bytes, given=args)
+    job = dead[0]
+    with suppress(InvalidFunction):  # a record that cannot be read: `revive` says so
+        if isinstance(args, Mapping):
+            args = recalled(job, kwargs=args, plain=is_plain(job.fn)).kwargs or {}
+        else:
+            args = recalled(job, args=args, plain=is_plain(job.fn)).args
+    check_size(wire.json_text(args), fn=job.fn, most=most_bytes, given=args)
+    return args
 
 
 def _counted(jobs: Iterable[Job], report: Report) -> Iterator[Job]:

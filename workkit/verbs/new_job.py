@@ -14,6 +14,8 @@ from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
+from workkit.jobs.call_text import spoken
+from workkit.jobs.functions.imported import imported
 from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
@@ -48,10 +50,17 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
 
 
 def called(
-    fn: Fn, *, args: Any, kwargs: Mapping[str, Any] | None, options: Options = NO_OPTIONS, plain: bool = False
+    fn: Fn,
+    *,
+    args: Any,
+    kwargs: Mapping[str, Any] | None,
+    options: Options = NO_OPTIONS,
+    plain: bool = False,
+    seeks: bool = False,
 ) -> NewJob:
     """Make a job of a function and its arguments, checked as far as they are at hand; it has no time yet. `plain`:
-    in the layout, functions have job names.
+    in the layout, functions have job names. `seeks`: a function that is only named is at hand where this program has
+    imported it.
 
     Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
     InvalidArguments.
@@ -61,18 +70,35 @@ def called(
     if kwargs and not plain and is_foreign(fn):
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
         raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
-    if callable(fn):
-        check_call(fn, args=args, kwargs=kwargs or ({} if plain else None))
-    elif is_said_as_clojure(fn):
+    known = fn if callable(fn) else imported(name) if seeks else None
+    if known is not None:
+        check_call(known, args=args, kwargs=kwargs or ({} if plain else None))
+    if is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
-    args, kwargs = written(fn, args=args, kwargs=kwargs)
+    args, kwargs = written(known or fn, args=args, kwargs=kwargs)
     given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
     new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
     if options is not NO_OPTIONS:
         new.options, new.terms, new.entrance = options.run, options.terms, options.entrance
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
+    return new
+
+
+def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = None, plain: bool = False) -> NewJob:
+    """Make a job of the function of a stored one, with its options and other arguments: those not given are its own.
+    They are checked as for `add`, and it has no time. Raises InvalidArguments.
+    """
+    named = job.kwargs if kwargs is None else kwargs
+    new = called(
+        job.fn if plain else spoken(job.fn),
+        args=job.args if args is None else args,
+        kwargs=named,
+        plain=plain,
+        seeks=True,
+    )
+    new.fn, new.options, new.queued = job.fn, job.options, True
     return new
 
 

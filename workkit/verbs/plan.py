@@ -53,7 +53,7 @@ def read_plan(plan: Mapping[str, Mapping[str, object]], *, s: Schedule, now_ms: 
     read: dict[str, NewJob] = {}
     for name, entry in plan.items():
         try:
-            read[name] = addition(_row(name, entry), s=s, now_ms=now_ms)
+            read[name] = addition(_row(name, entry), s=s, now_ms=now_ms, seeks=True)
         except Invalid as error:
             raise located(error, f"job {name}") from error.__cause__
     return read

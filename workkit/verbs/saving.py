@@ -86,10 +86,10 @@ def put_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job 
 
 def _new(broker: Producer, s: Schedule, given: Mapping[str, Any], stands: Job | None) -> NewJob:
     if stands is None or stands.trigger is None:
-        return addition(given, s=s, now_ms=broker.now_ms)
+        return addition(given, s=s, now_ms=broker.now_ms, seeks=True)
     rest = {name: value for name, value in given.items() if name not in OF_TIME}
     any_time = {"every": "minute"} if stands.trigger.recurs else {"in_": "1 minute"}  # the job's own takes its place
-    new = addition({**rest, **any_time}, s=s, now_ms=broker.now_ms)
+    new = addition({**rest, **any_time}, s=s, now_ms=broker.now_ms, seeks=True)
     new.trigger, new.queued = replace(stands.trigger, warnings=()), False
     if new.terms.spread_ms == stands.terms.spread_ms and stands.due is not None and stands.state in WAITS:
         new.due_ms = _ms(stands.due)

@@ -4,20 +4,25 @@ whose name it took.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from workkit import tracing
+from workkit.contract.changes import Author
+from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
+from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.options import OPTIONS
+from workkit.jobs.terms import Terms
 from workkit.text.listing import listed
 from workkit.triggers.stored import follows_clock
 from workkit.verbs.creation import Schedule
-from workkit.verbs.new_job import as_job
+from workkit.verbs.middleware import through_middleware
+from workkit.verbs.new_job import as_job, recalled
 from workkit.verbs.opening import producer_of
 
 
@@ -73,3 +78,20 @@ def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str
         member, may_be = option.member or option.name, not option.recurring or (trigger is not None and trigger.recurs)
         if may_be and member in had and member not in has and given.get(option.name) is None:
             yield option.name
+
+
+def sent_beside(
+    s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
+) -> Job:
+    """Add a job of its own that runs once now: the function, options and priority of a recurring `job`, with other
+    arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
+    """
+    if not job.recurs:
+        trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
+        raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
+    new = recalled(job, args=args, kwargs=kwargs, plain=s.layout in PLAIN_LAYOUTS)
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new = through_middleware(new, schedule=s.name, fn=job.fn)
+    found = sent(s, new)
+    producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
+    return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from workkit._version import __version__
@@ -22,8 +23,10 @@ from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands, Posted
 from workkit.worker.lane import Lane
 from workkit.worker.loop import How, serving
+from workkit.worker.run.interruption import waking
 from workkit.worker.task import LookUp
 
+STANDING_MS = 10_000  # real time that a handler may take while the time of a test stands
 LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends them
 
 
@@ -53,7 +56,8 @@ def drain_brokers(
     """
     registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
     posted: list[Posted] = []
-    executor = Executor(registry, offloads=clock is None)  # another process is not on the server of a test
+    standing_ms = None if clock is None else STANDING_MS
+    executor = Executor(registry, offloads=clock is None, standing_ms=standing_ms)  # a process is on no test's server
     hands = Hands(0, executor=executor, post=posted.append)
     if to is not None:
         hands = Publisher(to, post=lambda message: None if callable(message) else posted.append(message))
@@ -64,7 +68,8 @@ def drain_brokers(
         hands, posted, limit=limit, raise_errors=raise_errors, serves=serves, clock=clock, patience_ms=patience
     )
     try:
-        return drain.run(brokers, until_ms=now_ms)
+        with nullcontext() if clock is None else waking():
+            return drain.run(brokers, until_ms=now_ms)
     finally:
         hands.close()
 

@@ -16,14 +16,15 @@ from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import AROUND, Around, around_of, within, within_async
+from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import EventLoop, Watched
-from workkit.worker.run.failure import explained, failure_of
-from workkit.worker.run.interruption import Clock, Timeouts
+from workkit.worker.run.failure import explained, failure_of, line_of
+from workkit.worker.run.interruption import Clock, TestClock, Timeouts
 from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.returned import kept_value
 from workkit.worker.run.run import Run
@@ -39,8 +40,10 @@ class Executor:
     process.
     """
 
-    def __init__(self, registry: Registry, *, offloads: bool = True) -> None:
+    def __init__(self, registry: Registry, *, offloads: bool = True, standing_ms: int | None = None) -> None:
+        """`standing_ms`: the time of a test stands while a handler runs, which may take so long in real time."""
         self.registry = registry
+        self._standing_ms = standing_ms
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
         self.event_loop = EventLoop()
         self._timeouts = Timeouts()
@@ -65,7 +68,9 @@ class Executor:
                 options = run.claim.options.over(options)
             if run.claim.usual is not UNSAID:
                 options = options.over(run.claim.usual)
-            if options.timeout_ms is not None:
+            if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
+                run.clock = run.interruption = TestClock(self._standing_ms)
+            elif options.timeout_ms is not None:
                 run.clock = run.interruption = Clock(options.timeout_ms)
             try:
                 there = self._perform(run, handler, options)
@@ -157,6 +162,8 @@ class Executor:
         """Replace an error that says too little: an interruption names its cause; see `explained` for the others."""
         at = error.__traceback__
         if run.clock is not None and run.clock.expired and isinstance(error, JobTimeout | asyncio.CancelledError):
+            if isinstance(run.clock, TestClock):
+                return self._standing(error, run)
             seconds = (options.timeout_ms or 0) / 1000
             return JobTimeout(f"took longer than its timeout of {seconds:g} s").with_traceback(at)
         if run.cancelled and isinstance(error, asyncio.CancelledError):
@@ -165,6 +172,15 @@ class Executor:
             job = run.claim
             return explained(error, self.registry.resolve(job.fn), args=job.args, kwargs=job.kwargs)
         return error
+
+    def _standing(self, error: BaseException, run: Run) -> BaseException:
+        """Make the error of a handler that takes too long while the time of a test stands."""
+        where = line_of(error)
+        waits = "" if where is None else f", and waits at {where}"
+        return JobTimeout(
+            f"{shown(run.claim.fn)} has not ended after {(self._standing_ms or 0) / 1000:g} s{waits}. The time of the "
+            f"test stands while a handler runs, and no other job runs. Let the test run what it waits for first."
+        ).with_traceback(error.__traceback__)
 
     def close(self) -> None:
         """Stop the event loop, whose tasks are cancelled, and kill the worker processes."""

@@ -55,7 +55,7 @@ FULL = {
 
 
 @pytest.mark.parametrize("more", [{}, FULL, {"end": "2099-01-01"}, {"count": 5}])
-@pytest.mark.parametrize("change", [{"when": "every day at 10am"}, {"timeout": "9m"}, {"fn": "tests.handlers:fail"}])
+@pytest.mark.parametrize("change", [{"when": "every day at 10am"}, {"timeout": "9m"}, {"fn": "app.reports:other"}])
 def test_an_edit_is_undone_exactly(
     browser: Browser, s: Schedule, server: Server, more: dict[str, Any], change: dict[str, str]
 ) -> None:
@@ -202,6 +202,9 @@ def test_boxes_by_parameter_say_the_same_call(browser: Browser, s: Schedule) -> 
     assert schedule.job(s, "digest").id == stood.id
     saved(browser, s, p1="30")
     assert (schedule.job(s, "digest").args, schedule.job(s, "digest").kwargs) == (("7",), {"top": 30})
+    answer = act(browser, s, "arguments", which="digest", args='["7", 8, 9, 10]', kwargs="{}")
+    assert "takes 1 to 3 arguments; args has 4" in text_of(answer)
+    assert schedule.job(s, "digest").args == ("7",)
     with broker._server.translated() as client:
         client.zrem(f"{s.name}:listeners", "me:1:ab")
 

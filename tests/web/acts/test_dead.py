@@ -161,7 +161,7 @@ def test_more_than_were_seen_is_refused(browser: Browser, s: Schedule) -> None:
 def test_arguments_are_changed(browser: Browser, s: Schedule) -> None:
     die(s, 2)
     one = schedule.dead(s)[0]
-    for wrong in ("[", '"text"', '["••••••"]', "7"):
+    for wrong in ("[", '"text"', '["••••••"]', "7", "[1, 2, 3, 4, 5]"):
         answer = act(browser, s, "change-arguments", which=one.id, args=wrong)
         assert "args" in text_of(answer)
         assert dead(s) == 2

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from workkit.cli import failure
 from workkit.cli.command import Command
+from workkit.cli.commands.control import each
 from workkit.cli.known import known
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import by_option, server_options, verbose_option
-from workkit.cli.printing import terminal
-from workkit.errors import NotFound, Unsupported, WorkkitError
 from workkit.jobs.call_text import call_text
 
-PART_FAILED = 1
+if TYPE_CHECKING:
+    from workkit.jobs.job import Job
 
 
 @click.command(
@@ -34,19 +35,17 @@ PART_FAILED = 1
 def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
     """Cancel jobs."""
     from workkit import schedule as verbs
+    from workkit.verbs.control import check_cancel
+    from workkit.verbs.opening import producer_of
+    from workkit.verbs.which import changeable
 
     s = known(schedule, server=server)
-    missed: list[WorkkitError] = []
-    for one in which:
-        try:
-            job = verbs.cancel(s, one, by=by)
-        except (NotFound, Unsupported) as error:
-            missed.append(error)
-            failure.show_error(error)
-            continue
+    inspector = producer_of(s).inspector
+
+    def one(found: Job) -> str:
+        job = verbs.cancel(s, found, by=by)
         running = job.state == "cancelling"
         word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
-        terminal.say(f"{word} {job.short_id}  {call_text(job)}{tail}")
-    if not missed:
-        return 0
-    return failure.status_of(missed[0]) if len(missed) == len(which) else PART_FAILED
+        return f"{word} {job.short_id}  {call_text(job)}{tail}"
+
+    return each(which, lambda word: check_cancel(changeable(inspector, word)), one)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -25,7 +26,8 @@ from workkit.cli.options import (
 from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
-from workkit.errors import InvalidOptions, NotFound, Unsupported, WorkkitError
+from workkit.contract.layout import PLAIN_LAYOUTS
+from workkit.errors import Invalid, NotFound, Unsupported, WorkkitError
 from workkit.jobs.call_text import call_text, spoken
 from workkit.text import wording
 
@@ -36,8 +38,12 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.schedule import Schedule
 
+T = TypeVar("T")
+
 PART_FAILED = 1
 TO_COME = "To pause one that is to come: --new."
+HOPELESS = (NotFound, Invalid, Unsupported)
+KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list."
 
 
@@ -85,8 +91,9 @@ def pause_command(
 ) -> int:
     """Pause a schedule, jobs or a function."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import pause_until
+    from workkit.verbs.control import check_dead, pause_until
     from workkit.verbs.opening import producer_of
+    from workkit.verbs.which import changeable
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
@@ -109,12 +116,12 @@ def pause_command(
         terminal.say(f"paused {where}{tail}, {again}{ours}")
         return 0
 
-    def one(word: str) -> str:
-        job = verbs.job(s, word)
+    def one(job: Job) -> str:
         verbs.pause(s, job, **how)  # type: ignore[arg-type]
-        return f"paused {_titled(job)}{tail}, {again} {_quoted(job.name or job.short_id)}{ours}"
+        return f"paused {titled(job)}{tail}, {again} {_quoted(job.name or job.short_id)}{ours}"
 
-    return _each(which, one)
+    inspector = producer_of(s).inspector
+    return each(which, lambda word: check_dead(changeable(inspector, word)), one)
 
 
 @click.command(
@@ -136,6 +143,8 @@ def pause_command(
 def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: str | None, server: str | None) -> int:
     """Resume a schedule, jobs or a function."""
     from workkit import schedule as verbs
+    from workkit.verbs.control import paused_target
+    from workkit.verbs.opening import producer_of
 
     function = _function(which, fn)
     s = known(schedule, server=server)
@@ -148,14 +157,18 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
         terminal.say(f"resumed {s.name}")
         return 0
 
+    def find(word: str) -> str:
+        paused_target(producer_of(s).inspector, word, None, plain=s.layout in PLAIN_LAYOUTS)
+        return word
+
     def one(word: str) -> str:
         verbs.resume(s, word, by=by)
         try:
-            return f"resumed {_titled(verbs.job(s, word))}"
+            return f"resumed {titled(verbs.job(s, word))}"
         except NotFound:  # the job is over; its pause was left
             return f"resumed {wording.printable(word)}"
 
-    return _each(which, one)
+    return each(which, find, one)
 
 
 @click.command(
@@ -170,40 +183,68 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
 def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str | None, server: str | None) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
-    from workkit.verbs.opening import present
+    from workkit.verbs.control import check_skip
+    from workkit.verbs.opening import present, producer_of
+    from workkit.verbs.which import changeable
 
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
 
-    def one(word: str) -> str:
-        job = verbs.skip(s, word, by=by)
+    def one(found: Job) -> str:
+        job = verbs.skip(s, found, by=by)
         assert job.due is not None
         next_ = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, present(s))}"
-        return f"skipped {_titled(job)}  next {next_}"
+        return f"skipped {titled(job)}  next {next_}"
 
-    return _each(which, one)
+    inspector = producer_of(s).inspector
+    return each(which, lambda word: check_skip(changeable(inspector, word)), one)
 
 
 @click.command(
     "run",
     cls=Command,
     takes="SCHEDULE WHICH... [OPTIONS]",
-    about=("Run jobs once now. A recurring one keeps its times; one that waits for its time runs now instead.", WHICH),
-    examples=("workkit run app-tasks digest", "workkit run app-tasks 8cd9280b 3a442290"),
+    about=(
+        "Run jobs once now. A recurring one keeps its times; one that waits for its time runs now instead.",
+        f"{WHICH} With --args or --kwargs one recurring job runs once now with other arguments, as a job of its own.",
+    ),
+    examples=(
+        "workkit run app-tasks digest",
+        "workkit run app-tasks 8cd9280b 3a442290",
+        "workkit run app-tasks nightly --args '[\"2026-11-05\"]'",
+    ),
 )
+@click.option("--args", cls=Option, metavar="JSON", help="other arguments of this run, as a JSON list")
+@click.option("--kwargs", cls=Option, metavar="JSON", help="other keyword arguments of this run, as a JSON object")
 @_targets(required=True)
-def run_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
+def run_command(
+    schedule: str, which: tuple[str, ...], args: str | None, kwargs: str | None, by: str | None, server: str | None
+) -> int:
     """Run jobs once now."""
     from workkit import schedule as verbs
+    from workkit.verbs.control import check_run
+    from workkit.verbs.opening import producer_of
+    from workkit.verbs.which import changeable
 
+    values = None if args is None else json_value("args", args, list)
+    named = None if kwargs is None else json_value("kwargs", kwargs, dict)
+    has_other = values is not None or named is not None
+    if has_other and len(which) > 1:
+        flag = "--kwargs" if values is None else "--args"
+        raise click.UsageError(f"{flag} belongs to one job, and {len(which)} were named. Name one.")
     s = known(schedule, server=server)
+    inspector = producer_of(s).inspector
+    control = inspector.control()
 
-    def one(word: str) -> str:
-        job = verbs.run(s, word, by=by)
-        beside = ", beside its times" if job.recurs else ""
-        return f"due now {_titled(job)}{beside}"
+    def one(job: Job) -> str:
+        if has_other:
+            folder.check_arguments(job, args=values, kwargs=named)
+        after = verbs.run(s, job, args=values, kwargs=named, by=by)
+        beside = f", beside {_quoted(job.name or job.short_id)}, which keeps its times" if has_other else ""
+        return f"due now {titled(after)}{beside or (', beside its times' if after.recurs else '')}"
 
-    return _each(which, one)
+    hint = "Arguments of this run: --args '[...]'." if len(which) > 1 else ""
+    return each(which, lambda word: check_run(changeable(inspector, word), control), one, hint=hint)
 
 
 def until_and_why(pause: Pause, zone: tzinfo) -> str:
@@ -241,21 +282,54 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
     return function
 
 
-def _each(words: tuple[str, ...], act: Callable[[str], str]) -> int:
-    """Do it to each, a line for what was done and for what could not be; the exit status."""
+def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:
+    """Find what every word names; only where all are found, do it to each, once. A line for what was done, and an error
+    for what could not be; the exit status. `hint`: what may be meant where a word behind the first one names no job.
+    """
+    found: dict[str, T] = {}
     errors: list[WorkkitError] = []
+    missing: list[str] = []
     for word in words:
         try:
-            terminal.say(act(word), indent=2)
-        except (NotFound, InvalidOptions, Unsupported) as error:
+            one = find(word)
+        except HOPELESS as error:
+            errors.append(error)
+            missing += [word] * isinstance(error, NotFound)
+            failure.show_error(error)
+        else:
+            found[getattr(one, "id", word)] = one
+    if errors:
+        if len(words) > 1:
+            meant = f" {hint}" if hint and missing and words[0] not in missing else ""
+            terminal.talk(f"Nothing was changed.{meant}")
+        return failure.status_of(errors[0])
+    for one in found.values():
+        try:
+            terminal.say(act(one), indent=2)
+        except HOPELESS as error:  # it ended or changed meanwhile
             errors.append(error)
             failure.show_error(error)
     if not errors:
         return 0
-    return failure.status_of(errors[0]) if len(errors) == len(words) else PART_FAILED
+    return failure.status_of(errors[0]) if len(errors) == len(found) else PART_FAILED
 
 
-def _titled(job: Job) -> str:
+def json_value(name: str, text: str, *kinds: type) -> Any:
+    """Read JSON behind a flag: a list, or an object. Raises UsageError."""
+    example = "'[1, \"two\"]'" if list in kinds else "'{\"top\": 20}'"
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--{name} {text}: not JSON ({error}). Write --{name} {example}.") from error
+    if not isinstance(value, kinds):
+        trouble = "neither a list nor an object" if len(kinds) > 1 else f"not {KINDS[kinds[0]]}"
+        write = f"'[{text}]'" if list in kinds and not isinstance(value, dict) else example
+        raise click.UsageError(f"--{name} {text}: {trouble}. Write --{name} {write}.")
+    return value
+
+
+def titled(job: Job) -> str:
+    """Name a job in a line: its id, its name and its call."""
     name = f"  {wording.printable(job.name)}" if job.name else ""
     return f"{job.short_id}{name}  {call_text(job)}"
 

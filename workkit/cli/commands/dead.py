@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli import failure
+from workkit.cli import failure, folder
 from workkit.cli.command import Command, Option
+from workkit.cli.commands.control import json_value
 from workkit.cli.known import known
 from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import by_option, server_options, verbose_option
@@ -84,14 +84,16 @@ def retry_command(
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import check_args, pause_ms, revival_refusal, revive
+    from workkit.verbs.dead import pause_ms, read_args, revival_refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
     pause_ms(rate)
-    values = None if args is None else _arguments(args)
+    values = None if args is None else json_value("args", args, list, dict)
     choice = _read(schedule, which, where, server, by)
     if values is not None and choice.meant:
-        check_args(values, choice.meant, most_bytes=choice.most_bytes)
+        read_args(values, choice.meant, most_bytes=choice.most_bytes)
+        args_, kwargs = (None, values) if isinstance(values, dict) else (values, None)
+        folder.check_arguments(choice.meant[0], args=args_, kwargs=kwargs)
     if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     refused: list[WorkkitError] = []
@@ -106,7 +108,7 @@ def retry_command(
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
-    return choice.status(refused, done=revived, most=None if which else SHOWN)
+    return choice.status(refused, most=None if which else SHOWN)
 
 
 @click.command(
@@ -147,7 +149,7 @@ def discard_command(
             terminal.say(f"discarded {job.short_id}  {call_text(job)}")
     else:
         terminal.say(f"discarded {discarded:,}")
-    return choice.status((), done=discarded)
+    return 0
 
 
 def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: bool, where: str | None) -> None:
@@ -166,20 +168,10 @@ def _with(job: Job, values: list[Any] | dict[str, Any]) -> Job:
     return replace(job, args=tuple(values), kwargs=None)
 
 
-def _arguments(text: str) -> list[Any] | dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"--args {text}: not JSON ({error}). Write --args '[1, \"two\"]'.") from error
-    if not isinstance(values, list | dict):
-        raise click.UsageError(f"--args {text}: neither a list nor an object. Write --args '[{text}]'.")
-    return values
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was found in the dead set: those that are `meant`, latest first, and an error for each word that names
-    none. What follows is done to these, however many die while somebody is asked.
+    """What was found in the dead set: those that are `meant`, latest first. What follows is done to these, however
+    many die while somebody is asked. `missed`: an error for each word that names none; then nothing is done.
     """
 
     admin: Admin
@@ -192,16 +184,19 @@ class Choice:
     def agreed(self, verb: str, *, asks: bool, dry_run: bool, yes: bool) -> int | None:
         """Show what would be done, and ask; the exit status where nothing is to be done."""
         count = wording.plural(len(self.meant), "dead job")
+        if self.missed:
+            if self.meant:
+                terminal.talk("Nothing was changed.")
+            return failure.MISSING
         if not self.meant:
-            if not self.missed:
-                text = f' with "{self.where}"' if self.where else ""
-                terminal.talk(wording.printable(f"no dead jobs{text} in {self.schedule}."))
-            return self.status((), done=0)
+            text = f' with "{self.where}"' if self.where else ""
+            terminal.talk(wording.printable(f"no dead jobs{text} in {self.schedule}."))
+            return 0
         if dry_run:
             for job in self.meant:
                 terminal.say(_line(job), indent=2)
             terminal.talk(f"{count} would be meant. Nothing was changed.")
-            return self.status((), done=len(self.meant))
+            return 0
         if yes or not asks:
             return None
         if not terminal.is_terminal(sys.stdin):
@@ -219,19 +214,17 @@ class Choice:
             return 0
         return None
 
-    def status(self, refused: Sequence[WorkkitError], *, done: int, most: int | None = None) -> int:
+    def status(self, refused: Sequence[WorkkitError], *, most: int | None = None) -> int:
         """Say what could not be done, `most` of it one by one; the exit status."""
         for error in refused[:most]:
             failure.show_error(error)
         if most is not None and len(refused) > most:
             terminal.talk(f"and {len(refused) - most:,} more could not be retried.")
-        if done or refused:
-            return PART_FAILED if self.missed or refused else 0
-        return failure.MISSING if self.missed else 0
+        return PART_FAILED if refused else 0
 
 
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
-    """Read the dead set once; a word that names none in it is said, and the others go on."""
+    """Read the dead set once, and say which words name none in it."""
     from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import producer_of

@@ -93,23 +93,39 @@ def sync_command(
 ) -> None:
     """Make named jobs equal to a plan."""
     from workkit import schedule as verbs
+    from workkit.verbs.plan_file import plan_of_project
     from workkit.verbs.syncing import sync_planned
 
     settings = read_settings()
     zone = wording.zone_name(zone_of(tz, settings))
     check_order(schedule, meant=f"workkit sync SCHEDULE {shlex.quote(plan or schedule)}", server=server)
-    s = verbs.create(schedule, redis=server, tz=zone)
     notes: list[str] = []
+    entries: Entries = {}
+    if plan is None:
+        imported(chosen_imports(imports, settings))
+    elif not (rollback or is_typed("imports") or is_typed("plan_version")):
+        entries, notes = _read(plan)
+    if tz is None and settings.tz is None and (found_zone := _zone_in_code(schedule)) not in (None, zone):
+        zone = str(found_zone)
+        project = (
+            plan_of_project(settings.file, schedule) if plan is None and settings.plans and settings.file else None
+        )
+        rows: list[Any] = (
+            [one.given for one in project.jobs.values()] if project is not None else list(entries.values())
+        )
+        if any(
+            isinstance(row, Mapping) and "tz" not in row for row in rows
+        ):  # decorators have the zone of their schedule already
+            notes.append(f"times without a zone are in {zone}, as {schedule} is created in the modules imported here")
+    s = verbs.create(schedule, redis=server, tz=zone)
     if plan is None:
         version = plan_version or settings.plan_version
-        imported(chosen_imports(imports, settings))
         file = settings.file if settings.plans else None
         make = partial(sync_planned, s, file=file, plan_version=version, rollback=rollback, prune=prune, by=by)
     elif rollback or is_typed("imports") or is_typed("plan_version"):
         remedy = "Leave out PLAN, or these."
         raise click.UsageError(f"--import, --plan-version and --rollback are about the plan of code. {remedy}")
     else:
-        entries, notes = _read(plan)
         make = partial(verbs.sync, s, entries, prune=prune, by=by)
     begins = is_new(s)
     with warnings_kept():
@@ -133,6 +149,17 @@ def sync_command(
         notes.append(f"a newer plan of {', '.join(found.older)} holds. Back to this one: --rollback")
     for note in notes:
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
+
+
+def _zone_in_code(schedule: str) -> str | None:
+    """Find the zone of a schedule that the imported modules create; None where none does, or where they differ."""
+    from workkit.schedule import Schedule
+
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] != "workkit"]
+    spaces = [space for module in modules if isinstance(space := getattr(module, "__dict__", None), dict)]
+    values = [value for space in spaces for value in list(space.values())]
+    zones = {one.tz for one in values if type(one) is Schedule and one.name == schedule}
+    return zones.pop() if len(zones) == 1 else None
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

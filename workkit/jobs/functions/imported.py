@@ -11,11 +11,17 @@ from workkit.jobs.run_options import RunOptions
 
 def imported_options(job: str) -> RunOptions | None:
     """The options of `@job` of the function that a stored `job` names, if this program has imported it; else None."""
+    found = imported(job)
+    return None if found is None else options_of(found)
+
+
+def imported(job: str) -> Handler | None:
+    """The function that a stored `job` names, if this program has imported it; else None."""
     found = marked(job)
     if found is None and (said := read_name(job)) is not None:
         names = (said, Name(said.space.replace("-", "_"), said.path.replace("-", "_")))
         found = next((fn for name in names if (fn := marked(str(name)) or _here(name)) is not None), None)
-    return None if found is None else options_of(found)
+    return found
 
 
 def _here(name: Name) -> Handler | None:

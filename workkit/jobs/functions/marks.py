@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
+from functools import partial
 from types import FunctionType
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, NoReturn, TypeVar, Unpack, overload
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.elsewhere import CALLS, Word
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
@@ -88,7 +90,17 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
             )
         table[key] = fn
     _said[fn] = _said_by_name[_key(fn)] = options
+    for name, word in CALLS.items():
+        if type(fn) is FunctionType and not hasattr(fn, name):
+            setattr(fn, name, partial(_refuse_call, fn, name, word))
     return fn
+
+
+def _refuse_call(fn: Handler, name: str, word: Word, *_: Any, **__: Any) -> NoReturn:
+    """Answer ``f.delay()``. Raises InvalidFunction."""
+    remedy, _suggestion = word.remedy()
+    trouble = "does not exist: a function with @job stays a plain function"
+    raise InvalidFunction.about(f"{fn.__name__}.{name}", trouble, remedy.replace("{fn}", fn.__name__), given=fn)
 
 
 def call_instead(fn: Handler, handler: Handler) -> None:

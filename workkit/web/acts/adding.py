@@ -11,6 +11,7 @@ from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
 from workkit.web.acts.act import Act, Doing, Done, Order
 from workkit.web.acts.standing import called
@@ -20,7 +21,7 @@ from workkit.web.hiding.masking import mask
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:
     """Add a job. Its name must be free."""
-    given = filled.keywords(order.fields, known=_known(doing, order))
+    given = _checked(doing, filled.keywords(order.fields, known=_known(doing, order)))
     job = doing.verbs.saved(given, seen=None, stands=None)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
@@ -104,7 +105,7 @@ def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, st
 
 
 def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool) -> Done:
-    job = doing.verbs.saved(given, seen=stands, stands=stands if keeps_time else None)
+    job = doing.verbs.saved(_checked(doing, given), seen=stands, stands=stands if keeps_time else None)
     if job is None:
         raise _changed(doing, given.get("name") or stands.id, stands)
     if not job.new:
@@ -140,11 +141,20 @@ def _saved(doing: Doing, job: Job) -> str:
     return f"Saved {called(job)}: next {'today ' if at[:2].isdigit() else ''}{at}."
 
 
-def _known(doing: Doing, order: Order) -> Any:
-    if not order.fields.get("laid"):
-        return None
+def _known(doing: Doing, order: Order) -> Known | None:
+    return known_here(doing, order.fields.get("fn", "")) if order.fields.get("laid") else None
+
+
+def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
+    """Refuse arguments that the function does not take, as far as listeners tell. Raises InvalidArguments."""
+    check_known(known_here(doing, given["fn"]), args=given.get("args", ()), kwargs=given.get("kwargs"))
+    return given
+
+
+def known_here(doing: Doing, fn: str) -> Known | None:
+    """Find what listeners tell of a function."""
     try:
-        return filled.known_of(order.fields.get("fn", ""), doing.inspector.knows())
+        return filled.known_of(fn, doing.inspector.knows())
     except (Unsupported, Invalid):
         return None
 

@@ -8,10 +8,12 @@ from typing import Final
 
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
+from workkit.jobs.known import check_known
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
 from workkit.web.acts.act import Act, Doing, Done, Order, Result
+from workkit.web.acts.adding import known_here
 from workkit.web.background.works import Work
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.typed.filters import read_filter
@@ -144,6 +146,9 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
         raise InvalidArguments.about("args", "is neither a list nor an object", remedy, where="args",
                                      given=written[:1000])  # fmt: skip
     dead = _named(doing, which)
+    for job in dead[:1]:
+        other = {"args": job.args, "kwargs": args} if isinstance(args, dict) else {"args": args, "kwargs": job.kwargs}
+        check_known(known_here(doing, job.fn), **other)
     (error, *_) = doing.verbs.retry(dead, args=args, rate=None)
     if error is not None:
         raise error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from logging import LogRecord
 from pathlib import Path
 
 from workkit.jobs.job import Job
@@ -16,17 +17,21 @@ Function = tuple[str, str]  # module and name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """To a process, at its start: which functions it may run."""
+    """To a process, at its start: which functions it may run. `log_level`: what the root logger of the listener lets
+    pass; None: it has no handlers, and gets no records.
+    """
 
     imports: tuple[str, ...]
     folder: Path | None
     consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
+    log_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered;
-    `options`: whether its result is kept; `trace`: the context of the span of this run.
+    `origin`: what registers it where imports do not (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result
+    is kept; `trace`: the context of the span of this run.
     """
 
     job: Job
@@ -34,6 +39,7 @@ class Order:
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()
+    origin: tuple[str, str, str] | None = None
     options: RunOptions = UNSAID
     trace: TraceContext | None = None
 
@@ -53,6 +59,13 @@ class Reported:
     """From a process: the progress of its run."""
 
     progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """From a process in which logging is not configured: a record that its handler has logged."""
+
+    record: LogRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

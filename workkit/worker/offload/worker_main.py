@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
@@ -12,20 +13,21 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from workkit import tracing
 from workkit.contract.claim import Claim
-from workkit.errors import FunctionNotFound, InvalidFunction
+from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.functions.importing import import_module, import_trouble
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
-from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
+from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import Watched, run_alone
@@ -73,6 +75,7 @@ class Worker:
     def serve(self) -> None:
         """Run the orders that arrive, in this thread, as long as the listener lives."""
         setting: Setting = self._connection.recv()
+        self._logs = _Logs(self._send, setting.log_level)
         registry = Functions(imports=setting.imports, folder=setting.folder, consumers=setting.consumers)
         for serve in (self._receive, self._send_reports):
             threading.Thread(target=serve, name="workkit-offloaded", daemon=True).start()
@@ -94,9 +97,11 @@ class Worker:
     def _run_order(self, order: Order, registry: Registry) -> Ended:
         """Run the handler of an order to its end."""
         job = order.job
+        logging.root.removeHandler(self._logs)  # so that the modules may configure logging
         _import({module for module, _ in (order.handler, *order.around)}, fn=job.fn)
         handler, _ = registry.handler(job.fn)
         around = _around(order)
+        self._logs.start()
         claim = Claim(
             receipt=None,
             describe=lambda _: job,
@@ -120,7 +125,7 @@ class Worker:
             current.reset(token)
         return Ended(kept=kept_value(run.returned, order.options))
 
-    def _send(self, message: Begun | Reported | Extended | Ended) -> None:
+    def _send(self, message: Begun | Reported | Logged | Extended | Ended) -> None:
         if forks.count != self._born:  # a handler or its middleware forked this process: the socket is its parent's
             forks.leave()
         with self._sending:
@@ -156,6 +161,29 @@ class Worker:
             time.sleep(APART)
 
 
+class _Logs(QueueHandler):
+    """Sends the records of handlers to the listener, where nothing in this process handles them."""
+
+    def __init__(self, send: Callable[[Logged], None], level: int | None) -> None:
+        super().__init__(None)  # type: ignore[arg-type]  # no queue: the socket
+        self._send, self._level = send, level
+
+    def start(self) -> None:
+        """Begin, if the listener has handlers, and the modules that were imported here have added none."""
+        if self._level is not None and not logging.root.handlers:
+            logging.root.addHandler(self)
+            logging.root.setLevel(self._level)
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Send a record, unless a logger below the root has handlers for it."""
+        logger: logging.Logger | None = logging.getLogger(record.name)
+        while logger is not None and logger is not logging.root:
+            if logger.handlers:
+                return
+            logger = logger.parent
+        self._send(Logged(record=record))
+
+
 class _Clock(Clock):
     """The time of a run. The listener counts it."""
 
@@ -185,9 +213,13 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
 
 
 def _around(order: Order) -> Around:
-    """The same middleware as in the listener. Raises InvalidFunction."""
+    """The same middleware as in the listener. Raises InvalidFunction, FunctionNotFound."""
     here = around_of(order.schedule) or Around()
-    known = {(fn.__module__, fn.__qualname__): fn for fn in (*here.plain, *here.coroutines)}
+    known = _named(here)
+    if order.origin is not None and not known.keys() >= {*order.around}:
+        _register(order.origin, fn=order.job.fn)
+        here = around_of(order.schedule) or Around()
+        known = _named(here)
     for module, name in order.around:
         if (module, name) not in known:
             raise InvalidFunction(
@@ -197,6 +229,22 @@ def _around(order: Order) -> Around:
             )
     wanted = [known[name] for name in order.around]
     return Around(tuple(fn for fn in wanted if fn in here.plain), tuple(fn for fn in wanted if fn in here.coroutines))
+
+
+def _named(around: Around) -> dict[Function, Callable[[], Any]]:
+    return {(fn.__module__, fn.__qualname__): fn for fn in (*around.plain, *around.coroutines)}
+
+
+def _register(origin: tuple[str, str, str], *, fn: str) -> None:
+    """Register middleware as its program does. Raises FunctionNotFound."""
+    module, name, text = origin
+    try:
+        getattr(import_module(module), name)(text)
+    except BaseException as error:  # it runs code of the user, which may raise anything
+        where = f"{shown(fn)} in a worker process"
+        trouble = str(error).removesuffix(".") if isinstance(error, Invalid) else import_trouble(error)
+        raise FunctionNotFound(f"cannot run {where}: {trouble.removesuffix('.')}", given=fn, where=where,
+                               trouble=trouble) from error  # fmt: skip
 
 
 def _ended(error: BaseException) -> Ended:

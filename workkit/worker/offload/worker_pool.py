@@ -6,6 +6,7 @@ An interruption of such a run kills its process; a new process replaces it. `wor
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from workkit import tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
 from workkit.jobs.functions.marks import Handler, options_of
 from workkit.jobs.functions.registry import Registry
-from workkit.jobs.middleware import Around
+from workkit.jobs.middleware import ORIGINS, Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import RunOptions
@@ -31,7 +32,8 @@ class WorkerPool:
     def __init__(self, registry: Registry) -> None:
         ours = [(name, fn) for name, fn in registry.consumers.items() if options_of(fn).cpu]
         consumers = tuple((name, ":".join(_import_path(fn))) for name, fn in ours)
-        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers)
+        level = logging.root.level if logging.root.handlers else None
+        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers, log_level=level)
         self._most = os.cpu_count() or 1
         self._news = threading.Condition()
         self._idle: list[WorkerProcess] = []
@@ -57,6 +59,7 @@ class WorkerPool:
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),
+            origin=ORIGINS.get(run.schedule) if made else None,
             options=RunOptions(keep_ms=options.keep_ms, keep_most=options.keep_most),
             trace=tracing.here(),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import pickle
 import signal
@@ -18,7 +19,7 @@ from typing import Any
 from workkit.errors import JobCancelled, WorkkitError
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure
-from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Order, Reported, Setting
+from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Logged, Order, Reported, Setting
 from workkit.worker.run.run import Run
 
 LOOK = 1.0  # seconds between two checks whether a silent process still lives
@@ -80,6 +81,9 @@ class WorkerProcess:
                     job = run.running_job()
                     with suppress(JobCancelled):
                         job.checkin(progress) if isinstance(progress, str) else job.progress(*progress)
+                case Logged(record=record):
+                    if (logger := logging.getLogger(record.name)).isEnabledFor(record.levelno):
+                        logger.handle(record)
                 case Extended(seconds=seconds) if run.clock is not None:
                     run.clock.extend(seconds)
                 case Ended() as ended:

@@ -50,6 +50,15 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(type=type_name(error), message=text_of(error), where=where, traceback=text)
 
 
+def line_of(error: BaseException) -> str | None:
+    """Name the innermost line outside of workkit and of libraries where an error was raised: ``jobs.py:12``."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        is_library = frame.filename.startswith((str(_WORKKIT), *_LIBRARIES))
+        if not is_library and not {"site-packages", "dist-packages"} & {*Path(frame.filename).parts}:
+            return f"{Path(frame.filename).name}:{frame.lineno}"
+    return None
+
+
 def _traced(error: BaseException) -> tuple[str | None, str]:
     """Where it was raised, and its traceback."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OWN)]

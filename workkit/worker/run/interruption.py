@@ -5,11 +5,15 @@ thread interrupts the runs that exceed their timeouts.
 from __future__ import annotations
 
 import ctypes
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from workkit.errors import JobCancelled, JobTimeout
+
+WAKING = signal.SIGURG  # ignored by programs that do not handle it
 
 
 class Interruption:
@@ -74,6 +78,36 @@ class Clock(Interruption):
             if not (self._over or self.expired) and time.monotonic() >= self.ends_at:
                 self.expired = True
                 self._strike(JobTimeout)
+
+
+class TestClock(Clock):
+    """How long a handler may take, in real time, while the time of a test stands. It also ends what the main thread
+    waits for, a sleep or an answer of a server, where `waking` is in force.
+    """
+
+    __slots__ = ()
+    __test__ = False  # pytest: no test
+
+    def _strike(self, error: type[BaseException]) -> None:
+        super()._strike(error)
+        if self._thread == threading.main_thread().ident:
+            signal.pthread_kill(self._thread, WAKING)
+
+
+@contextmanager
+def waking() -> Iterator[None]:
+    """Have `TestClock` end what the main thread waits for. A signal ends no wait unless Python handles it; the error
+    that is pending is raised in the handler.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(WAKING) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(WAKING, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(WAKING, signal.SIG_DFL)
 
 
 class Timeouts:

@@ -1,0 +1,105 @@
+"""Words of other schedulers, and what they are called here: what a keyword that does not exist is answered with. The
+table in docs/moving/index.md shows the same rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+UNITS: Final = {"s": "second", "m": "minute", "h": "hour"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of others. `ours`: what to write here; `page`: a page of docs/moving that has it; `written` writes our
+    keyword for a value, None where the value has none.
+    """
+
+    ours: str
+    page: str
+    written: Callable[[Any], str | None] = lambda _: None
+
+    def remedy(self, value: Any = None) -> tuple[str, str | None]:
+        """Say what to write in place of this word, and where it is explained; and that keyword alone."""
+        code = self.written(value)
+        said = f"Write {code}" + (" in @job" if code.startswith("rate=") else "") if code else self.ours
+        return f"{said}. See docs/moving/{self.page}.md.", code
+
+
+def _length(name: str) -> Callable[[Any], str | None]:
+    def written(value: Any) -> str | None:
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if type(seconds) not in (int, float) or not 0 < seconds < 1e9 or seconds != int(seconds):
+            return None
+        return f'{name}="{int(seconds)} second{"" if seconds == 1 else "s"}"'
+
+    return written
+
+
+def _same(name: str) -> Callable[[Any], str | None]:
+    return lambda value: f"{name}={value!r}"
+
+
+def _rate(value: Any) -> str | None:
+    """Celery: a number is one a second."""
+    found = re.fullmatch(r"(\d+)(?:/([smh]))?", str(value))
+    return None if found is None else f'rate="{found[1]}/{UNITS[found[2] or "s"]}"'
+
+
+def _number(value: Any) -> str | None:
+    times = getattr(value, "max", value)  # of rq.Retry
+    return f"retries={times}" if type(times) is int and times >= 0 else None
+
+
+_QUEUE = Word('Each queue is a schedule of its own: schedule.create("critical")', "celery")
+_NEXT = Word("Add the next job at the end of the function: schedule.add_now", "rq")
+_RUN = Word("Leave it out: current_job() tells of the run", "celery")
+_LIMIT = 'Write timeout="5 minutes"'
+_LATE = 'Write catch_up_within="1 hour" for a job that recurs; one that runs once does not expire'
+_RETRIES = "Write retries=3: how many attempts follow the first"
+_ONCE = 'Write unique_key="...", or name="..." for a job that recurs'
+
+WORDS: Final[Mapping[str, Word]] = {
+    "countdown": Word('Write in_="5 seconds"', "celery", _length("in_")),
+    "eta": Word("Write at=", "celery", _same("at")),
+    "expires": Word(_LATE, "celery"),
+    "rate_limit": Word('Write @job(rate="10/minute"): over all listeners', "celery", _rate),
+    "retry": Word(_RETRIES, "rq", _number),
+    "max_retries": Word(_RETRIES, "celery", _number),
+    "autoretry_for": Word("Write retry_on=(OSError,) and retries=3", "celery"),
+    "retry_backoff": Word('Write retries=3, backoff="exponential", base="5s"', "celery"),
+    "default_retry_delay": Word('Write base="30s"', "celery", _length("base")),
+    "bind": _RUN,
+    "acks_late": Word("Leave it out: a listener always reports a run after it", "celery"),
+    "queue": _QUEUE,
+    "time_limit": Word(_LIMIT, "celery", _length("timeout")),
+    "soft_time_limit": Word(_LIMIT, "celery", _length("timeout")),
+    "ignore_result": Word('Leave it out: results are kept only with keep="1 day"', "celery"),
+    "task_id": Word(_ONCE, "celery"),
+    "depends_on": _NEXT,
+    "job_timeout": Word(_LIMIT, "rq", _length("timeout")),
+    "result_ttl": Word('Write keep="1 day"', "rq", _length("keep")),
+    "job_id": Word(_ONCE, "rq"),
+    "at_front": Word("Write priority=3", "rq"),
+    "run_date": Word("Write at=", "apscheduler", _same("at")),
+    "misfire_grace_time": Word('Write catch_up_within="1 hour"', "apscheduler", _length("catch_up_within")),
+    "coalesce": Word('Write catch_up="once", which is the default, or "all"', "apscheduler"),
+    "max_instances": Word('Write overlap="skip" for one run at once, or @job(limit=3)', "apscheduler"),
+    "replace_existing": Word("Leave it out: a job with a name replaces the one before", "apscheduler"),
+    "start_date": Word("Write start=", "apscheduler", _same("start")),
+    "end_date": Word("Write end=", "apscheduler", _same("end")),
+    "timezone": Word("Write tz=", "apscheduler", _same("tz")),
+}
+"""By the keyword of others."""
+
+CALLS: Final[Mapping[str, Word]] = {
+    "delay": Word("Write schedule.add_now(s, {fn}, args=[...])", "celery"),
+    "apply_async": Word(
+        'Write schedule.add_now(s, {fn}, args=[...]), or schedule.add(s, {fn}, in_="5 minutes")', "celery"
+    ),
+}
+"""By the method that others give to a function."""
