@@ -26,6 +26,7 @@ Further names and fields may come.
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
     stopping     running, deadline_ms
+    unstored     endings, url    (at the end: runs, and jobs given back, whose ending no server has confirmed)
     stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
     ended        reason          (an error ended a listener in a thread of its own; `wait` raises it)
 """
@@ -59,6 +60,7 @@ LEVELS: Mapping[str, int] = {
     "restarted": WARNING,
     "orphaned": WARNING,
     "fenced": ERROR,
+    "unstored": ERROR,
     "dead": ERROR,
     "corrupt": ERROR,
     "stuck": ERROR,

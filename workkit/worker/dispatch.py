@@ -44,12 +44,19 @@ class Dispatch:
     _failed: int = 0
     _retried: int = 0
     _given_back: int = 0
+    _unstored: int = 0
     _last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
 
     @property
     def tally(self) -> Tally:
         """What became of all claims so far."""
-        return Tally(ran=self._ran, failed=self._failed, retried=self._retried, given_back=self._given_back)
+        return Tally(
+            ran=self._ran,
+            failed=self._failed,
+            retried=self._retried,
+            given_back=self._given_back,
+            unstored=self._unstored,
+        )
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
@@ -226,11 +233,26 @@ class Dispatch:
         lane.ends.append((claim, Released(unknown=True)))
 
     def release(self, lane: Lane, claim: Claim) -> None:
-        """Give it back, with no attempt spent."""
+        """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""
         # fault: given back
-        self._given_back += 1
-        events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.giving_back.append(claim)
         lane.ends.append((claim, Released()))
+
+    def given_back(self, lane: Lane, *, but: Sequence[Claim]) -> None:
+        """Report the releases that the server has confirmed: all `but` these, which it has refused."""
+        refused = {claim.receipt for claim in but}
+        for claim in lane.giving_back:
+            if claim.receipt not in refused:
+                self._given_back += 1
+                events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.giving_back = []
+
+    def abandon(self, lanes: Sequence[Lane]) -> None:
+        """Report the endings that no server has confirmed, at the end of a listener."""
+        for lane in lanes:
+            if count := len(lane.unstored) + len(lane.ends):
+                self._unstored += count
+                events.emit("unstored", lane.broker.schedule, url=lane.broker.url, endings=count)
 
     def release_unbegun(self, lanes: Sequence[Lane]) -> None:
         """Give back every claim that no thread has begun, and from now on every new one."""
@@ -280,6 +302,7 @@ class Dispatch:
         lost = {claim.receipt: claim for claim in fenced}
         lane.ends = [end for end in lane.ends if end[0].receipt not in lost]
         lane.unarmed = [pair for pair in lane.unarmed if pair[0].receipt not in lost]
+        lane.giving_back = [claim for claim in lane.giving_back if claim.receipt not in lost]
         lane.look = True
         if self._last_chance is not None and self._last_chance[1].receipt in lost:
             self._last_chance = None

@@ -99,6 +99,12 @@ def _stopped(event: Event) -> list[str]:
     return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 
 
+def _unstored(event: Event) -> list[str]:
+    count = int(event.fields.get("endings") or 0)
+    which = "this job" if count == 1 else "these jobs"
+    return [str(event.fields.get("url")), f"{plural(count, 'ending')} not stored: {which} will run again."]
+
+
 def _summary(event: Event) -> list[str]:
     fields = event.fields
     window = duration_text(fields["window_ms"])
@@ -165,6 +171,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],
     "fenced": _fenced,
+    "unstored": _unstored,
     "crashed": _crashed,
     "restarted": _restarted,
     "orphaned": lambda event: [f"process {event.fields.get('pid')}, which started this one, is gone; it stops too."],

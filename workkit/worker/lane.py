@@ -40,6 +40,8 @@ class Lane:
     passing: int = 0  # how many to claim next, as this listener could run none of the last
     settle_at: float = 0.0  # when the first of its endings has waited long enough
     ends: list[Ending] = field(default_factory=list)
+    unstored: list[Ending] = field(default_factory=list)  # sent, and not confirmed by the server
+    giving_back: list[Claim] = field(default_factory=list)  # whose release the server has not confirmed
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE
     quiet: frozenset[str] = frozenset()  # the listeners of this schedule that take nothing new

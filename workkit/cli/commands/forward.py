@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
 from workkit.cli.live import ScheduleName
@@ -93,5 +94,4 @@ def forward_command(
     other = verbs.create(to, redis=there, amqp=to_amqp, layout=to_layout or "native")
     log = Log(json=(log_format or settings.log) == "json", verbose=verbose, quiet=quiet)
     with subscribed(log, log):
-        verbs.forward(s, to=other, **how)
-    return 0
+        return failure.status_after(verbs.forward(s, to=other, **how))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from workkit.cli import failure
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
 from workkit.cli.consumer import Consumer
@@ -256,8 +257,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
         if processes > 1:
             read, _ = read_how(how)
             return supervise(read, processes=processes, schedules=targets)
-        verbs.listen(targets, **how)
-    return 0
+        return failure.status_after(verbs.listen(targets, **how))
 
 
 def _check_sources(targets: Targets, *, burst: bool, processes: int) -> None:
@@ -286,8 +286,7 @@ def _listen_and_forward(
         return ours
 
     with subscribed(log, log):
-        until_stopped(listener, verb="listen")
-    return 0
+        return failure.status_after(until_stopped(listener, verb="listen"))
 
 
 def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, **style: bool) -> int:

@@ -99,13 +99,12 @@ def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Sup
         listener = make()
         with obeyed(listener):
             supervised.obey(listener, deadline=how.deadline)
-            listener.run()
+            return failure.status_after(listener.run())
     except Exception as error:
         status, text = failure.status_of(error), _rendered(error, verbose=verbose)
         if not supervised.report("refused", reason=wording.printable(failure.sentence(error)), text=text):
             raise
         return status
-    return 0
 
 
 def _rendered(error: Exception, *, verbose: bool) -> str:
