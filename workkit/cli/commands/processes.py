@@ -65,6 +65,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,
+        stuck_after=how.stuck_after,
         health=how.health,
         inspectors=inspectors_of(schedules) if how.health else {},
     )
