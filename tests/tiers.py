@@ -110,6 +110,7 @@ SLOW = (
     "web/security/test_hostile_records.py::test_each_",
     "web/security/test_layouts.py",
     "web/security/test_masked.py::test_no_page",
+    "cli/test_first_process.py",
     "worker/monitoring/test_page.py::test_without_its_server",
     "worker/monitoring/test_processes.py",
     "worker/test_cancel.py::test_a_cancelled_job_whose_listener_dies",
