@@ -12,7 +12,7 @@ Further names and fields may come.
     not_synced   reason          (the server takes no writes; the next start makes the plan so)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
-    done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
+    done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away, or None)
     failed       job, took_ms, error_type, error, where, traceback, exception, attempt, attempts,
                  again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, exception, attempt, attempts
@@ -26,6 +26,7 @@ Further names and fields may come.
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
     stopping     running, deadline_ms
+    unregistered   listener, url   (the server lost it, though its heartbeats were on time)
     unstored     endings, url    (at the end: runs, and jobs given back, whose ending no server has confirmed)
     stopped      ran, failed, given_back, up_ms, uncounted (processes of several that died with their counts)
     ended        reason          (an error ended a listener in a thread of its own; `wait` raises it)
@@ -60,6 +61,7 @@ LEVELS: Mapping[str, int] = {
     "restarted": WARNING,
     "orphaned": WARNING,
     "fenced": ERROR,
+    "unregistered": ERROR,
     "unstored": ERROR,
     "dead": ERROR,
     "corrupt": ERROR,

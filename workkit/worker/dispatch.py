@@ -38,7 +38,7 @@ class Dispatch:
     hands: Hands
     stopping: bool = False
     table: RunTable | None = None  # where runs are counted for metrics
-    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
+    _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
     _failed: int = 0
@@ -309,14 +309,15 @@ class Dispatch:
         self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
         for run in self.hands.runs:
             if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
-                self._fenced[run.claim.receipt] = lane.away
+                self._fenced[run.claim.receipt] = None if lane.is_on_time else lane.away
                 run.ask_to_stop()
         self.refuse(lane, list(lost.values()))
 
     def refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late, and for how long this listener was away."""
+        """Report endings that came too late, and for how long this listener was away, if that was too long."""
         for claim in refused:
-            report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
+            away = self._fenced.pop(claim.receipt, None if lane.is_on_time else lane.away)
+            report.fenced(claim, None if away is None else round(away * 1000))
 
 
 def _is_for_others(claim: Claim) -> CannotRun:

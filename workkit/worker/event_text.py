@@ -114,8 +114,15 @@ def _summary(event: Event) -> list[str]:
 
 def _fenced(event: Event) -> list[str]:
     ago = event.fields.get("ago_ms")
-    why = f": this one was away for {duration_text(ago)}" if ago is not None else ""
-    return [f"ended here, but it was handed to another listener{why}. This ending was not counted."]
+    if ago is None:
+        return ["ended here, but the server has lost its claim. This ending was not counted."]
+    why = f"this one was away for {duration_text(ago)}"
+    return [f"ended here, but it was handed to another listener: {why}. This ending was not counted."]
+
+
+def _unregistered(event: Event) -> list[str]:
+    why = "though its heartbeats were on time. Its data may have been flushed, evicted or restored: workkit doctor"
+    return [str(event.fields.get("url")), f"the server no longer knows this listener, {why} {event.schedule}"]
 
 
 def _crashed(event: Event) -> list[str]:
@@ -171,6 +178,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],
     "fenced": _fenced,
+    "unregistered": _unregistered,
     "unstored": _unstored,
     "crashed": _crashed,
     "restarted": _restarted,

@@ -27,6 +27,7 @@ class Exchange:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
         turn = self._ask(lane, limit)
         now = lane.seen_at = lane.answered()
+        lane.compare_name()
         lane.asked = turn.asked
         if limit > 0:
             wake = turn.wake_in_ms
@@ -73,6 +74,7 @@ class Exchange:
     def beat(self, lane: Lane, orders: Orders) -> None:
         """Carry out what a heartbeat brought back, and take back what dead listeners held."""
         lane.seen_at = lane.beat_at = lane.answered()
+        lane.compare_name()
         lane.look = lane.look or orders.look
         self.dispatch.lose(lane, orders.fenced)
         lane.update(orders.control)

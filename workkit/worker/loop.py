@@ -89,7 +89,8 @@ class Loop:
     """
 
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
-        self._lanes = [Lane(broker, weight) for broker, weight in brokers]
+        lease = how.stuck_after.total_seconds() / 3
+        self._lanes = [Lane(broker, weight, lease=lease) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
         self._hands: Hands

@@ -124,6 +124,7 @@ OF_JOBS = frozenset(TEXTS) - {
     "restarted",
     "orphaned",
     "stopping",
+    "unregistered",
     "unstored",
     "stopped",
     "ended",

@@ -10,7 +10,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 
-OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "eviction", "low-memory", "refused")
+OF_SERVER = ("clock", "old-server", "replica", "no-append-file", "evicted", "eviction", "low-memory", "refused")
 
 
 def tried(server: Server, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
