@@ -62,6 +62,14 @@ async def around_coroutines() -> AsyncIterator[None]:
 
 
 @job(cpu=True)
+def keep(folder: str) -> None:
+    """Start a program, and keep the interpreter for ever."""
+    program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    note(folder, os.getpid(), program.pid)
+    ctypes.PyDLL(None).sleep(600)
+
+
+@job(cpu=True)
 def burn(folder: str, seconds: float) -> None:
     began = time.time()
     until = time.process_time() + seconds

@@ -12,7 +12,7 @@ Further names and fields may come.
     not_synced   reason          (the server takes no writes; the next start makes the plan so)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
-    done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away)
+    done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away, or None)
     failed       job, took_ms, error_type, error, where, traceback, exception, attempt, attempts,
                  again_ms (None: no retry)
     dead         job, error_type, error, where, traceback, exception, attempt, attempts
@@ -27,6 +27,8 @@ Further names and fields may come.
     orphaned     pid             (of its supervisor, which is gone)
     revived      url             (its private server was gone, and this program has started it again)
     stopping     running, deadline_ms
+    unregistered   listener, url   (the server lost it, though its heartbeats were on time)
+    unstored     endings, url    (at the end: runs, and jobs given back, whose ending no server has confirmed)
     stopped      ran (all runs), failed (for good), given_back, up_ms,
                  retried (runs that are tried again, where there are any),
                  retrying (jobs that wait for a retry after a burst, where there are any),
@@ -64,6 +66,8 @@ LEVELS: Mapping[str, int] = {
     "revived": WARNING,
     "orphaned": WARNING,
     "fenced": ERROR,
+    "unregistered": ERROR,
+    "unstored": ERROR,
     "dead": ERROR,
     "corrupt": ERROR,
     "stuck": ERROR,

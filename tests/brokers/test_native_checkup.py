@@ -183,6 +183,8 @@ def test_a_listener_that_does_not_beat_is_stuck_or_gone(doctor: Doctor, client: 
     finding = only(doctor, "stuck")
     assert "for 2 min and holds 1 job, " in finding.what
     assert f"process {os.getpid()} exists" in finding.what
+    assert f"kill -9 {os.getpid()} ends one that does not move" in finding.remedy
+    assert "USR2" not in finding.remedy, "a signal that needs the interpreter"
     elsewhere = broker.listener.replace(socket.gethostname(), "web-1.example")
     client.rename(f"{name}:running:{broker.listener}", f"{name}:running:{elsewhere}")
     client.hdel(f"{name}:running:{elsewhere}", "info")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.processes import Processes, until
+from tests.processes import Processes, is_stopped, until
 from tests.servers import Server
 from tests.worker.observation import HOW, named
 from workkit import errors, schedule
@@ -114,3 +117,74 @@ def test_the_watchdog_counts_its_own_looks(seen: list[Event]) -> None:
     until(lambda: watchdog.trouble() is None)
     watchdog.close()
     until(lambda: "workkit-watchdog" not in [thread.name for thread in threading.enumerate()])
+
+
+ENDLESS = """
+import sys
+from datetime import timedelta
+from workkit import schedule
+from workkit.brokers.connect import open_broker
+from workkit.worker.listener import Listener
+from workkit.worker.loop import How
+
+how = How(stuck_after=timedelta(seconds=2), imports=("app",))
+Listener([(open_broker(sys.argv[1], redis=sys.argv[2], timeout_ms=5000), 1)], how=how).run()
+"""
+APP = """
+import ctypes, re
+
+def count():
+    sum(range(10**12))
+
+def match():
+    re.match("(a+)+$", "a" * 60 + "b")
+
+def wait():
+    ctypes.PyDLL(None).sleep(600)  # keeps the interpreter, and uses no processor
+"""
+
+
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
+@pytest.mark.parametrize("function", ["count", "match", "wait"])
+def test_a_call_into_c_that_keeps_the_interpreter_ends_the_process_with_its_stacks(
+    server: Server, name: str, processes: Processes, tmp_path: Path, function: str
+) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, f"app:{function}", timeout="2s")
+    listener = processes.python(ENDLESS, name, server.url)
+    assert listener.wait(timeout=60) != 0
+    assert any(f"in {function}" in line for line in listener.err), listener.transcript()
+    assert schedule.counts(s).running == 1, "nobody has settled it"
+
+
+@pytest.mark.parametrize("server", ["valkey"], indirect=True)
+def test_a_job_that_keeps_the_interpreter_of_three_listeners_is_dead(
+    server: Server, name: str, processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, "app:count", timeout="2s")
+    for _ in range(3):
+        listener = processes.python(ENDLESS, name, server.url)
+        assert listener.wait(timeout=60) != 0
+        for listed in server.client().zrange(f"{name}:listeners", 0, -1):  # nobody waits until its heartbeat is old
+            server.client().zadd(f"{name}:listeners", {listed: 1})
+    listener = processes.python(ENDLESS, name, server.url)
+    until(lambda: schedule.counts(s).dead == 1, what="the job to be dead")
+    assert "crashed its listener 3 times" in str(next(iter(schedule.dead(s))).error)
+    assert listener.is_running
+
+
+@pytest.mark.parametrize("server", ["valkey"], indirect=True)
+def test_a_listener_that_was_suspended_is_not_ended(server: Server, name: str, processes: Processes) -> None:
+    s = schedule.create(name, redis=server.url)
+    listener = processes.python(ENDLESS.replace('imports=("app",)', "imports=()"), name, server.url)
+    until(lambda: schedule.counts(s).listeners == 1)
+    listener.send(signal.SIGSTOP)
+    until(lambda: is_stopped(listener.pid))
+    time.sleep(4.0)
+    listener.send(signal.SIGCONT)
+    time.sleep(2.0)
+    assert listener.is_running, listener.transcript()
+    listener.send(signal.SIGKILL)

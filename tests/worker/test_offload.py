@@ -210,6 +210,28 @@ def test_the_death_of_the_listener_leaves_no_process(
     until(lambda: not any(is_alive(pid) for pid in pids))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sends a signal at the end of a pipe")
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGTERM]], ids=["killed", "second TERM"])
+def test_the_death_of_the_listener_ends_a_process_whose_interpreter_is_kept(
+    server: Server, s: schedule.Schedule, processes: Processes, tmp_path: Path, signals: list[signal.Signals]
+) -> None:
+    listening = listener_in_a_process(processes, s, server)
+    schedule.add_now(s, cpu.keep, args=[str(tmp_path)])
+    (line,) = only(tmp_path)
+    pids = [*map(int, line.split())]
+    assert all(is_alive(pid) for pid in pids)
+    for number in signals:
+        listening.send(number)
+        if number is signal.SIGTERM:
+            listening.wait_for(" stopping ")
+    try:
+        until(lambda: not any(is_alive(pid) for pid in pids), timeout=10)
+    finally:
+        for pid in filter(is_alive, pids):
+            os.kill(pid, signal.SIGKILL)
+    assert listening.wait() == (-signal.SIGKILL if len(signals) == 1 else 143)
+
+
 def test_signals_are_for_the_listener_to_decide_on(
     server: Server, s: schedule.Schedule, processes: Processes, tmp_path: Path
 ) -> None:

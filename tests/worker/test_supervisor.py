@@ -20,6 +20,7 @@ from tests.worker.observation import named
 from workkit import errors, events
 from workkit.events import Event
 from workkit.worker.exit_status import how_it_ended
+from workkit.worker.supervision import pulse
 from workkit.worker.supervision.listener_process import Seat
 from workkit.worker.supervision.supervisor import Exit, ProcessPlan, Supervisor
 
@@ -287,3 +288,27 @@ def test_a_child_that_hangs_ends_all_the_same_when_its_supervisor_is_gone() -> N
 )
 def test_an_end_in_words(status: int, words: str) -> None:
     assert how_it_ended(status) == words
+
+
+def test_a_process_that_no_longer_answers_is_named_killed_and_replaced(
+    seen: list[Event], ends_on: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse, "GRACE", 2.0)
+    ends_on("restarted")
+    answers = """
+for line in os.fdopen(orders) if not first() else ():
+    if line == "alive\\n": tell("alive")
+    if line == "stop\\n": sys.exit()
+time.sleep(60)
+"""
+    fleet = supervisor("listen()" + answers, stuck_after=timedelta(seconds=2))
+    lives: list[str | None] = []
+    unsubscribe = on("stuck", lambda event: lives.append(fleet.dead()))
+    try:
+        fleet.run()
+    finally:
+        unsubscribe()
+    (stuck,), (restarted,) = named(seen, "stuck"), named(seen, "restarted")
+    assert lives == [stuck.fields["reason"]]
+    assert stuck.fields["reason"] == f"process {restarted.fields['pid']} has not answered for 4 s"
+    assert restarted.fields["status"] == -signal.SIGKILL

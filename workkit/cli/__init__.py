@@ -3,56 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import click
-
-from workkit.cli.host import NO_HOST, Host
-from workkit.cli.printing import terminal
-from workkit.cli.printing.warning import warnings_shown
-from workkit.cli.tree import tree
-
-COMPLETE = "_WORKKIT_COMPLETE"
+if TYPE_CHECKING:
+    from workkit.cli.host import Host
 
 
-def main(argv: Sequence[str] | None = None, *, host: Host = NO_HOST) -> int:
+def main(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
     """Run one command line and return its exit status; the console script `workkit` is this. `host` is the program
     that has this command line within its own.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
-    terminal.prepare()
-    try:
-        with warnings_shown():
-            status = _run(words, host)
-        _flush()
-    except BaseException as error:
-        from workkit.cli import failure
+    if os.getpid() == 1:  # of a container: the kernel drops a signal that it has no handler for
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, lambda number, _: os._exit(128 + number))
+    from workkit.cli.entry import run  # after that: this takes half a second
 
-        return failure.report(error, verbose=_verbose(words))
-    return status
-
-
-def _run(words: list[str], host: Host) -> int:
-    instruction = os.environ.get(COMPLETE)
-    if instruction:
-        from click.shell_completion import shell_complete
-
-        return shell_complete(tree, {}, "workkit", COMPLETE, instruction)
-    try:
-        with tree.make_context("workkit", words, obj=host) as context:
-            result = tree.invoke(context)
-    except click.exceptions.Exit as answered:
-        return answered.exit_code
-    return result if isinstance(result, int) else 0
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None and not stream.closed:
-            stream.flush()
-
-
-def _verbose(words: list[str]) -> bool:
-    options = words[: words.index("--")] if "--" in words else words
-    return "--verbose" in options or "-v" in options
+    return run(argv, host=host)

@@ -15,6 +15,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 from workkit.cli.suggestion import option_hint
+from workkit.contract.tally import Tally
 from workkit.jobs.elsewhere import WORDS
 from workkit.text import wording
 from workkit.text.listing import listed
@@ -39,6 +40,11 @@ STATUS: tuple[tuple[type[BaseException], int], ...] = (
 def status_of(error: BaseException) -> int:
     """Find the exit status an error deserves; 70 for what no user could have caused."""
     return next((status for kind, status in STATUS if isinstance(error, kind)), BUG)
+
+
+def status_after(tally: Tally) -> int:
+    """Find the exit status of a listener that has stopped: 1 if jobs that ended here run again, 75 if a retry waits."""
+    return 1 if tally.unstored else RETRYING if tally.retrying else 0
 
 
 def report(error: BaseException, *, verbose: bool = False) -> int:

@@ -54,8 +54,9 @@ class Ids(Sequence[str]):
 class Tally:
     """What a verb did, counted: jobs that were new or known already; runs that succeeded, failed for good, or failed
     and are tried again (`retried`, also where the handler asked for it); jobs that the listener gave back. `retrying`:
-    jobs of its schedules that wait for another attempt when a burst has ended. `ids`: of `add_many`, the id of the job
-    of each row, from 0: the new one, or the one that stands in its place.
+    jobs of its schedules that wait for another attempt when a burst has ended. `unstored`: endings that no server has
+    confirmed before the listener ended; these jobs run again. `ids`: of `add_many`, the id of the job of each row, from
+    0: the new one, or the one that stands in its place.
     """
 
     new: int = 0
@@ -65,6 +66,7 @@ class Tally:
     retried: int = 0
     given_back: int = 0
     retrying: int = 0
+    unstored: int = 0
     ids: Sequence[str] = field(default=(), compare=False, repr=False)
 
     __repr__ = brief_repr

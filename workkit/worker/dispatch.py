@@ -38,18 +38,25 @@ class Dispatch:
     hands: Hands
     stopping: bool = False
     table: RunTable | None = None  # where runs are counted for metrics
-    _fenced: dict[Any, float] = field(default_factory=dict)  # receipts of runs that others have now: seconds away
+    _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
     _ran: int = 0
     _failed: int = 0
     _retried: int = 0
     _given_back: int = 0
+    _unstored: int = 0
     _last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
 
     @property
     def tally(self) -> Tally:
         """What became of all claims so far."""
-        return Tally(ran=self._ran, failed=self._failed, retried=self._retried, given_back=self._given_back)
+        return Tally(
+            ran=self._ran,
+            failed=self._failed,
+            retried=self._retried,
+            given_back=self._given_back,
+            unstored=self._unstored,
+        )
 
     def route(self, lane: Lane, claim: Claim) -> None:
         """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
@@ -226,11 +233,26 @@ class Dispatch:
         lane.ends.append((claim, Released(unknown=True)))
 
     def release(self, lane: Lane, claim: Claim) -> None:
-        """Give it back, with no attempt spent."""
+        """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""
         # fault: given back
-        self._given_back += 1
-        events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.giving_back.append(claim)
         lane.ends.append((claim, Released()))
+
+    def given_back(self, lane: Lane, *, but: Sequence[Claim]) -> None:
+        """Report the releases that the server has confirmed: all `but` these, which it has refused."""
+        refused = {claim.receipt for claim in but}
+        for claim in lane.giving_back:
+            if claim.receipt not in refused:
+                self._given_back += 1
+                events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.giving_back = []
+
+    def abandon(self, lanes: Sequence[Lane]) -> None:
+        """Report the endings that no server has confirmed, at the end of a listener."""
+        for lane in lanes:
+            if count := len(lane.unstored) + len(lane.ends):
+                self._unstored += count
+                events.emit("unstored", lane.broker.schedule, url=lane.broker.url, endings=count)
 
     def release_unbegun(self, lanes: Sequence[Lane]) -> None:
         """Give back every claim that no thread has begun, and from now on every new one."""
@@ -280,20 +302,22 @@ class Dispatch:
         lost = {claim.receipt: claim for claim in fenced}
         lane.ends = [end for end in lane.ends if end[0].receipt not in lost]
         lane.unarmed = [pair for pair in lane.unarmed if pair[0].receipt not in lost]
+        lane.giving_back = [claim for claim in lane.giving_back if claim.receipt not in lost]
         lane.look = True
         if self._last_chance is not None and self._last_chance[1].receipt in lost:
             self._last_chance = None
         self.hands.taken_back(lambda task: task.lane is lane and task.claim.receipt in lost)
         for run in self.hands.runs:
             if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
-                self._fenced[run.claim.receipt] = lane.away
+                self._fenced[run.claim.receipt] = None if lane.is_on_time else lane.away
                 run.ask_to_stop()
         self.refuse(lane, list(lost.values()))
 
     def refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late, and for how long this listener was away."""
+        """Report endings that came too late, and for how long this listener was away, if that was too long."""
         for claim in refused:
-            report.fenced(claim, round(self._fenced.pop(claim.receipt, lane.away) * 1000))
+            away = self._fenced.pop(claim.receipt, None if lane.is_on_time else lane.away)
+            report.fenced(claim, None if away is None else round(away * 1000))
 
 
 def _is_for_others(claim: Claim) -> CannotRun:

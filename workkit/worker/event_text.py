@@ -102,6 +102,12 @@ def _stopped(event: Event) -> list[str]:
     return [f"{line}; without what {'a process' if died == 1 else f'{died} processes'} ran that died" if died else line]
 
 
+def _unstored(event: Event) -> list[str]:
+    count = int(event.fields.get("endings") or 0)
+    which = "this job" if count == 1 else "these jobs"
+    return [str(event.fields.get("url")), f"{plural(count, 'ending')} not stored: {which} will run again."]
+
+
 def _summary(event: Event) -> list[str]:
     fields = event.fields
     window = duration_text(fields["window_ms"])
@@ -111,8 +117,15 @@ def _summary(event: Event) -> list[str]:
 
 def _fenced(event: Event) -> list[str]:
     ago = event.fields.get("ago_ms")
-    why = f": this one was away for {duration_text(ago)}" if ago is not None else ""
-    return [f"ended here, but it was handed to another listener{why}. This ending was not counted."]
+    if ago is None:
+        return ["ended here, but the server has lost its claim. This ending was not counted."]
+    why = f"this one was away for {duration_text(ago)}"
+    return [f"ended here, but it was handed to another listener: {why}. This ending was not counted."]
+
+
+def _unregistered(event: Event) -> list[str]:
+    why = "though its heartbeats were on time. Its data may have been flushed, evicted or restored: workkit doctor"
+    return [str(event.fields.get("url")), f"the server no longer knows this listener, {why} {event.schedule}"]
 
 
 def _crashed(event: Event) -> list[str]:
@@ -175,6 +188,8 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],
     "fenced": _fenced,
+    "unregistered": _unregistered,
+    "unstored": _unstored,
     "crashed": _crashed,
     "restarted": _restarted,
     "revived": lambda event: [

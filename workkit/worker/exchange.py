@@ -25,10 +25,9 @@ class Exchange:
 
     def claim(self, lane: Lane, limit: int) -> Turn:
         """Settle what has ended, claim up to `limit` jobs, and route them."""
-        self.dispatch.show_counts()
-        ends, lane.ends = lane.ends, []
-        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
+        turn = self._ask(lane, limit)
         now = lane.seen_at = lane.answered()
+        lane.compare_name()
         lane.asked = turn.asked
         if limit > 0:
             wake = turn.wake_in_ms
@@ -43,6 +42,19 @@ class Exchange:
             self.dispatch.route(lane, claim)
         lane.passed(len(turn.claims), kept=bool(lane.unarmed) or self.hands.busy > held)
         self.admit(lane)
+        return turn
+
+    def _ask(self, lane: Lane, limit: int) -> Turn:
+        """Send the endings, and claim. With this answer the server confirms all endings; if it has been asked for more,
+        only those that were sent before.
+        """
+        self.dispatch.show_counts()
+        ends, lane.ends = lane.ends, []
+        lane.unstored += ends
+        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
+        lane.unstored = ends if turn.asked else []
+        if lane.giving_back and not turn.asked:
+            self.dispatch.given_back(lane, but=(*turn.fenced, *turn.refused))
         return turn
 
     def admit(self, lane: Lane) -> None:
@@ -62,6 +74,7 @@ class Exchange:
     def beat(self, lane: Lane, orders: Orders) -> None:
         """Carry out what a heartbeat brought back, and take back what dead listeners held."""
         lane.seen_at = lane.beat_at = lane.answered()
+        lane.compare_name()
         lane.look = lane.look or orders.look
         self.dispatch.lose(lane, orders.fenced)
         lane.update(orders.control)
@@ -81,14 +94,13 @@ class Exchange:
     def farewell(self, lane: Lane) -> None:
         """Settle what has ended, give back what still arrives, and end the registration."""
         while True:
-            self.dispatch.show_counts()
-            ends, lane.ends = lane.ends, []
-            turn = lane.broker.claim(0, ends=ends, now_ms=lane.time_ms)
+            turn = self._ask(lane, 0)
+            lane.asked = turn.asked
             lane.answered()
-            self.dispatch.refuse(lane, turn.refused)
+            self.dispatch.refuse(lane, [*turn.fenced, *turn.refused])
             for claim in turn.claims:
                 self.dispatch.release(lane, claim)
-            if not lane.ends:
+            if not lane.ends and not turn.asked:
                 self.count(lane, is_last=True)
                 lane.broker.leave()
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -15,7 +16,10 @@ from workkit.worker.monitoring.exposition import MISSING
 
 STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks
+IDLE = 4  # how many times longer an alarm waits for a process that uses no processor: it may only be suspended
+CORES = 8  # processors that threads without the interpreter may use before an alarm waits longer
 
+STDERR = 2  # the file descriptor: C code writes there
 TEXT = "text/plain; charset=utf-8"
 
 Check = Callable[[], str | None]  # what is wrong, or None
@@ -32,11 +36,14 @@ class Watchdog:
     def __init__(self, pulse: Callable[[], int], *, seconds: float) -> None:
         self._pulse, self._patience = pulse, max(1, round(seconds / LOOK))
         self.ends_process = False
+        self._alarm: Alarm | None = None
         self._still = 0  # looks without a movement
         self._over = threading.Event()
 
     def start(self) -> None:
         """Look from now on."""
+        if self.ends_process:
+            self._alarm = Alarm(self._patience * LOOK)
         threading.Thread(target=self._watch, name="workkit-watchdog", daemon=True).start()
 
     def trouble(self) -> str | None:
@@ -46,10 +53,14 @@ class Watchdog:
     def close(self) -> None:
         """End its thread."""
         self._over.set()
+        if self._alarm is not None:
+            self._alarm.cancel()
 
     def _watch(self) -> None:
         last = -1
         while not self._over.wait(LOOK):
+            if self._alarm is not None:
+                self._alarm.set()
             now = self._pulse()
             self._still = 0 if now != last else self._still + 1
             last = now
@@ -59,6 +70,42 @@ class Watchdog:
                 if self.ends_process:
                     sys.stderr.flush()
                     os._exit(STUCK)
+
+
+class Alarm:
+    """Ends this process, stacks first, unless it is set again within `seconds` of processor time, or four times as long
+    by the clock.
+
+    It needs no interpreter: one call into C that keeps it, such as a regular expression without end, stops all threads
+    of Python, and each handler of a signal. Processor time does not pass for a suspended process.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._over = seconds, False
+        self._lock = threading.Lock()
+        self._scale = max(1.0, (os.cpu_count() or 1) / CORES)
+        self._has_timer = signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL  # else the program's own use of it stays
+        if self._has_timer:
+            faulthandler.register(signal.SIGVTALRM, file=STDERR, all_threads=True, chain=True)
+        self.set()
+
+    def set(self) -> None:
+        """Set it anew."""
+        with self._lock:
+            if self._over:
+                return
+            faulthandler.dump_traceback_later(IDLE * self._seconds, file=STDERR, exit=True)
+            if self._has_timer:
+                signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds * self._scale)
+
+    def cancel(self) -> None:
+        """End it; the process may take its time from now on."""
+        with self._lock:
+            self._over = True
+            faulthandler.cancel_dump_traceback_later()
+            if self._has_timer:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+                faulthandler.unregister(signal.SIGVTALRM)
 
 
 class Pages:

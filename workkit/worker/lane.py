@@ -36,10 +36,14 @@ class Lane:
     beat_at: float = 0.0
     answered_at: float = field(default_factory=time.monotonic)
     away: float = 0.0  # seconds between the last two answers of the server
+    lease: float = 5.0  # seconds without a heartbeat after which others take over
+    name: str = ""  # of its registration, as far as it was seen
     more: bool = False  # whether more was due than was claimed
     passing: int = 0  # how many to claim next, as this listener could run none of the last
     settle_at: float = 0.0  # when the first of its endings has waited long enough
     ends: list[Ending] = field(default_factory=list)
+    unstored: list[Ending] = field(default_factory=list)  # sent, and not confirmed by the server
+    giving_back: list[Claim] = field(default_factory=list)  # whose release the server has not confirmed
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE
     quiet: frozenset[str] = frozenset()  # the listeners of this schedule that take nothing new
@@ -84,6 +88,22 @@ class Lane:
         now = time.monotonic()
         self.away, self.answered_at = now - self.answered_at, now
         return now
+
+    @property
+    def is_on_time(self) -> bool:
+        """Whether it was away too shortly to be taken for dead."""
+        return self.away < self.lease / 2
+
+    def compare_name(self) -> None:
+        """Report once that the server has lost this registration: no other listener can have ended it, and no
+        connection was cut.
+        """
+        name = self.broker.listener
+        if name == self.name:
+            return
+        if self.name and self.is_on_time and self.lost_at is None:
+            events.emit("unregistered", self.broker.schedule, listener=self.name, url=self.broker.url)
+        self.name = name
 
     def passed(self, claims: int, *, kept: bool) -> None:
         """Note how many claims arrived. If none was kept, the next request asks for twice as many."""

@@ -6,6 +6,7 @@ import gc
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -86,8 +87,7 @@ class Listener:
                 tally = self._loop.run()
             finally:
                 self._close()
-            self._wait_for_others()
-        return tally
+            return self._with_others(tally)
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:
         """Take nothing new, finish within the deadline (default: the one set at the start), give back the rest."""
@@ -175,12 +175,13 @@ class Listener:
         """Word why it takes no work right now, or one beside it; None if all do. From any thread."""
         return next((trouble for one in (self, *self._beside) if (trouble := one._loop.unready())), None)
 
-    def _wait_for_others(self) -> None:
-        """Raise what has ended a listener beside this one, once all have ended."""
+    def _with_others(self, tally: Tally) -> Tally:
+        """Wait until the listeners beside this one have ended, and add the endings that they could not store. Raises
+        what has ended one of them.
+        """
         for other in self._beside:
             other.ask_to_stop()
-        for other in self._beside:
-            other.wait()
+        return replace(tally, unstored=tally.unstored + sum(other.wait().unstored for other in self._beside))
 
     def _close(self) -> None:
         self._is_over = True
@@ -193,8 +194,7 @@ class Listener:
 
     def _serve(self) -> None:
         try:
-            self._tally = self._loop.run()
-            self._wait_for_others()
+            self._tally = self._with_others(self._loop.run())
         except BaseException as error:  # raised where the owner waits, which may be never
             self._error = error
             events.emit("ended", reason=text_of(error) if isinstance(error, WorkkitError) else described(error))

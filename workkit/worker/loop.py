@@ -47,7 +47,7 @@ from workkit.worker.task import LaneRun, LookUp
 
 PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
 TOGETHER = 0.05  # seconds by which a beat may be early, to go out with others
-FAREWELL = 3.0  # seconds for the last settle, after the deadline of a stop
+FAREWELL = 3.0  # the least seconds for the last settle; it has until the deadline of a stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,8 @@ class Loop:
     """
 
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
-        self._lanes = [Lane(broker, weight) for broker, weight in brokers]
+        lease = how.stuck_after.total_seconds() / 3
+        self._lanes = [Lane(broker, weight, lease=lease) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
         self._hands: Hands
@@ -355,23 +356,33 @@ class Loop:
         return self._how.burst and not busy and not waiting
 
     def _give_back(self) -> None:
-        """Settle the last endings, and give back what still runs after the deadline."""
+        """Settle the last endings, and give back what still runs. A server that is away is asked again until the
+        deadline, or for `FAREWELL` seconds: the longer of both, and the shorter if nothing waits for it.
+        """
         self._dispatch.release_running()
-        until = time.monotonic() + FAREWELL
-        for lane in self._lanes:
-            while True:
-                self.pulse += 1
-                try:
-                    self._exchange.farewell(lane)
-                    break
-                except ServerError as error:
-                    lane.lost(error, running=len(self._hands.runs))
-                    if time.monotonic() > until:
-                        break
-                    time.sleep(max(0.0, lane.retry_at - time.monotonic()))
+        least = time.monotonic() + FAREWELL
+        most = max(least, self._stop_at or 0.0)
+        left = list(self._lanes)
+        while True:
+            left = [lane for lane in left if not self._says_farewell(lane)]
+            now = time.monotonic()
+            left = [lane for lane in left if now < (most if lane.unstored or lane.asked else least)]
+            if not left:
+                return
+            time.sleep(max(0.0, min(lane.retry_at for lane in left) - now))
+
+    def _says_farewell(self, lane: Lane) -> bool:
+        self.pulse += 1
+        try:
+            self._exchange.farewell(lane)
+        except ServerError as error:
+            lane.lost(error, running=len(self._hands.runs))
+            return False
+        return True
 
     def _close(self) -> None:
         self._over.set()
+        self._dispatch.abandon(self._lanes)
         for lane in self._lanes:
             lane.close()
         self._hands.close()

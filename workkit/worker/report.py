@@ -94,9 +94,9 @@ def cannot_run(claim: Claim, error: BaseException) -> None:
     events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason, trouble=trouble)
 
 
-def fenced(claim: Claim, ago_ms: int) -> None:
-    """Emit that work which ended or was held here belongs to another listener now. `ago_ms` is how long this one was
-    away: the time between the last two answers of its server.
+def fenced(claim: Claim, ago_ms: int | None) -> None:
+    """Emit that work which ended or was held here is no longer claimed by this listener. `ago_ms` is how long this one
+    was away: the time between the last two answers of its server; None: not long, so the server has lost the claim.
     """
     events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
 

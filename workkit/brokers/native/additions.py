@@ -99,7 +99,7 @@ class Additions:
         calls = self._traces(jobs, stored)
         traces = len(calls)
         calls += [request.ask(request.producer) for request in requests]
-        asked_at = time.time()
+        asked_at = time.monotonic()
         answers = asked_once(self.server, calls)
 
         def answer() -> list[Added]:
@@ -111,7 +111,7 @@ class Additions:
                 for request, reply in zip(requests, replies, strict=True):
                     by_place.update(zip(request.places, self._read(request, reply), strict=True))
                 added = [by_place[place] for place in range(len(jobs))]
-            if time.time() - asked_at < PROMPT and replies[0][0].isdigit():
+            if time.monotonic() - asked_at < PROMPT and replies[0][0].isdigit():
                 self.clock.heard(int(replies[0][0]), asked_at)
             return added
 

@@ -31,7 +31,7 @@ def completion_command(shell: str | None) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 
-    from workkit.cli import COMPLETE
+    from workkit.cli.entry import COMPLETE
     from workkit.cli.tree import tree
 
     name = shell or Path(os.environ.get("SHELL", "")).name

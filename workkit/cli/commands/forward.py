@@ -96,5 +96,4 @@ def forward_command(
     check_known(s, server=server)
     log = Log(json=(log_format or settings.log) == "json", verbose=verbose, quiet=quiet)
     with subscribed(log, log):
-        tally = verbs.forward(s, to=other, **how)
-    return failure.RETRYING if tally.retrying else 0
+        return failure.status_after(verbs.forward(s, to=other, **how))

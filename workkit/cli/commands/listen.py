@@ -261,8 +261,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
         if processes > 1:
             read, _ = read_how(how)
             return supervise(read, processes=processes, schedules=targets)
-        tally = verbs.listen(targets, **how)
-    return failure.RETRYING if tally.retrying else 0
+        return failure.status_after(verbs.listen(targets, **how))
 
 
 def _check_sources(targets: Targets, *, burst: bool, processes: int) -> None:
@@ -291,8 +290,7 @@ def _listen_and_forward(
         return ours
 
     with subscribed(log, log):
-        until_stopped(listener, verb="listen")
-    return 0
+        return failure.status_after(until_stopped(listener, verb="listen"))
 
 
 def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, **style: bool) -> int:

@@ -65,6 +65,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
         processes=processes,
         deadline=how.deadline,
         burst=how.burst,
+        stuck_after=how.stuck_after,
         health=how.health,
         inspectors=inspectors_of(schedules) if how.health else {},
     )
@@ -99,13 +100,12 @@ def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Sup
         listener = make()
         with obeyed(listener):
             supervised.obey(listener, deadline=how.deadline)
-            listener.run()
+            return failure.status_after(listener.run())
     except Exception as error:
         status, text = failure.status_of(error), _rendered(error, verbose=verbose)
         if not supervised.report("refused", reason=wording.printable(failure.sentence(error)), text=text):
             raise
         return status
-    return 0
 
 
 def _rendered(error: Exception, *, verbose: bool) -> str:

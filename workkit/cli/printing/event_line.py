@@ -125,6 +125,8 @@ OF_JOBS = frozenset(TEXTS) - {
     "revived",
     "orphaned",
     "stopping",
+    "unregistered",
+    "unstored",
     "stopped",
     "ended",
     "summary",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import pickle
@@ -42,9 +43,11 @@ APART = 0.1  # seconds between two reports of progress
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides when this process ends
 
 
-def main(end: int) -> None:
-    """Serve the listener at the other end of this socket."""
-    os.set_inheritable(end, False)  # not for programs that handlers start
+def main(end: int, lives: int) -> None:
+    """Serve the listener at the other end of this socket. It holds the pipe `lives` open as long as it lives."""
+    for inherited in (end, lives):
+        os.set_inheritable(inherited, False)  # not for programs that handlers start
+    _end_with(lives)
     for number in IGNORED:
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that handlers start would inherit
     Worker(Connection(end)).serve()
@@ -253,6 +256,17 @@ def _ended(error: BaseException) -> Ended:
     except BaseException:  # an unusual class may raise anything when it is pickled
         return Ended(failure=failure_of(error))
     return Ended(failure=failure_of(error), error=pickled)
+
+
+def _end_with(lives: int) -> None:
+    """Have the kernel kill this process, and the programs that handlers have started, when the other end of this pipe
+    is closed: a handler may keep the interpreter, and then no thread notices it. On Linux (F_SETSIG in fcntl(2)).
+    """
+    if sys.platform != "linux" or os.getpgrp() != os.getpid():
+        return
+    fcntl.fcntl(lives, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lives, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lives, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
 def _end() -> NoReturn:

@@ -25,7 +25,7 @@ from workkit.worker.run.run import Run
 LOOK = 1.0  # seconds between two checks whether a silent process still lives
 PROGRAM = (
     "import os, sys; sys.path[:] = sys.argv.pop().split(os.pathsep); "
-    "from workkit.worker.offload.worker_main import main; main(int(sys.argv.pop()))"
+    "from workkit.worker.offload.worker_main import main; main(*map(int, sys.argv.pop().split(',')))"
 )
 
 
@@ -33,22 +33,26 @@ class WorkerProcess:
     """One process, the leader of a session of its own: a Ctrl-C reaches only the listener, and programs that the
     process starts end with it.
 
-    It alone holds its end of the socket pair, and so notices when the listener ends.
+    It alone holds its end of the socket pair, and so notices when the listener ends. If it cannot notice anything, the
+    kernel kills it then: this process alone holds the other end of a second pipe (`worker_main.py`).
     """
 
     def __init__(self, setting: Setting) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        lives, ours_too = os.pipe()
+        self._lives = open(ours_too, "wb", buffering=0)  # noqa: SIM115 - as long as this process is held
+        with theirs, open(lives, "rb", buffering=0):
             self._connection = Connection(ours.detach())
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", PROGRAM, str(theirs.fileno()), os.pathsep.join(map(str, sys.path))],
+                    [sys.executable, "-c", PROGRAM, f"{theirs.fileno()},{lives}", os.pathsep.join(map(str, sys.path))],
                     stdin=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(theirs.fileno(), lives),
                     start_new_session=True,
                 )
             except BaseException:
                 self._connection.close()
+                self._lives.close()
                 raise
         self._ending = threading.Lock()
         self.pid = self._process.pid
@@ -102,6 +106,7 @@ class WorkerProcess:
         self._process.wait()
         self.status = self._process.returncode
         self._connection.close()
+        self._lives.close()
 
 
 class _Errors(pickle.Unpickler):

@@ -49,6 +49,7 @@ class ListenerProcess:
         os.set_blocking(self._orders, False)
         self.pid, self.began = self._process.pid, time.monotonic()
         self.reports: dict[str, Mapping[str, Any]] = {}
+        self.silent = 0.0  # seconds in which it has not answered (`pulse.py`)
         self.has_finished = False  # its end of the report pipe is closed
         self._rest = b""
 

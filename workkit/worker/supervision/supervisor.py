@@ -49,6 +49,7 @@ class ProcessPlan:
     processes: int
     deadline: timedelta
     burst: bool = False
+    stuck_after: timedelta = timedelta(seconds=30)
     health: tuple[str, int] | None = None
     inspectors: Mapping[str, Callable[[], Inspector]] = field(default_factory=dict)
 
@@ -86,7 +87,7 @@ class Supervisor:
         self._totals = Totals() if plan.health and is_installed() else None
         self._uncounted = 0  # processes that ended without a report of what they ran
         self._manager = service_manager()
-        self._pulse = Pulse(self._manager)
+        self._pulse = Pulse(self._manager, seconds=plan.stuck_after.total_seconds())
 
     def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""
@@ -120,10 +121,12 @@ class Supervisor:
     # What is seen from outside, by the threads that serve the pages.
 
     def dead(self) -> str | None:
-        """Why the whole does not live, or None. A process may be missing during its pause only."""
+        """Why the whole does not live, or None. A process may be missing during its pause only, and each answers."""
         now = time.monotonic()
         late = [seat for seat in self._seats if seat.start_at is not None and now > seat.start_at + GRACE]
-        return "a process that ended was not replaced" if late and self._stopping_at is None else None
+        if late and self._stopping_at is None:
+            return "a process that ended was not replaced"
+        return next((trouble for process in self._processes() if (trouble := self._pulse.trouble(process))), None)
 
     def unready(self) -> str | None:
         """Why not every process takes work right now, or None."""

@@ -16,6 +16,7 @@ OF_SERVER = (
     "old-server",
     "replica",
     "no-append-file",
+    "evicted",
     "eviction",
     "low-memory",
     "refused",

@@ -116,6 +116,14 @@ class Host:
     def _memory(self) -> Iterator[Finding]:
         most, used = int(self.facts.get("maxmemory", 0)), int(self.facts.get("used_memory", 0))
         policy = str(self.facts.get("maxmemory_policy", "noeviction"))
+        if evicted := int(self.facts.get("evicted_keys", 0)):
+            yield Finding(
+                kind="evicted",
+                what=f"{self.product} has evicted {evicted:,} keys since its start",
+                why="Jobs, schedules or registrations of listeners may be among them, and are lost without an error.",
+                remedy=f"{self._client} CONFIG SET maxmemory-policy noeviction, add again what is missing, then "
+                f"{self._client} CONFIG RESETSTAT",
+            )
         if not most:
             return
         if policy != "noeviction":

@@ -68,7 +68,8 @@ def _stuck(info: ListenerInfo, since: str) -> Finding:
         kind="stuck",
         what=f"{since}, but its process {info.pid} exists",
         why="Its loop does not move: a handler holds the interpreter, or the process was stopped (Ctrl-Z).",
-        remedy=f"kill -USR2 {info.pid} shows what its threads do; kill -CONT {info.pid} continues it",
+        remedy=f"kill -CONT {info.pid} continues a stopped process; kill -9 {info.pid} ends one that does not move, "
+        "and other listeners take over what it held",
         about=(info.listener,),
     )
 
