@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.processes import Processes, until
 from tests.servers import Server
-from workkit import schedule
+from workkit import schedule, wire
 
 PROCESSES, EACH = 5, 10
 ADD = """
@@ -79,14 +79,14 @@ def test_listeners_that_come_and_go_run_each_instant_once(
     assert waiting.timestamp() > dues()[-1]
 
 
-def test_a_length_has_its_milliseconds_in_the_score_and_is_one_job_within_a_second(server: Server, name: str) -> None:
+def test_a_length_has_its_milliseconds_in_the_score_and_each_addition_is_a_job(server: Server, name: str) -> None:
     client, s = server.client(), schedule.create(name, redis=server.url)
     until(lambda: client.time()[1] < 200_000)  # microseconds of a second that has just begun
     first = schedule.add(s, in_="1 hour", fn="app:tick")
     again = schedule.add(s, in_="1 hour", fn="app:tick")
-    assert (first.new, again.new, again.id) == (True, False, first.id)
-    (score,) = dict(client.zrange(f"{name}:next", 0, -1, withscores=True)).values()
-    (cron,) = (json.loads(payload)["cron"] for payload in client.hvals(f"{name}:jobs"))
+    assert (first.new, again.new, again.id == first.id) == (True, True, False)
+    score = client.zscore(f"{name}:next", wire.item(first.id))
+    cron = json.loads(client.hget(f"{name}:jobs", first.id))["cron"]
     ends = datetime.fromtimestamp(-(-score // 1000), UTC)
     assert cron == f"{ends.year} {ends.month} {ends.day} * {ends.hour} {ends.minute} {ends.second}"
     assert first.due is not None

@@ -16,6 +16,7 @@ from workkit import schedule
 
 WITH_BLOCKS = [page for page in PAGES if parts_of(page) and page.name != "architecture.md"]
 MOST_NOT_RUN = 10
+MADE = ("what a command prints", "a list")  # by docs.building.tables, which a test compares with the code
 OF_OTHERS = {"celery.md": "celery", "rq.md": "rq_scheduler", "apscheduler.md": "apscheduler"}  # whose code runs too
 
 
@@ -46,7 +47,8 @@ def test_every_block_of_a_page_runs(
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
-    reasons = [(page.name, part.reason) for page in WITH_BLOCKS for part in parts_of(page) if part.reason]
+    found = [(page.name, part.reason) for page in WITH_BLOCKS for part in parts_of(page) if part.reason]
+    reasons = [one for one in found if one[1] not in MADE]
     assert len(reasons) <= MOST_NOT_RUN, reasons
     assert all(len(reason) > 10 for _, reason in reasons)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Final
 
-from workkit.brokers.hutch.ladder import is_delay_key
+from workkit.brokers.hutch.ladder import final_key, is_delay_key
 from workkit.brokers.hutch.names import OWN
 from workkit.tracing import TraceContext, read_context
 
@@ -100,7 +100,7 @@ class Message:
         if copies is not None and isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
             for copy in copies:
                 if key := text(copy):
-                    return key
+                    return final_key(key)
         return self.routing_key
 
 
