@@ -74,7 +74,7 @@ def code_of(error: Exception) -> str:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), "")
     if not code and isinstance(error, redis.exceptions.AuthenticationError):
         code = next((code for part, code in _OLD if part in text), "WRONGPASS")
-    if not code and (found := re.match(r"[A-Z]{2,}(?= )", text)):
+    if not code and (found := re.match(r"[A-Z]{3,}(?= )", text)):
         code = found[0]
     if code in ("", "ERR") and isinstance(error, redis.exceptions.ResponseError):
         inner = _INNER.search(text)
