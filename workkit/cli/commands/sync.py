@@ -31,7 +31,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
-from workkit.cli.settings import read_settings
+from workkit.cli.settings import Settings, read_settings
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
 from workkit.jobs.call_text import call_text
 from workkit.text import wording
@@ -93,7 +93,6 @@ def sync_command(
 ) -> None:
     """Make named jobs equal to a plan."""
     from workkit import schedule as verbs
-    from workkit.verbs.plan_file import plan_of_project
     from workkit.verbs.syncing import sync_planned
 
     settings = read_settings()
@@ -105,17 +104,11 @@ def sync_command(
         imported(chosen_imports(imports, settings))
     elif not (rollback or is_typed("imports") or is_typed("plan_version")):
         entries, notes = _read(plan)
-    if tz is None and settings.tz is None and (found_zone := _zone_in_code(schedule)) not in (None, zone):
-        zone = str(found_zone)
-        project = (
-            plan_of_project(settings.file, schedule) if plan is None and settings.plans and settings.file else None
-        )
-        rows: list[Any] = (
-            [one.given for one in project.jobs.values()] if project is not None else list(entries.values())
-        )
-        if any(
-            isinstance(row, Mapping) and "tz" not in row for row in rows
-        ):  # decorators have the zone of their schedule already
+    in_code = None if tz or settings.tz else _zone_in_code(schedule)
+    if in_code is not None and in_code != zone:
+        zone = in_code
+        rows: list[Any] = list(entries.values()) or list(_of_project(schedule, settings))
+        if any(isinstance(row, Mapping) and "tz" not in row for row in rows):
             notes.append(f"times without a zone are in {zone}, as {schedule} is created in the modules imported here")
     s = verbs.create(schedule, redis=server, tz=zone)
     if plan is None:
@@ -149,6 +142,14 @@ def sync_command(
         notes.append(f"a newer plan of {', '.join(found.older)} holds. Back to this one: --rollback")
     for note in notes:
         terminal.talk(f"{terminal.paint('note:', 'yellow', sys.stderr)} {wording.printable(note)}.")
+
+
+def _of_project(schedule: str, settings: Settings) -> list[Mapping[str, Any]]:
+    """List what the tables of pyproject.toml plan. Decorators need no zone: each has that of its schedule."""
+    from workkit.verbs.plan_file import plan_of_project
+
+    found = plan_of_project(settings.file, schedule) if settings.plans and settings.file else None
+    return [] if found is None else [one.given for one in found.jobs.values()]
 
 
 def _zone_in_code(schedule: str) -> str | None:
