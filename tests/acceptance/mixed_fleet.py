@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,18 @@ class Fleet:
         self.chance.shuffle(self._firsts)
 
     def run(
-        self, jobs: int, *, rate: float, kill_every: float, freeze_every: float | None, stop_every: float | None = None
+        self,
+        jobs: int,
+        *,
+        rate: float,
+        kill_every: float,
+        freeze_every: float | None,
+        stop_every: float | None = None,
+        least: Collection[str] = (),
     ) -> Report:
-        """Add so many jobs at this rate (a second) among troubles, let all of them end, and judge."""
+        """Add so many jobs at this rate (a second) among troubles, let all of them end, and judge. `least`: troubles
+        that must happen; on a slow machine more jobs are added until they have, for two minutes at most.
+        """
         self.server.start()
         self.schedule = schedule.create(NAMESPACE, redis=self.server.url, layout="gocraft")
         self.client = self.server.client()
@@ -134,8 +143,10 @@ class Fleet:
         until(lambda: self.client.scard(KEYS.worker_pools) == 2 * self.each, what="all pools")
         until(lambda: len(self._hittable()) == 2 * self.each)
         kill_at, freeze_at, stop_at = began + kill_every, began + (freeze_every or 1e9), began + (stop_every or 1e9)
-        while self._number < jobs or self._frozen:
+        while self._number < jobs or self._frozen or not self._has_seen(least, until=began + 120):
             now = time.monotonic()
+            if self._number >= jobs and not self._has_seen(least, until=began + 120):
+                jobs += CHUNK
             if now >= kill_at and self._kill():
                 kill_at = now + kill_every * self.chance.uniform(0.6, 1.4)
             if now >= freeze_at and self._number < jobs:
@@ -151,6 +162,9 @@ class Fleet:
         self.report.seconds = time.monotonic() - began
         self._judge()
         return self.report
+
+    def _has_seen(self, troubles: Collection[str], *, until: float) -> bool:
+        return set(troubles) <= self.report.troubles.keys() or time.monotonic() > until
 
     def close(self) -> None:
         end_all(self._processes.values())

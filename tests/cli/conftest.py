@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -29,13 +29,14 @@ def begin(server: Server, *names: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to stand in, and an environment that says nothing."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to stand in, and an environment that says nothing. What a test writes into it ends with it."""
     for name in list(os.environ):
         if name.startswith("WORKKIT_") or name in ("REDIS_URL", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with patch.dict(os.environ):
+        yield tmp_path
 
 
 @pytest.fixture

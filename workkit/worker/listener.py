@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -115,10 +116,22 @@ class Listener:
     def wait(self) -> Tally:
         """Wait until it has stopped; raises what ended it, if that was an error."""
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._join(self._thread)
         if self._error is not None:
             raise self._error
         return self._tally
+
+    def _join(self, thread: threading.Thread) -> None:
+        """Wait for the thread. Where Ctrl-C has interrupted `start`, it may not have begun yet, or never begins."""
+        while True:
+            try:
+                thread.join()
+            except RuntimeError:  # it has not begun
+                if thread not in threading.enumerate():
+                    return self._close()
+                time.sleep(0.001)
+            else:
+                return None
 
     def __enter__(self) -> Listener:
         return self.start()

@@ -54,7 +54,9 @@ def pool(go: Any, ns: Namespace, log: Path, *, jobs: str = f"resting:1:{LIMIT}")
 
 
 def lines(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    """Read the whole lines; a process may be writing the last one."""
+    whole = log.read_text().rpartition("\n")[0] if log.exists() else ""
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def peak(found: list[dict[str, Any]]) -> int:
