@@ -28,7 +28,8 @@ def one_of_each(server: Server, s: Schedule) -> Job:
     failing = schedule.add(s, handlers.fail, every="3 hours", name="failing")
     start = datetime.now(UTC) - timedelta(hours=1)  # far from its times, one of which a late run would stand for too
     late = schedule.add(s, handlers.note, args=("late",), every="2 hours", start=start, name="late")
-    missed = schedule.add(s, handlers.note, args=("missed",), every="hour", name="missed", catch_up="skip")
+    start = datetime.now(UTC) - timedelta(minutes=90)  # its last time was 30 minutes ago: too long to be only late
+    missed = schedule.add(s, handlers.note, args=("missed",), every="hour", start=start, name="missed", catch_up="skip")
     schedule.add(s, handlers.note, args=("paused",), every="4 hours", name="paused")
     plain = schedule.add(s, handlers.note, args=("plain",), every="5 hours")
     for _ in range(3):
