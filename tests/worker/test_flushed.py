@@ -1,4 +1,4 @@
-"""A server that loses the keys of a schedule under a listener: it is told, and the listener goes on."""
+"""A server loses the keys of a schedule. The listener reports it, and continues."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Addition:
             self._sent()
 
     def _told(self, error: ServerError) -> ServerError:
-        """Say what became of the one job of a request. What became of the rows of a bulk, the caller says."""
+        """Say whether the one job of a request was sent. For the rows of a bulk the caller says it."""
         if len(self._made) == 1 and not error.refused:
             fate = "RabbitMQ may have the job, or not: added again, it may run twice"
             if not error.unanswered:
