@@ -63,7 +63,7 @@ def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., 
     cls=Command,
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
-        "Start nothing more of a schedule, of some jobs, or of a function, until it is resumed. What runs goes on.",
+        "Start nothing more of a schedule, of some jobs, or of a function, until it is resumed. Active runs continue.",
         WHICH,
     ),
     examples=(
