@@ -20,7 +20,7 @@ WORDS: list[tuple[str, dict[str, Any]]] = [
     ("every weekday at 9am", {"every": "weekday at 9am"}),
     ("weekdays at 9am", {"every": "weekdays at 9am"}),
     ("every 2nd sunday at 5pm", {"every": "2nd sunday at 5pm"}),
-    ("every 5 seconds", {"every": "5 seconds"}),
+    ("every 5 hours", {"every": "5 hours"}),  # seconds would pass between the additions
     ("2050-01-01 9am", {"at": "2050-01-01 9am"}),
     ("1 March 2050 at noon", {"at": "1 March 2050 at noon"}),
     ("0 9 * * 1-5", {"cron": "0 9 * * 1-5"}),

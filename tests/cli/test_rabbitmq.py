@@ -11,7 +11,7 @@ import pytest
 
 from tests import rabbit
 from tests.cli.conftest import Run
-from tests.processes import Processes
+from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.hutch.names import Names
@@ -65,8 +65,7 @@ def test_a_forward_publishes_what_recurs(
         listener = processes.workkit(*listen)
         listener.wait_for(rf"forwarding to {name} on amqp://")
         ours = schedule.create(name, layout="hutch", amqp=amqp, redis=server.url)
-        beside = [one.listener for one in schedule.listeners(ours)]
-        assert beside, "--redis names the Redis beside the RabbitMQ too"
+        until(lambda: list(schedule.listeners(ours)))  # --redis names the Redis beside the RabbitMQ too
         words = ("add", times.name, "every second", "@orders.created", '{"id": 7}', "--count", "2")
         added = run(*words, "--redis", server.url)
         assert added.status == 0

@@ -10,7 +10,7 @@ SAMPLE = 0.001  # the least seconds of work that yield a speed
 
 
 class ReadAhead:
-    """The recent speed of the threads: endings per second in which there was work. Idle time does not count, so that a
+    """The recent speed of the threads: the work time of one ending. Idle time does not count, so that a
     slow network does not look like slow jobs. The durations of runs do not count, because threads that take turns make
     every run look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
 
@@ -20,7 +20,7 @@ class ReadAhead:
 
     def __init__(self, threads: int) -> None:
         self._enough = 2 * threads
-        self._rate = 0.0  # endings in a second
+        self._mean = 0.0  # recent mean of the seconds of work for one ending; 0: unknown
         self._since_pause = 0  # endings
         self._ended = 0
         self._busy = 0.0  # seconds of work in which these ended
@@ -31,7 +31,7 @@ class ReadAhead:
         if now - self._since > PAUSE:
             self._since_pause = 0
         if now - self._since > FORGET:
-            self._rate, self._ended, self._busy = 0.0, 0, 0.0
+            self._mean, self._ended, self._busy = 0.0, 0, 0.0
         self._since = now
 
     def note(self, ended: int, now: float) -> None:
@@ -41,8 +41,8 @@ class ReadAhead:
         self._since_pause += ended
         self._since = now
         if self._ended >= self._enough and self._busy >= SAMPLE:
-            rate = self._ended / self._busy
-            self._rate = (self._rate + rate) / 2 if self._rate else rate
+            mean = self._busy / self._ended
+            self._mean = (self._mean + mean) / 2 if self._mean else mean  # a mean of speeds would hide the slow ones
             self._ended, self._busy = 0, 0.0
 
     def ahead(self, now: float, *, idle: bool) -> int:
@@ -53,5 +53,7 @@ class ReadAhead:
             return 0
         most = 1 + (0 if idle and now - self._since > PAUSE else self._since_pause)
         busy = self._busy + (0.0 if idle else now - self._since)
-        rate = self._rate if busy <= AHEAD else min(self._rate, self._ended / busy)
-        return min(MOST_AHEAD, most, int(rate * AHEAD))
+        if not self._mean or (busy > AHEAD and not self._ended):
+            return 0
+        mean = self._mean if busy <= AHEAD else max(self._mean, busy / self._ended)
+        return min(MOST_AHEAD, most, int(AHEAD / mean))

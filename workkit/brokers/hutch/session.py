@@ -258,6 +258,11 @@ class Session:
         """Whether the queues may push more before some runs have ended."""
         return len(self._held) + len(self._arrived) < self._prefetch
 
+    async def _expect_long_runs(self) -> None:
+        """Where nothing came, let the queues push few messages: what comes next may be long."""
+        if not (self._arrived or self._held) and self._prefetch > self._threads + 1:
+            await self._consume(self._threads)
+
     async def _ready(self, channel: Channel, queue: str) -> int:
         frame = await channel.call("queue_declare", queue, passive=True)
         return int(frame.method.message_count)
@@ -286,14 +291,14 @@ class Session:
         async def more(_: Wire) -> None:
             await self._consume(self._wanted(needed))
             await self._fetch(limit)
+            await self._expect_long_runs()
 
         async def first(_: Wire) -> None:
             self._pushed.clear()
             with suppress(TimeoutError):  # under load they come without being asked for
                 await asyncio.wait_for(self._pushed.wait(), SOON)
             await self._fetch(1)
-            if not (self._arrived or self._held) and self._prefetch > self._threads + 1:
-                await self._consume(self._threads)  # what comes next may be long
+            await self._expect_long_runs()
 
         if needed > self._prefetch and len(self._arrived) < limit:
             self._link.run(more)
