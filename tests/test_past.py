@@ -47,13 +47,13 @@ def test_the_runs_of_a_recurring_job_say_what_is_known_of_each(s: schedule.Sched
 def test_a_run_that_is_cancelled_before_its_handler_begins_leaves_nothing(
     s: schedule.Schedule, monkeypatch: pytest.MonkeyPatch, recurs: bool
 ) -> None:
-    perform = Executor._perform
+    ran = Executor.run
 
     def cancelled_first(self: Executor, run: Run, *how: Any) -> Any:
         run.cancel()
-        return perform(self, run, *how)
+        return ran(self, run, *how)
 
-    monkeypatch.setattr(Executor, "_perform", cancelled_first)
+    monkeypatch.setattr(Executor, "run", cancelled_first)
     job = schedule.add(s, handlers.note, every="hour") if recurs else schedule.add_now(s, handlers.note)
     schedule.run(s, job)
     schedule.drain(s, **HOW)

@@ -48,7 +48,7 @@ def test_a_run_that_begins_while_the_server_is_away_ends(broker: Broker, own_ser
     executor = Executor(Registry(imports=(HANDLERS,), folder=None))
     hands = Hands(1, executor=executor, post=inbox.put)
     hands.start()
-    hands.execute(Lane(broker), claim)
+    hands.execute(Lane(broker), [claim])
     hands.flush()
     ended = inbox.get(timeout=10)
     hands.close()

@@ -128,7 +128,7 @@ def test_every_task_posts_a_message_when_the_executor_or_registry_fails(server: 
     hands = Hands(1, executor=Broken(Blind(imports=["tests"])), post=posted.append)
     hands.start()
     hands.look_up(lane, claim)
-    hands.execute(lane, claim)
+    hands.execute(lane, [claim])
     hands.flush()
     until(lambda: len(posted) == 2)
     hands.close()

@@ -57,7 +57,7 @@ def test_short_work_beside_a_long_run_is_not_overdue(
 
     def execute(*claims: Claim) -> None:
         for claim in claims:
-            hands.execute(lane, claim)
+            hands.execute(lane, [claim])
         hands.flush()
 
     execute(long[0])

@@ -99,7 +99,7 @@ def test_work_that_no_free_thread_begins_is_reported(s: schedule.Schedule, serve
     assert looked(*range(112, 121), is_due=True) is None
     assert looked(121, 122, is_due=True) == "work is due and 3 threads are free, but none has begun any for 11 s"
     assert looked(123) is None
-    hands.execute(lane, claim)  # and never flushed
+    hands.execute(lane, [claim])  # and never flushed
     assert looked(*range(124, 133)) is None
     assert looked(133, 134) == "work is due and 3 threads are free, but none has begun any for 11 s"
     hands.start()

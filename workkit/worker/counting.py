@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
-from workkit.contract.history import ALL, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of
+from workkit.contract.history import ALL, BUCKETS, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.attempt import AnyRun, Attempt
 
@@ -41,7 +41,7 @@ class RunCounter:
 
     def done(self, attempts: Sequence[Attempt[AnyRun]]) -> None:
         """Count runs that are done, of jobs that do not recur. There may be many thousands a second: what is here costs
-        each of them. For each it does what `_measure` does.
+        each of them. For each it does what `_measure` does, and a long time's bucket is computed as by `bucket_of`.
         """
         fn, slow = None, []
         for attempt in attempts:
@@ -53,9 +53,9 @@ class RunCounter:
                 lateness, durations = cell.lateness.counts, cell.durations.counts
             cell.done += 1
             took = int(took_ms * 10)
-            durations[_BUCKETS[took] if took < _KNOWN else bucket_of(took_ms)] += 1
+            durations[_BUCKETS[took] if took < _KNOWN else min((took * took).bit_length(), BUCKETS - 1)] += 1
             late = late_ms * 10
-            lateness[_BUCKETS[late] if late < _KNOWN else bucket_of(late_ms)] += 1
+            lateness[_BUCKETS[late] if late < _KNOWN else min((late * late).bit_length(), BUCKETS - 1)] += 1
             if took_ms >= 1:
                 cell.busy_ms += int(took_ms)
             if late_ms >= LATE_MS:

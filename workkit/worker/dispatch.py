@@ -58,6 +58,23 @@ class Dispatch:
             unstored=self._unstored,
         )
 
+    def take(self, lane: Lane, claims: Sequence[Claim]) -> None:
+        """Take the next step of each claim. A usual one goes to a thread: plain, with a function that is known and free
+        of limits.
+        """
+        free = self.hands.free if lane.control is FREE and not self.stopping else ()
+        usual: list[Claim] = []
+        for claim in claims:
+            if claim.fn in free and claim.standing is None and claim.armed and not (claim.trouble or claim.crashes):
+                usual.append(claim)
+                continue
+            if usual:
+                self.hands.execute(lane, usual)
+                usual = []
+            self.route(lane, claim)
+        if usual:
+            self.hands.execute(lane, usual)
+
     def route(self, lane: Lane, claim: Claim) -> None:
         """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
         waits to be admitted; any other goes to a thread. If only the function of a record can be read, it is looked up
@@ -69,8 +86,6 @@ class Dispatch:
             self._end_troubled(lane, claim)
         elif self.stopping:
             self.release(lane, claim)
-        elif claim.standing is None and claim.armed and lane.control is FREE and claim.fn in self.hands.free:
-            self._hand_out(lane, claim)
         elif not self.hands.knows(claim):
             self.hands.look_up(lane, claim)
         elif error := self.hands.refusal(claim):
@@ -113,7 +128,7 @@ class Dispatch:
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:
-            self.hands.execute(lane, claim)
+            self.hands.execute(lane, [claim])
         elif claim.crashes >= CRASHES:
             failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
             report.dead(claim, failure)
@@ -121,7 +136,7 @@ class Dispatch:
                 self.hands.pings.put(claim, "fail")
             lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.hands.options(claim))))
         elif claim.crashes < CRASHES - 1:
-            self.hands.execute(lane, claim)
+            self.hands.execute(lane, [claim])
         elif self._last_chance is None and not any(_is_last_chance(run.claim) for run in self.hands.runs):
             self._last_chance = lane, claim
         else:
@@ -143,7 +158,7 @@ class Dispatch:
         lane, claim = self._last_chance
         if not lane.ends and lane.lost_at is None:
             self._last_chance = None
-            self.hands.execute(lane, claim)
+            self.hands.execute(lane, [claim])
 
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""

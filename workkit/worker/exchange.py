@@ -38,8 +38,7 @@ class Exchange:
         lane.update(turn.control)
         # fault: claimed
         held = self.hands.busy
-        for claim in turn.claims:
-            self.dispatch.route(lane, claim)
+        self.dispatch.take(lane, turn.claims)
         lane.passed(len(turn.claims), kept=bool(lane.unarmed) or self.hands.busy > held)
         self.admit(lane)
         return turn

@@ -63,7 +63,8 @@ class Executor:
         there: Raised | None = None  # what was raised in a worker process
         options = UNSAID
         try:
-            handler, options = self.registry.handler(run.claim.fn)
+            known = self.registry.found.get(run.claim.fn)
+            handler, options = known if type(known) is tuple else self.registry.handler(run.claim.fn)
             if run.claim.options is not UNSAID:
                 options = run.claim.options.over(options)
             if run.claim.usual is not UNSAID:
@@ -72,8 +73,20 @@ class Executor:
                 run.clock = run.interruption = TestClock(self._standing_ms)
             elif options.timeout_ms is not None:
                 run.clock = run.interruption = Clock(options.timeout_ms)
+            around = around_of(run.schedule) if AROUND else None
             try:
-                there = self._perform(run, handler, options)
+                if options.cpu and self._offloads:
+                    there = self._call_in_process(run, handler, around, options)
+                else:
+                    if run.clock is not None:
+                        self._timeouts.watch(run.clock)
+                    run.thread = threading.get_ident()  # as `begin` does, which the usual run need not call
+                    if run.cancelled:
+                        run.begin()
+                    if around is not None:
+                        within(around.plain, partial(self._call, run, handler, around))
+                    elif (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+                        run.returned = self._await(run, result, None) if is_coroutine(result) else result
             except BaseException as error:
                 if forks.count != born:
                     forks.leave(error)
@@ -99,24 +112,6 @@ class Executor:
             kept = None if options.keep_ms is None else self._kept(run, options)
             return Attempt(run, None, None, took_ms, options, kept)
         return self._failed(Attempt(run, raised, None, took_ms, options), there)
-
-    def _perform(self, run: Run, handler: Handler, options: RunOptions) -> Raised | None:
-        """Call the handler at its place, within middleware. Return what it raised in a worker process; raise what it
-        raises anywhere else.
-        """
-        around = around_of(run.schedule) if AROUND else None
-        if options.cpu and self._offloads:
-            return self._call_in_process(run, handler, around, options)
-        if run.clock is not None:
-            self._timeouts.watch(run.clock)
-        run.thread = threading.get_ident()  # as `begin` does, which the usual run need not call
-        if run.cancelled:
-            run.begin()
-        if around is not None:
-            within(around.plain, partial(self._call, run, handler, around))
-        elif (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
-            run.returned = self._await(run, result, None) if is_coroutine(result) else result
-        return None
 
     def _call(self, run: Run, handler: Handler, around: Around) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""

@@ -58,6 +58,8 @@ class Hands:
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
         self.pings: Pings | None = None  # None: no monitor is told
+        self._tells_start = self._tells_late = self._traces = False  # asked once for all tasks of a `flush`
+        self._late: list[int] = []  # how late, in ms, runs began that no event tells
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
@@ -69,14 +71,18 @@ class Hands:
             if isinstance(task, LookUp):
                 posted = self._looked_up(task)
             else:
-                lane = task.lane
-                now_ms = lane.broker.now_ms() if lane.time_ms is None else lane.time_ms
-                task.late_ms = max(0, now_ms - task.claim.due_ms)
-                report.started(task)
-                if self.pings is not None and task.claim.standing is not None:
-                    self.pings.put(task.claim, "start")
+                claim, ahead_ms = task.claim, task.lane.ahead_ms
+                now_ms = task.lane.now_ms() if ahead_ms is None else round(time.monotonic() * 1000 + ahead_ms)
+                if (late_ms := now_ms - claim.due_ms) > 0:
+                    task.late_ms = late_ms
+                    if late_ms >= report.LATE_MS and not claim.attempt:
+                        report.late(task) if self._tells_late else self._late.append(late_ms)
+                if self._tells_start:
+                    report.started(task)
+                if self.pings is not None and claim.standing is not None:
+                    self.pings.put(claim, "start")
                 # fault: starting
-                span = begun(task) if tracing.is_on() else None
+                span = begun(task) if self._traces else None
                 posted = self.executor.run(task)
                 # fault: returned
                 if span is not None:
@@ -157,11 +163,11 @@ class Hands:
             return claim.options
         return claim.options.over(registry.handler(claim.fn)[1])
 
-    def execute(self, lane: Lane, claim: Claim) -> None:
-        """Make a thread run it, after the next `flush`; its Attempt is posted."""
-        run = LaneRun(claim, lane)
-        self.runs.add(run)
-        self._pending.append(run)
+    def execute(self, lane: Lane, claims: Sequence[Claim]) -> None:
+        """Make threads run them, after the next `flush`; their Attempts are posted."""
+        runs = [LaneRun(claim, lane) for claim in claims]
+        self.runs.update(runs)
+        self._pending += runs
 
     def look_up(self, lane: Lane, claim: Claim) -> None:
         """Make a thread look its function up, after the next `flush`; a LookUp is posted."""
@@ -180,8 +186,14 @@ class Hands:
 
     def flush(self) -> None:
         """Submit the new tasks to the threads, and wake as many threads as the work is worth."""
+        if self._late:
+            self.count_late()
         if self._pending:
             now = time.monotonic()
+            self._tells_start, self._tells_late = events.wanted("started"), events.wanted("late")
+            self._traces = tracing.is_on()
+            for lane in {task.lane for task in self._pending}:
+                lane.estimate_clock(now)
             if len(self._pending) == self.busy:
                 self._read_ahead.begin(now)
             if not self._pool.unbegun:
@@ -192,10 +204,16 @@ class Hands:
             worth = self.threads if not self._mean else math.ceil(unbegun * self._mean / WAKE)
             self._pool.wake(max(1, worth))
 
+    def count_late(self) -> None:
+        """Count the late runs that no event tells."""
+        late = self._late[:]
+        del self._late[: len(late)]
+        events.count("late", len(late), max(late))
+
     def ended(self, attempts: Sequence[Attempt[LaneRun]]) -> None:
         """Note that these runs have ended."""
         self.runs.difference_update([attempt.run for attempt in attempts])
-        took = min(attempt.took_ms for attempt in attempts) / 1000
+        took = min([attempt.took_ms for attempt in attempts]) / 1000
         self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
         self._moved_at = self._ended_at = time.monotonic()
         self._read_ahead.note(len(attempts), self._moved_at)

@@ -54,6 +54,7 @@ class Lane:
     waiter: threading.Thread | None = None
     progress: ProgressWriter | None = None  # None: nobody reads it
     counter: RunCounter | None = None  # None: the layout, or the schedule, keeps no counts
+    ahead_ms: float | None = None  # the server's clock minus the steady one here; None: each run asks for its time
     pretended_ms: int | None = None  # the time to claim for, if it is not the server's
     clock_ms: int | None = None  # where the server's clock stands, if a test moves it
 
@@ -65,6 +66,14 @@ class Lane:
     def time_ms(self) -> int | None:
         """The time that claims name, in epoch milliseconds; None: it is whatever the server's clock tells."""
         return self.clock_ms if self.pretended_ms is None else self.pretended_ms
+
+    def now_ms(self) -> int:
+        """Return the time of its schedule, in epoch milliseconds."""
+        return self.broker.now_ms() if (time_ms := self.time_ms) is None else time_ms
+
+    def estimate_clock(self, now: float) -> None:
+        """Keep `ahead_ms` for the runs that begin from `now` on."""
+        self.ahead_ms = self.broker.now_ms() - now * 1000 if self.time_ms is None else None
 
     def _follow_history(self) -> None:
         if self.broker.history == "off":

@@ -28,18 +28,18 @@ def may_run(imports: Sequence[str], folder: Path | None) -> str:
 
 
 def started(run: Run) -> None:
-    """Emit that a run begins, and that it is late. A further attempt is late on purpose."""
-    late_ms, claim = run.late_ms, run.claim
-    if events.wanted("started"):
-        job = claim.job
-        events.emit("started", job.schedule, job=job, late_ms=late_ms)
-    if late_ms < LATE_MS or claim.attempt:
-        return
+    """Emit that a run begins."""
+    job = run.claim.job
+    events.emit("started", job.schedule, job=job, late_ms=run.late_ms)
+
+
+def late(run: Run) -> None:
+    """Emit that a run begins late, at its first attempt: a further one is late on purpose."""
     if events.wanted("late"):
-        job = claim.job
-        events.emit("late", job.schedule, job=job, late_ms=late_ms)
+        job = run.claim.job
+        events.emit("late", job.schedule, job=job, late_ms=run.late_ms)
     else:  # a log has its line of this second, and counts the others of a backlog
-        events.count("late", 1, late_ms)
+        events.count("late", 1, run.late_ms)
 
 
 def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:

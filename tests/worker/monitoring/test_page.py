@@ -50,14 +50,14 @@ def test_runs_are_counted_by_function_and_outcome(serving: str, s: Schedule) -> 
 def test_a_run_that_is_cancelled_before_its_handler_begins_is_none(
     serving: str, s: Schedule, seen: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    perform = Executor._perform
+    ran = Executor.run
 
     def cancelled_first(self: Executor, run: Run, *how: Any) -> Any:
         run.cancel()
-        return perform(self, run, *how)
+        return ran(self, run, *how)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Executor, "_perform", cancelled_first)
+        patched.setattr(Executor, "run", cancelled_first)
         schedule.add_now(s, handlers.note)
         until(lambda: named(seen, "discarded"), what="the end of what was cancelled")
     schedule.add_now(s, handlers.note, args=["later"])

@@ -11,7 +11,7 @@ import msgpack
 
 from workkit.brokers.native.entry import Entry, read_entry, regular
 from workkit.contract.claim import Claim
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # of each dead set, or shard of it
@@ -69,11 +69,6 @@ def read_failure(kept: object) -> Failure:
 
 
 _UNKNOWN = Failure(type="?", message="")
-
-
-def is_plain(claim: Claim, outcome: Outcome) -> bool:
-    """Say whether an ending needs no map, which is usual: a one-shot at its first attempt, done."""
-    return outcome is DONE and not (claim.attempt or claim.trouble or claim.receipt.is_bound)
 
 
 def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:

@@ -46,7 +46,9 @@ class Registry:
         self.imports = tuple(imports)
         self.folder = folder.resolve() if folder is not None else None
         self.consumers: dict[str, Handler] = {}  # see `Functions`
-        self._found: dict[str, tuple[Handler, RunOptions] | CannotRun] = {}
+        self.found: dict[
+            str, tuple[Handler, RunOptions] | CannotRun
+        ] = {}  # by stored name, what `handler` returned or raised
 
     def load(self) -> None:
         """Import the modules of `imports`. Raises InvalidFunction for a name that is no module, and for a module that
@@ -76,7 +78,7 @@ class Registry:
 
     def handler(self, job: str) -> tuple[Handler, RunOptions]:
         """Find the function that a stored `job` names, with its options of `@job`. Raises as `resolve`."""
-        found = self._found.get(job)
+        found = self.found.get(job)
         if found is None:
             if len(job) > LONGEST:  # not remembered: it may have any length
                 raise _too_long(job)
@@ -87,16 +89,16 @@ class Registry:
                 found = error
             except BaseException as error:  # an import runs any code, which may raise anything
                 found = _cannot_run(brief(shown(job)), f"looking it up failed: {import_trouble(error)}")
-            if len(self._found) >= MOST_NAMES:  # a producer of endless new names must not fill this memory
-                self._found.clear()
-            self._found[job] = found
+            if len(self.found) >= MOST_NAMES:  # a producer of endless new names must not fill this memory
+                self.found.clear()
+            self.found[job] = found
         if isinstance(found, CannotRun):
             raise found.with_traceback(None)
         return found
 
     def knows(self, job: str) -> bool:
         """Whether `resolve` and `refusal` answer at once, without importing."""
-        return job in self._found or len(job) > LONGEST
+        return job in self.found or len(job) > LONGEST
 
     def refusal(self, job: str) -> CannotRun | None:
         """Why `job` cannot be run here, or None if it can."""

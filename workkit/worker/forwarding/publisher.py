@@ -171,9 +171,11 @@ class Publisher(Hands):
         traces = _traces(batch)
         for run in batch:
             run.started = time.monotonic()
-            now_ms = run.lane.broker.now_ms() if run.lane.time_ms is None else run.lane.time_ms
-            run.late_ms = max(0, now_ms - run.claim.due_ms)
-            report.started(run)
+            run.late_ms = max(0, run.lane.now_ms() - run.claim.due_ms)
+            if run.late_ms >= report.LATE_MS and not run.claim.attempt:
+                report.late(run)
+            if events.wanted("started"):
+                report.started(run)
             try:
                 pairs.append((run, publication(run.claim, schedule=run.schedule, trace=traces.get(run))))
             except Exception as error:

@@ -10,7 +10,7 @@ import msgpack
 
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.results import keep_result, result_of
-from workkit.brokers.native.settle import ending, is_plain
+from workkit.brokers.native.settle import ending
 from workkit.contract.claim import Ending
 from workkit.jobs.outcome import DONE
 
@@ -42,8 +42,9 @@ def settlement(ends: Sequence[Ending], *, recorder: Recorder | None, listener: s
     plain, others = [], []
     kept: list[str] = []
     for claim, outcome in ends:
-        if is_plain(claim, outcome):
-            plain.append(claim.receipt)
+        receipt = claim.receipt
+        if outcome is DONE and not (claim.attempt or claim.trouble or receipt.is_bound):
+            plain.append(receipt)  # needs no map, which is usual: a one-shot at its first attempt, done
             continue
         other = ending(claim, outcome, now_ms=now_ms)
         if recorder is not None:
@@ -54,5 +55,5 @@ def settlement(ends: Sequence[Ending], *, recorder: Recorder | None, listener: s
             other |= keep_result(claim, result, kept)
         others.append(other)
     packed = msgpack.packb(others, use_bin_type=False, unicode_errors="surrogatepass")
-    args = [packed, len(plain), *(r.field for r in plain), *(r.id for r in plain)]
+    args = [packed, len(plain), *[one.field for one in plain], *[one.id for one in plain]]
     return Settlement(args, tuple(kept))
