@@ -200,7 +200,7 @@ def test_a_program_that_has_not_set_it_up_writes_nothing(server: Server, name: s
         "import sys, opentelemetry.trace; from workkit import schedule, tracing\n"
         "s = schedule.create(*sys.argv[1:2], redis=sys.argv[2])\n"
         "schedule.add_now(s, 'app:work'); schedule.drain(s, imports=['app'], folder=None)\n"
-        "print(tracing.is_on())"
+        "print(tracing.opentelemetry() is not None)"
     )
     (tmp_path / "app.py").write_text("def work(): pass\n")
     done = subprocess.run(

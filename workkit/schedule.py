@@ -110,10 +110,12 @@ def add_now(
 
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
-    check_schedule(s)
+    if type(s) is not Schedule:
+        check_schedule(s)
     refuse_addition(f"schedule.{verb}")
     new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    return tell_dropped(sent(s, new, given=given))
+    job = sent(s, new, given=given)
+    return tell_dropped(job) if job.dropped else job
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

@@ -7,11 +7,13 @@ the context must not change the id of a job.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from workkit._version import __version__
@@ -35,11 +37,13 @@ def read_context(parent: str, state: str = "") -> TraceContext | None:
     return None if TRACEPARENT.fullmatch(parent) is None else TraceContext(parent, state)
 
 
-def _api() -> Any:
-    """The module `opentelemetry.trace`, if this program has set it up; other libraries may import it without that."""
+def opentelemetry() -> Any:
+    """Return the module `opentelemetry.trace` if this program has set it up, so that spans may be wanted; else None.
+    Other libraries may import it without that.
+    """
     api = sys.modules.get("opentelemetry.trace")
-    if api is None:
-        return None
+    if api is None or (getattr(api, "_TRACER_PROVIDER", api) is None and not _is_set_by_environment()):
+        return None  # to ask its function reads the environment each time
     try:
         unset = isinstance(api.get_tracer_provider(), api.ProxyTracerProvider | api.NoOpTracerProvider)
     except Exception:  # another thread imports it right now, or its setting names a provider that fails
@@ -47,9 +51,9 @@ def _api() -> Any:
     return None if unset else api
 
 
-def is_on() -> bool:
-    """Whether spans may be wanted here."""
-    return _api() is not None
+@cache
+def _is_set_by_environment() -> bool:
+    return "OTEL_PYTHON_TRACER_PROVIDER" in os.environ
 
 
 @contextmanager
@@ -57,7 +61,7 @@ def adding(schedule: str, *, fn: str | None = None) -> Iterator[Any]:
     """Begin the span of an addition, of one job or of many; give it, or None. An error inside the block is recorded in
     it.
     """
-    api = _api()
+    api = opentelemetry()
     if api is None:
         yield None
         return
@@ -91,7 +95,7 @@ def here() -> TraceContext | None:
     """Write the context of the current span of this thread, for a process that carries a run out; None if it has
     none.
     """
-    api = _api()
+    api = opentelemetry()
     return None if api is None else context_of(api.get_current_span())
 
 
@@ -119,7 +123,7 @@ def running(schedule: str, *, origin: TraceContext | None, id: str, fn: str, mor
     """Begin the span of a run, and make it the current one of this thread; None if nobody wants it. `origin`: the
     context of the addition, to which it is linked. Never raises.
     """
-    api = _api()
+    api = opentelemetry()
     if api is None:
         return None
     try:

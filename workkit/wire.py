@@ -55,8 +55,7 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
         raise InvalidArguments(f"args={shown_value(args)} is not a list. Write args=[{shown_value(args)}].", given=args)
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
-        inner = ",".join(f"{_string(key)}:{_text(fields[key], key)}" for key in sorted(fields))
-        text = f"{{{inner}}}"
+        text = "{" + ",".join([f"{_name(key)}:{_text(fields[key], key)}" for key in sorted(fields)]) + "}"
     else:
         fields = {"args": args, "cron": cron, "job": job}
         text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
@@ -196,6 +195,9 @@ def _string(text: str) -> str:
     return encode_basestring_ascii(text).replace("/", "\\/")
 
 
+_name = lru_cache(maxsize=256)(_string)  # of fields there are few
+
+
 @lru_cache(maxsize=4096)
 def _end(cron: str, job: str) -> str:
     """The rest of a plain payload. Of functions and one-second crons there are few, and each comes many times."""
@@ -240,8 +242,10 @@ _PLAIN: Mapping[type, Callable[[Any], str]] = {
 def _map(value: dict[Any, Any], path: str) -> str:
     pairs = []
     for key, inner in value.items():
-        check_key(key, path)
-        pairs.append(f"{_string(key)}:{_text(inner, at_key(path, key))}")
+        if type(key) is not str:
+            check_key(key, path)
+        plain = _PLAIN.get(type(inner))
+        pairs.append(f"{_string(key)}:{plain(inner) if plain else _text(inner, at_key(path, key))}")
     return "{" + ",".join(pairs) + "}"
 
 

@@ -5,6 +5,7 @@ that a listener in another language reads differently. Pure.
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +24,6 @@ Check = Callable[[Sequence[Any], Mapping[str, Any] | None], None]
 
 def check_list(args: Any) -> None:
     """Refuse arguments that are not a list. Raises InvalidArguments."""
-    if type(args) in (list, tuple):
-        return
     is_text = isinstance(args, (str, bytes))
     if is_text or isinstance(args, Mapping) or not isinstance(args, Sequence):
         shown = f'"{args}"' if isinstance(args, str) else repr(args)
@@ -63,6 +62,8 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
 
     What JSON cannot carry is not looked at: an enum, a class of one's own.
     """
+    if kwargs is None and _quick_check(fn)(args):
+        return
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
@@ -94,8 +95,7 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
     kinds = _kinds(fn, signature)
     if not kinds:
         return None
-    positional = [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
-    looked_at = [(n, kinds[name].types, kinds[name]) for n, name in enumerate(positional) if name in kinds]
+    looked_at = _by_place(signature, kinds)
 
     def check(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
         for n, allowed, kind in looked_at:
@@ -109,6 +109,39 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
                     check_call(fn, args=args, kwargs=kwargs)
 
     return check
+
+
+@lru_cache(maxsize=10_000)
+def _quick_check(fn: Callable[..., Any]) -> Callable[[Sequence[Any]], bool]:
+    """Prepare the usual case of `check_call`: whether a function surely takes these arguments, all by position."""
+    try:
+        signature = signature_of(fn)
+    except (ValueError, TypeError):
+        return lambda args: True
+    parameters = signature.parameters.values()
+    least = sum([p.kind in _POSITIONAL and p.default is p.empty for p in parameters])
+    most = sum([p.kind in _POSITIONAL for p in parameters])
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        most = sys.maxsize
+    if any(p.kind == p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        most = -1
+    looked_at = [(place, allowed) for place, allowed, _ in _by_place(signature, _kinds(fn, signature))]
+
+    def fits(args: Sequence[Any]) -> bool:
+        if not least <= len(args) <= most:
+            return False
+        for place, allowed in looked_at:  # noqa: SIM110  a call of `all` costs more
+            if place < len(args) and type(args[place]) not in allowed:
+                return False
+        return True
+
+    return fits
+
+
+def _by_place(signature: inspect.Signature, kinds: Mapping[str, _Kind]) -> list[tuple[int, frozenset[type], _Kind]]:
+    """List what the positional parameters allow, with their places."""
+    positional = [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
+    return [(n, kinds[name].types, kinds[name]) for n, name in enumerate(positional) if name in kinds]
 
 
 def inexact(value: Any, place: str) -> Iterator[str]:

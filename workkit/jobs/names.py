@@ -96,8 +96,7 @@ def stored_name(fn: Fn) -> str:
         return str(fn)
     if isinstance(fn, str):
         return _from_text(fn)
-    module, path = _locate(fn)
-    return f"#'{module}/{path}"
+    return _located(fn) if type(fn) is FunctionType else _locate(fn)
 
 
 def known_name(fn: Fn) -> str:
@@ -191,8 +190,8 @@ def _from_text(text: str) -> str:
     raise InvalidFunction(f"fn={text!r} does not name a function. {hint}", given=text, accepted="pkg.mod:func")
 
 
-def _locate(fn: Any) -> tuple[str, str]:
-    """Return module and qualified name of a function that a listener can import. Raises InvalidFunction."""
+def _locate(fn: Any) -> str:
+    """Return the stored name of a function that a listener can import. Raises InvalidFunction."""
     if isinstance(fn, MethodType):
         raise InvalidFunction(
             f"fn={_called(fn)} is bound to an object, and objects do not travel. {_MODULE_LEVEL}", given=fn
@@ -227,7 +226,10 @@ def _locate(fn: Any) -> tuple[str, str]:
             "Give it a public name.",
             given=fn,
         )
-    return module, fn.__qualname__
+    return f"#'{module}/{fn.__qualname__}"
+
+
+_located = lru_cache(maxsize=10_000)(_locate)  # a function that a module defines anew is another one
 
 
 def is_library(module: str) -> bool:

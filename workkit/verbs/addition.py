@@ -15,6 +15,7 @@ from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import Job
+from workkit.jobs.middleware import ENTERING
 from workkit.jobs.names import Fn, is_plain, read_name
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.recurrence import first_run, spread_offset_ms
@@ -41,7 +42,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     checked. Additions that share the present are read faster. Warns (WorkkitWarning) where the time is likely a
     mistake. Raises an `Invalid`, and what middleware raises.
     """
-    if verb == "add_now":
+    if verb == "add_now" and not _TIMES.isdisjoint(given):
         _refuse_time(given)
     options = NO_OPTIONS
     if not _KEYWORDS.issuperset(given):
@@ -51,8 +52,10 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     new.most_bytes = s.max_payload
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
-        return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)
-    return through_middleware(_suited(_timed(new, when, options, now_ms()), fn), schedule=s.name, fn=fn)
+        new = _queued(new, options, now_ms)
+    else:
+        new = _suited(_timed(new, when, options, now_ms()), fn)
+    return through_middleware(new, schedule=s.name, fn=fn) if s.name in ENTERING else new
 
 
 def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
@@ -99,8 +102,6 @@ def _when(given: Mapping[str, Any], s: Schedule) -> When:
 
 
 def _refuse_time(given: Mapping[str, Any]) -> None:
-    if _TIMES.isdisjoint(given):
-        return
     for name in TIMES:
         if (value := given.get(name)) is not None:
             remedy = f"Give {name}={value!r} there."
@@ -111,7 +112,8 @@ def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
     """Give the job no time: it runs at once, or with debounce when the window from now is over. Each is a run of its
     own, unless unique=True was given. Raises InvalidOptions for options that only a recurring job can have.
     """
-    _refuse_recurring(options, "now")
+    if options.recurring:
+        _refuse_recurring(options, "now")
     window = new.entrance.debounce_ms
     if window is None:
         new.queued = not new.entrance.once

@@ -211,7 +211,7 @@ class Bulk:
         return partly
 
     def __enter__(self) -> Bulk:
-        if tracing.is_on():
+        if tracing.opentelemetry() is not None:
             self._span = self._ends.enter_context(tracing.adding(self._schedule))
         return self
 

@@ -66,14 +66,15 @@ def called(
     InvalidArguments.
     """
     name = job_name_of(fn) if plain else stored_name(fn)
-    check_list(args)
+    if type(args) not in (list, tuple):
+        check_list(args)
     if kwargs and not plain and is_foreign(fn):
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
         raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
     known = fn if callable(fn) else imported(name) if seeks else None
     if known is not None:
         check_call(known, args=args, kwargs=kwargs or ({} if plain else None))
-    if is_said_as_clojure(fn):
+    if isinstance(fn, str) and is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
     args, kwargs = written(known or fn, args=args, kwargs=kwargs)

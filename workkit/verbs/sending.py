@@ -32,10 +32,13 @@ def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) ->
     cannot keep.
     """
     new.tells_former = given is not None and new.terms.name is not None and given.get("on_conflict") != "keep"
-    with tracing.adding(s.name, fn=shown(new.fn)) as span:
-        new.trace = tracing.context_of(span)
+    if tracing.opentelemetry() is not None:
+        with tracing.adding(s.name, fn=shown(new.fn)) as span:
+            new.trace = tracing.context_of(span)
+            found = producer_of(s).add([new])[0]
+            tracing.added(span, found.id)
+    else:
         found = producer_of(s).add([new])[0]
-        tracing.added(span, found.id)
     job = as_job(new, schedule=s.name, added=found)
     if given is None or found.former is None:
         return job

@@ -191,7 +191,7 @@ class Hands:
         if self._pending:
             now = time.monotonic()
             self._tells_start, self._tells_late = events.wanted("started"), events.wanted("late")
-            self._traces = tracing.is_on()
+            self._traces = tracing.opentelemetry() is not None
             for lane in {task.lane for task in self._pending}:
                 lane.estimate_clock(now)
             if len(self._pending) == self.busy:

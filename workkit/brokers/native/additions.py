@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
@@ -27,6 +28,7 @@ from workkit.jobs.terms import PLAIN, USUAL
 MOST = 1000  # jobs in one call
 PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
 
+_TRACE = attrgetter("trace")
 _OURS, _count = secrets.token_hex(8), itertools.count()
 
 
@@ -92,13 +94,12 @@ class Additions:
         if step is not None:  # one request, so that they go in one step
             send = self._put if any(map(is_special, jobs)) else self._add
             requests = [send(jobs, stored, step=step)]
-        elif any(job.terms is not PLAIN or job.entrance is not USUAL for job in jobs):
-            requests = self._sorted(jobs, stored)
         else:
-            requests = [self._add(jobs, stored)]
-        calls = self._traces(jobs, stored)
+            requests = self._sorted(jobs, stored)
+        calls = self._traces(jobs, stored) if any(map(_TRACE, jobs)) else []
         traces = len(calls)
-        calls += [request.ask(request.producer) for request in requests]
+        for request in requests:
+            calls.append(request.ask(request.producer))
         asked_at = time.monotonic()
         answers = asked_once(self.server, calls)
 
@@ -124,9 +125,7 @@ class Additions:
         return self._read(request, reply)[0]
 
     def _traces(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Call]:
-        """Make the call that keeps the trace contexts of these jobs, if one has any. It goes out with the additions."""
-        if not any(job.trace for job in jobs):
-            return []
+        """Make the call that keeps the trace contexts of these jobs. It goes out with the additions."""
         trace = self._scripts["trace"]
         if not self._traced:  # so that the server knows the script, and no repetition of the whole write is needed
             self.server.call(trace, trace.keys(self.keys, ids=()), [])
@@ -153,7 +152,10 @@ class Additions:
         """Make one request for plain jobs, and one for jobs with terms."""
         places: dict[bool, list[int]] = {}
         for place, job in enumerate(jobs):
-            places.setdefault(is_special(job), []).append(place)
+            special = (job.terms is not PLAIN or job.entrance is not USUAL) and is_special(job)
+            places.setdefault(special, []).append(place)
+        if len(places) == 1:
+            return [(self._put if True in places else self._add)(jobs, stored)]
         return [
             (self._put if special else self._add)([jobs[n] for n in here], [stored[n] for n in here], here)
             for special, here in places.items()
@@ -182,9 +184,15 @@ class Additions:
                 for job, what, (state, waits) in zip(jobs, stored, map(read_state, reply[1:]), strict=True)
             ]
 
+        batch = step_text(step) if step else ""
+
         def ask(producer: _Producer) -> Call:
             add = self._scripts["add"]
-            return add, add.keys(self.keys, token=producer.token), [producer.seq, "", step_text(step), *args]
+            return (
+                add,
+                add.keys(self.keys, token=producer.token),
+                [producer.seq, "", batch, *args],
+            )
 
         return _Request(ask, self._producer(step), read, places, step)
 

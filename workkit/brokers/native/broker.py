@@ -106,11 +106,11 @@ class NativeBroker:
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
         twice.
         """
-        return self.adding(jobs)()
+        return self._additions.putting(jobs, stored=self._additions.encode(jobs))()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
-        return self.putting(jobs, stored=self.encode(jobs), step=step)
+        return self._additions.putting(jobs, stored=self._additions.encode(jobs), step=step)
 
     def begin(self, batch: Batch) -> None:
         """Keep a new batch: see `Producer.begin`."""

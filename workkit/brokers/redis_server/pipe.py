@@ -32,7 +32,11 @@ class Wires:
         """Write commands to a connection. Nothing else uses it until their answers are read."""
         connection = self._taken()
         try:
-            connection.send_packed_command([b"".join(map(_packed, commands))])
+            try:
+                packed = b"".join(map(pack_command, commands))
+            except UnicodeEncodeError:  # a name from another program that is no text
+                packed = b"".join(map(_packed, commands))
+            connection.send_packed_command([packed])
         except BaseException:
             self.drop(connection)
             raise

@@ -41,37 +41,33 @@ class Script:
     digest: str
     declared: tuple[Key, ...]
 
+    @lru_cache(maxsize=1024)  # noqa: B019  scripts last; a producer calls one with the same keys thousands of times
     def keys(self, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
         """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
 
         The caller passes what the head names in brackets under that name: ``claim.keys(keys, listener=name)`` for
         ``running(listener)``. Raises TypeError if one of them is missing, or if the head has no such name.
         """
-        return _keys(self, keys, **of)
+        if of.keys() != {key.of for key in self.declared if key.of}:
+            wanted = " ".join(sorted({f"{key.of}=" for key in self.declared if key.of})) or "none"
+            raise TypeError(f"{self.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
+        found: list[str] = []
+        for key in self.declared:
+            value = getattr(keys, key.name)
+            if key.level is not None:
+                found.append(value(key.level))
+            elif key.is_list:
+                found += map(value, of[key.of or ""])
+            elif key.of is not None:
+                found.append(value(of[key.of]))
+            else:
+                found.append(value)
+        return tuple(found)
 
 
 def with_text(script: Script, text: str) -> Script:
     """Return the script with another text, and the same keys."""
     return Script(script.name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), script.declared)
-
-
-@lru_cache(maxsize=1024)  # a producer or a listener calls a script with the same keys thousands of times a second
-def _keys(script: Script, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
-    if of.keys() != {key.of for key in script.declared if key.of}:
-        wanted = " ".join(sorted({f"{key.of}=" for key in script.declared if key.of})) or "none"
-        raise TypeError(f"{script.name}: its keys are named for {wanted}; given: {' '.join(of) or 'none'}")
-    found: list[str] = []
-    for key in script.declared:
-        value = getattr(keys, key.name)
-        if key.level is not None:
-            found.append(value(key.level))
-        elif key.is_list:
-            found += map(value, of[key.of or ""])
-        elif key.of is not None:
-            found.append(value(of[key.of]))
-        else:
-            found.append(value)
-    return tuple(found)
 
 
 class BadScript(Exception):

@@ -49,6 +49,7 @@ from workkit.brokers.redis_server.time_source import ScriptTime, TimeClient
 from workkit.errors import InvalidSchedule, ServerError
 
 _REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
+_ANSWERS = frozenset((list, bytes, int, type(None)))  # the types of answers that are no error
 Call = tuple[Script, Sequence[str], Sequence[Any]]
 _HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
 
@@ -113,36 +114,42 @@ class Server:
         again: the scripts recognise a repeated request by its number.
         """
         try:
-            replies = self._replies(asked)
+            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
             # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
-            for _ in range(_REPETITIONS):
-                if not self._must_repeat(replies, asked.calls):
-                    break
-                replies = self._replies(PendingCalls(asked.calls, self._send(asked.calls)))
-                # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
-            for reply in replies:
-                if isinstance(reply, Exception):
-                    raise reply
+            if not _ANSWERS.issuperset(map(type, replies)):
+                replies = self._repeated(replies, asked.calls)
             self._answered = True
-            self._reviver.answered()
+            if self._attached is not None:
+                self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error, asked.calls) from error
 
+    def _repeated(self, replies: list[Any], calls: Sequence[Call]) -> list[Any]:
+        """Send scripts again where that helps, and return their answers. Raises an error that the server answered."""
+        for _ in range(_REPETITIONS):
+            if not self._must_repeat(replies, calls):
+                break
+            asked = PendingCalls(calls, self._send(calls))
+            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
+
     def _must_repeat(self, replies: Sequence[Any], calls: Sequence[Call]) -> bool:
         """Whether scripts must be sent again: the server did not have one, which is loaded here, or refuses TIME."""
         errors = [reply for reply in replies if isinstance(reply, redis.exceptions.ResponseError)]
         if any(isinstance(error, redis.exceptions.NoScriptError) for error in errors):
-            for script, _, _ in self._time.given(calls):
+            for script, _, _ in calls if self._time.in_scripts is not False else self._time.given(calls):
                 self.client.script_load(script.text)
             return True
         return bool(errors) and self._time.is_refused(calls)
 
-    def _replies(self, asked: PendingCalls) -> list[Any]:
-        if self._route is None:
-            return asked.sent.replies()
+    def _rerouted(self, asked: PendingCalls, route: Route) -> list[Any]:
         sent = [asked.sent]
 
         def retry_once() -> list[Any]:
@@ -151,13 +158,13 @@ class Server:
                 sent.append(self._send(asked.calls))
             return sent.pop().replies()
 
-        return self._route.follow(self.client.connection_pool, retry_once)
+        return route.follow(self.client.connection_pool, retry_once)
 
     def _send(self, calls: Sequence[Call]) -> Sent:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
-        return self._wires.send(
-            [("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in self._time.given(calls)]
-        )
+        if self._time.in_scripts is False:
+            calls = self._time.given(calls)
+        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
 
     @contextmanager
     def translated(self) -> Iterator[Any]:

@@ -48,21 +48,19 @@ class ScriptTime:
 
     def __init__(self, client: redis.Redis, schedule: str) -> None:
         self._client, self._key = client, last_instant(schedule)
-        self._in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
+        self.in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
 
     def is_refused(self, calls: Sequence[_Call]) -> bool:
         """Whether refused scripts run with the time of the client. Each server names this refusal differently, so ask
         once for TIME itself. Raises what redis-py raises.
         """
-        if self._in_scripts is not None or not any(without_time(script) for script, _, _ in calls):
+        if self.in_scripts is not None or not any(without_time(script) for script, _, _ in calls):
             return False
-        self._in_scripts = scripts_may_call_time(self._client)
-        return self._in_scripts is False
+        self.in_scripts = scripts_may_call_time(self._client)
+        return self.in_scripts is False
 
     def given(self, calls: Sequence[_Call]) -> Sequence[_Call]:
-        """Pass the time to the scripts that need it, where they get none. Raises what redis-py raises."""
-        if self._in_scripts is not False:
-            return calls
+        """Pass the time to the scripts that need it, where `in_scripts` is False. Raises what redis-py raises."""
         now: Any = self._client.time()
         micros = int(now[0]) * 1_000_000 + int(now[1])
         return [
