@@ -1,0 +1,27 @@
+"""The cost of everyday steps stays low: what each job pays is seen the day it lands. See `costs.py`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.processes import ROOT
+from tests.servers import Server
+
+MOST_CALLS = {"run": 17, "add_now": 72, "unique": 136, "every": 290, "add_many": 32}  # Python calls for each
+MOST_FILES = {"add_now": 22, "unique": 30, "every": 54}  # files of the package that one enters
+
+
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
+def test_what_each_job_and_each_addition_pays(server: Server) -> None:
+    command = [sys.executable, "-m", "tests.costs", server.url]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    dear = {step: found[step] for step, most in MOST_CALLS.items() if found[step]["calls"] > most}
+    assert not dear, f"more Python calls than {MOST_CALLS}"
+    far = {step: found[step] for step, most in MOST_FILES.items() if found[step]["files"] > most}
+    assert not far, f"more files than {MOST_FILES}"
