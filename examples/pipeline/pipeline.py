@@ -23,7 +23,6 @@ HERE = Path(__file__).parent.resolve()
 PARIS = ZoneInfo("Europe/Paris")
 DATABASE = HERE / "pipeline.sqlite3"
 SOURCES = ("orders", "stock", "visits")
-
 s = schedule.create("pipeline", redis=f"embedded://{HERE}/.workkit")
 
 
