@@ -1,8 +1,8 @@
-"""A nightly pipeline: each source is extracted by itself, then the night is loaded, then reported. In this folder:
+"""A nightly pipeline: each source is extracted by itself, then the night is loaded, then reported.
 
 pip install '/path/to/workkit[embedded]' pytest
-workkit sync pipeline plan.toml --embedded && workkit listen pipeline --embedded
-python -m pytest                                  tests nights of it, with a clock that the tests move
+cd examples/pipeline; workkit sync pipeline plan.toml --embedded && workkit listen pipeline --embedded
+cd examples/pipeline; python -m pytest            tests nights of it, with a clock that the tests move
 
 workkit run pipeline nightly --embedded           the night now; with --args '["2026-11-05"]' that of another day
 workkit dead pipeline --embedded                  what failed for good, with its error

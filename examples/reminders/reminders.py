@@ -1,8 +1,8 @@
-"""Reminders in words, in each user's zone: create, list, delete and snooze them, with FastAPI. In this folder:
+"""Reminders in words, in each user's zone: create, list, delete and snooze them, with FastAPI.
 
 pip install '/path/to/workkit[embedded]' fastapi uvicorn httpx pytest
-uvicorn reminders:api                  serves, and reminds; no other program is needed
-python -m pytest                       tests it, with a clock that the tests move
+cd examples/reminders; uvicorn reminders:api       serves, and reminds; no other program is needed
+cd examples/reminders; python -m pytest            tests it, with a clock that the tests move
 
 curl --json '{"text": "water the plants", "when": "every weekday at 8"}' -H 'user: 7' http://127.0.0.1:8000/reminders
 """

@@ -1,12 +1,12 @@
 """A web shop with Flask: mails, invoices, stock, abandoned carts, and payments that are made at most once.
 
 pip install '/path/to/workkit[embedded]' flask pytest
-flask --app shop run                                    takes orders, in this folder
-flask --app shop workkit listen --sync                  runs the jobs, beside it
-python -m pytest                                        tests it, with a clock that the tests move
+cd examples/shop; flask --app shop run                          takes orders
+cd examples/shop; flask --app shop workkit listen --sync        runs the jobs, in another terminal
+cd examples/shop; python -m pytest                              tests it, with a clock that the tests move
 
-curl -X POST http://127.0.0.1:5000/acme/ada/cart/tea    puts tea into the cart of ada, at the tenant acme
-curl -X POST http://127.0.0.1:5000/acme/ada/order       orders it; GET /acme/invoices/NUMBER is its invoice
+curl -X POST http://127.0.0.1:5000/acme/ada/cart/tea            puts tea into the cart of ada, at the tenant acme
+curl -X POST http://127.0.0.1:5000/acme/ada/order               orders it; GET /acme/invoices/NUMBER is its invoice
 """
 
 import sqlite3
