@@ -3,7 +3,6 @@
 pip install '/path/to/workkit[embedded]' fastapi uvicorn httpx pytest
 cd examples/reminders; uvicorn reminders:api       serves, and reminds; no other program is needed
 cd examples/reminders; python -m pytest            tests it, with a clock that the tests move
-
 curl --json '{"text": "water the plants", "when": "every weekday at 8"}' -H 'user: 7' http://127.0.0.1:8000/reminders
 """
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from workkit import Job, aio, job, schedule, triggers
 from workkit.asgi import lifespan
-from workkit.errors import NotFound, PhraseError, TriggerError
+from workkit.errors import NotFound, TriggerError
 
 s = schedule.create("reminders", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 api = FastAPI(lifespan=lifespan(s, listen=True))
@@ -61,14 +60,15 @@ def shown(found: Job) -> dict[str, Any]:
 
 @api.post("/reminders", status_code=201)
 async def create(new: New, me: Me) -> dict[str, Any]:
-    text, name = new.text, me.name(uuid4().hex[:8])
-    return shown(await aio.add(s, remind, when=new.when, tz=me.tz, args=[me.id, text], name=name))
+    added = await aio.add(s, remind, when=new.when, tz=me.tz, args=[me.id, new.text], name=me.name(uuid4().hex))
+    return shown(added)
 
 
 @api.get("/reminders")
-async def mine(me: Me) -> list[dict[str, Any]]:
-    found = [one async for one in aio.jobs(s, where=me.name(""))]  # a text of somebody else may contain "u/7/" too
-    return [shown(one) for one in found if one.state != "dead" and str(one.name).startswith(me.name(""))]
+async def listed(me: Me) -> list[dict[str, Any]]:
+    """List each once: of one that is being shown, its next time. The text of somebody else may contain "u/7/" too."""
+    found = {one.name: one async for one in aio.jobs(s, where=me.name("")) if one.state != "dead"}
+    return [shown(one) for name, one in found.items() if str(name).startswith(me.name(""))]
 
 
 @api.delete("/reminders/{reminder}", status_code=204)
@@ -89,8 +89,7 @@ async def snooze(reminder: str, minutes: Annotated[int, Body(embed=True, ge=1, l
 @api.exception_handler(TriggerError)
 async def not_a_time(request: Request, error: TriggerError) -> JSONResponse:
     """Say it in words for the user. The error's own text is for the programmer: it names commands and keywords."""
-    offered = error.offered if isinstance(error, PhraseError) else ()
-    example = error.suggestion or next(iter(offered), "tomorrow at noon")
+    example = error.suggestion or next(iter(getattr(error, "offered", ())), "tomorrow at noon")
     text = f'"{error.given}" is not a time that we understand, or it has passed. Try "{example}".'
     return JSONResponse({"detail": text}, status_code=422)
 
