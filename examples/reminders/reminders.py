@@ -10,15 +10,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from fastapi import Body, Depends, FastAPI, Header, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from workkit import Job, aio, job, schedule, triggers
 from workkit.asgi import lifespan
 from workkit.errors import NotFound, TriggerError
 
+PARIS = ZoneInfo("Europe/Paris")
 s = schedule.create("reminders", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 api = FastAPI(lifespan=lifespan(s, listen=True))
 
@@ -31,14 +33,14 @@ def remind(user: int, text: str) -> str:
 
 class User(BaseModel):
     id: int
-    tz: str
+    tz: ZoneInfo
 
     def name(self, reminder: str) -> str:
         """Name a job of this user. The slash behind the number keeps user 7 apart from user 77."""
         return f"u/{self.id}/{reminder}"
 
 
-def logged_in(user: Annotated[int, Header()], zone: Annotated[str, Header()] = "Europe/Paris") -> User:
+def logged_in(user: Annotated[int, Header()], zone: Annotated[ZoneInfo, Header()] = PARIS) -> User:
     """Trust the headers. Yours reads the login, and the zone from the profile."""
     return User(id=user, tz=zone)
 
@@ -46,29 +48,26 @@ def logged_in(user: Annotated[int, Header()], zone: Annotated[str, Header()] = "
 Me = Annotated[User, Depends(logged_in)]
 
 
-class New(BaseModel):
-    text: str = Field(min_length=1, max_length=500)
-    when: str
-
-
-def shown(found: Job) -> dict[str, Any]:
-    """Say what was understood: the user sees at once whether that was meant."""
-    assert found.trigger
-    reminder = str(found.name).rpartition("/")[2]
-    return {"id": reminder, "text": found.args[1], "when": triggers.explain(found.trigger), "next": found.due}
+def shown(me: User, found: Job) -> dict[str, Any]:
+    """Say what was understood, in the zone of the user, who sees at once whether that was meant."""
+    when = triggers.explain(found.trigger) if found.trigger and found.recurs else "once"
+    at = found.due and found.due.astimezone(me.tz)
+    return {"id": str(found.name).rpartition("/")[2], "text": found.args[1], "when": when, "next": at}
 
 
 @api.post("/reminders", status_code=201)
-async def create(new: New, me: Me) -> dict[str, Any]:
-    added = await aio.add(s, remind, when=new.when, tz=me.tz, args=[me.id, new.text], name=me.name(uuid4().hex))
-    return shown(added)
+async def create(
+    text: Annotated[str, Body(min_length=1, max_length=500)], when: Annotated[str, Body(max_length=200)], me: Me
+) -> dict[str, Any]:
+    name = me.name(uuid4().hex)
+    return shown(me, await aio.add(s, remind, when=when, tz=me.tz, args=[me.id, text], name=name))
 
 
 @api.get("/reminders")
 async def listed(me: Me) -> list[dict[str, Any]]:
     """List each once: of one that is being shown, its next time. The text of somebody else may contain "u/7/" too."""
     found = {one.name: one async for one in aio.jobs(s, where=me.name("")) if one.state != "dead"}
-    return [shown(one) for name, one in found.items() if str(name).startswith(me.name(""))]
+    return [shown(me, one) for name, one in found.items() if str(name).startswith(me.name(""))]
 
 
 @api.delete("/reminders/{reminder}", status_code=204)
@@ -83,7 +82,7 @@ async def snooze(reminder: str, minutes: Annotated[int, Body(embed=True, ge=1, l
     found = await aio.job(s, me.name(reminder))  # also one that was shown, and is over
     text = found.args[1] if found.args else await aio.result(s, found, wait=None)
     name = me.name(f"{reminder}-again" if found.recurs else reminder)
-    return shown(await aio.add(s, remind, in_=timedelta(minutes=minutes), tz=me.tz, args=[me.id, text], name=name))
+    return shown(me, await aio.add(s, remind, in_=timedelta(minutes=minutes), tz=me.tz, args=[me.id, text], name=name))
 
 
 @api.exception_handler(TriggerError)
