@@ -1,8 +1,8 @@
 """A Flask program whose jobs run within its application context.
 
-pip install 'workkit[embedded]' flask
-flask --app flask_app run                                       adds jobs
-flask --app flask_app workkit listen --sync --processes 2       runs them
+pip install '/path/to/workkit[embedded]' flask
+cd examples; flask --app flask_app run                                      adds jobs
+cd examples; flask --app flask_app workkit listen --sync --processes 2      runs them, in another terminal
 curl -X POST http://127.0.0.1:5000/signups/tracy@domain.com
 """
 

@@ -1,7 +1,7 @@
 """A Litestar program that adds jobs, and runs them in its own processes: no other program is needed.
 
-pip install 'workkit[embedded]' litestar uvicorn
-uvicorn litestar_app:api --workers 4
+pip install '/path/to/workkit[embedded]' litestar uvicorn
+cd examples; uvicorn litestar_app:api --workers 4
 curl --json '{"email": "tracy@domain.com"}' http://127.0.0.1:8000/signups
 """
 

@@ -1,7 +1,7 @@
 """The pages of a schedule beside a Django program, for its users.
 
-pip install 'workkit[web]' django
-uvicorn web_django:application                 then http://127.0.0.1:8000/jobs/
+pip install '/path/to/workkit[embedded,web]' django
+cd examples; uvicorn web_django:application    then http://127.0.0.1:8000/jobs/
 
 In a project this is asgi.py, and what stands in `settings.configure` is its settings.
 """

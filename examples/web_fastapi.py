@@ -1,7 +1,7 @@
 """The pages of a schedule in a FastAPI program, for its own users.
 
-pip install 'workkit[web]' fastapi
-uvicorn web_fastapi:api                        then http://127.0.0.1:8000/jobs/
+pip install '/path/to/workkit[embedded,web]' fastapi
+cd examples; uvicorn web_fastapi:api           then http://127.0.0.1:8000/jobs/
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The pages of a schedule in a Flask program, under any WSGI server.
 
-pip install 'workkit[web]' flask a2wsgi
-flask --app web_flask run                      then http://127.0.0.1:5000/jobs/
+pip install '/path/to/workkit[embedded,web]' flask a2wsgi
+cd examples; flask --app web_flask run         then http://127.0.0.1:5000/jobs/
 """
 
 from pathlib import Path

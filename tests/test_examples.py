@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests import rabbit
-from tests.processes import Processes, until
+from tests.optional import needed
+from tests.processes import Process, Processes, until
 from tests.servers import Server, program
 from workkit import schedule
 from workkit.brokers.hutch.names import Names
+from workkit.testing import plugin
 
 ROOT = Path(__file__).parent.parent
 SAID = {  # what each prints, wherever in its lines
@@ -57,6 +61,7 @@ SAID = {  # what each prints, wherever in its lines
 
 FRAMEWORKS = ("fastapi_app.py", "flask_app.py", "litestar_app.py")  # of tests/frameworks/
 MOUNTED = ("web_django.py", "web_fastapi.py", "web_flask.py")  # of tests/test_mounts.py
+APPLICATIONS = {"reminders": "fastapi", "pipeline": "workkit", "shop": "flask"}  # folders, each with what it needs
 NEEDS = {"sentry_errors.py": "sentry_sdk"}  # packages that CI has, and others may have
 
 
@@ -93,6 +98,73 @@ def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Pr
         assert process.wait(timeout=120) == 0, process.transcript()
         for said in SAID[name]:
             assert re.search(said, "\n".join(process.lines), re.DOTALL), f"no {said!r}\n{process.transcript()}"
+
+
+def test_the_head_of_an_example_installs_what_it_uses() -> None:
+    heads = {file: file.read_text().split('"""')[1:2] for file in (ROOT / "examples").rglob("*.py")}
+    lines = {file.name: line for file, head in heads.items() for line in "".join(head).splitlines() if "pip in" in line}
+    assert len(lines) == 10
+    for name, line in lines.items():
+        assert re.match(r"pip install '/path/to/workkit\[(django,)?embedded(,web)?\]'", line), f"{name}: {line}"
+
+
+def started(processes: Processes, examples: Path, application: str, command: str, *more: str) -> Process:
+    """Run a command as the head of an application has it, in its folder."""
+    head = (examples / application / f"{application}.py").read_text().split('"""')[1]
+    assert re.search(rf"\b{re.escape(command)}( {{2}}| &&|$)", head, re.MULTILINE), f"no command {command!r} in\n{head}"
+    words = shlex.split(command.removeprefix("python -m "))
+    return processes.run(sys.executable, "-m", *words, *more, cwd=examples / application)
+
+
+@pytest.mark.parametrize(("application", "module"), APPLICATIONS.items())
+def test_the_tests_of_an_application_pass_and_it_stays_small(
+    processes: Processes, examples: Path, application: str, module: str
+) -> None:
+    program("valkey")
+    needed(module)
+    folder = examples / application
+    lines = sum(len(file.read_text().splitlines()) for file in folder.iterdir() if file.suffix in (".py", ".toml"))
+    assert lines < 200
+    tests = started(processes, examples, application, "python -m pytest", "-q", "-p", plugin.__name__)
+    assert tests.wait(timeout=120) == 0, tests.transcript()
+    tests.wait_for(r"^\d+ passed")
+
+
+def test_the_reminders_are_served_and_told(processes: Processes, examples: Path) -> None:
+    program("valkey")
+    needed("fastapi")
+    served = started(processes, examples, "reminders", "uvicorn reminders:api", "--port", "0")
+    address = served.wait_for(r"running on (http://127\.0\.0\.1:\d+)", timeout=60)[1]
+    new = {"text": "water the plants", "when": "in 1 second"}
+    assert httpx.post(f"{address}/reminders", json=new, headers={"user": "7"}, timeout=30).status_code == 201
+    served.wait_for("to user 7: water the plants")
+
+
+def test_the_pipeline_runs_a_night_by_hand(processes: Processes, examples: Path) -> None:
+    program("valkey")
+    synced = started(processes, examples, "pipeline", "workkit sync pipeline plan.toml --embedded")
+    assert synced.wait() == 0, synced.transcript()
+    listener = started(processes, examples, "pipeline", "workkit listen pipeline --embedded")
+    listener.wait_for("listening")
+    night = ("--args", '["2026-11-05"]')
+    assert started(processes, examples, "pipeline", "workkit run pipeline nightly --embedded", *night).wait() == 0
+    listener.wait_for("night of 2026-11-05: 17 rows")
+
+
+def test_the_shop_takes_an_order_and_makes_its_invoice_in_a_worker_process(
+    processes: Processes, examples: Path
+) -> None:
+    program("valkey")
+    needed("flask")
+    listener = started(processes, examples, "shop", "flask --app shop workkit listen --sync")
+    served = started(processes, examples, "shop", "flask --app shop run", "--port", "0")
+    address = served.wait_for(r"Running on (http://127\.0\.0\.1:\d+)", timeout=60)[1]
+    with httpx.Client(base_url=f"{address}/acme", timeout=30) as client:
+        client.post("/ada/cart/tea")
+        number = client.post("/ada/order").json()["number"]
+        listener.wait_for("acme to ada: thank you for tea", timeout=60)
+        made = f"Invoice {number} for ada: tea"
+        until(lambda: client.get(f"/invoices/{number}").text == made, what=made)
 
 
 def test_the_services_on_rabbitmq_share_an_exchange(processes: Processes, examples: Path, amqp: str, name: str) -> None:

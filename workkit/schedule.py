@@ -190,7 +190,8 @@ def job(s: Schedule, which: Which) -> Job:
 
 
 def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
-    """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones.
+    """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones. A recurring job that runs
+    is there twice: with this run, and with its next time.
 
     `where` keeps those whose function, arguments, name or error contain the text. Raises Unsupported for a state that
     the layout cannot list; in the layouts of RabbitMQ that leaves `state` "due" and "dead".

@@ -1,7 +1,7 @@
 """A small shop in Django, whose jobs and tasks workkit runs.
 
-pip install 'workkit[django,embedded]' django-tasks        (Django 6.0 has the tasks itself)
-python manage.py migrate
+pip install '/path/to/workkit[django,embedded]' django-tasks        (Django 6.0 has the tasks itself)
+cd examples/django_shop; python manage.py migrate
 python manage.py workkit listen --sync                     here, or on any machines that have the project
 python manage.py order ada                                 in another terminal
 """

@@ -7,11 +7,13 @@ import signal
 import warnings
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from tests.plans import OLD, imported, write
 from tests.processes import until
 from tests.testing import jobs
 from workkit import events, schedule
@@ -55,6 +57,20 @@ def test_a_daily_job_keeps_its_wall_clock_over_a_clock_change(wk: Workkit, s: sc
     ]  # fmt: skip
     assert {(run.ending, run.fn, run.at == run.job.due) for run in ran} == {("done", "tests.testing.jobs.note", True)}
     assert wk.now == at("2026-04-01 08:00")
+
+
+@pytest.mark.parametrize("words", ["5 minutes", "day at 10am"])
+def test_a_planned_job_that_is_due_in_the_moment_of_the_sync_has_its_next_time(
+    wk: Workkit, s: schedule.Schedule, words: str, tmp_path: Path
+) -> None:
+    wk.travel("2026-03-27 10:00", tz="Europe/Paris")
+    planned = f'@s.every("{words}", name="stock")\ndef poll(): ...\n'
+    with imported(write(tmp_path, "planning_tests", planned, schedule=s.name, written=OLD)):
+        plan = schedule.sync(s)
+    (job,) = schedule.jobs(s)
+    assert (job.name, job.due) == ("stock", plan.after["stock"].due)
+    assert job.due == wk.now + (timedelta(minutes=5) if words == "5 minutes" else timedelta(days=1))
+    assert [one.id for one in wk.added] == [job.id]
 
 
 def test_a_time_that_the_clocks_leave_out_runs_when_they_have_gone_forward(wk: Workkit, s: schedule.Schedule) -> None:

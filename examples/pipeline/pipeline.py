@@ -1,0 +1,101 @@
+"""A nightly pipeline: each source is extracted by itself, then the night is loaded, then reported.
+
+pip install '/path/to/workkit[embedded]' pytest
+cd examples/pipeline; workkit sync pipeline plan.toml --embedded && workkit listen pipeline --embedded
+cd examples/pipeline; python -m pytest            tests nights of it, with a clock that the tests move
+
+workkit run pipeline nightly --embedded           the night now; with --args '["2026-11-05"]' that of another day
+workkit dead pipeline --embedded                  what failed for good, with its error
+workkit retry pipeline --all --embedded           tries that again; the rest of its night follows by itself
+
+Every step may run again, after a crash or by hand: it writes the same rows, and its name keeps it from waiting twice.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from workkit import current_job, job, schedule
+
+HERE = Path(__file__).parent.resolve()
+PARIS = ZoneInfo("Europe/Paris")
+DATABASE = HERE / "pipeline.sqlite3"
+SOURCES = ("orders", "stock", "visits")
+s = schedule.create("pipeline", redis=f"embedded://{HERE}/.workkit")
+
+
+def nightly(day: str | None = None) -> None:
+    """Begin the night of a day, or complete it: what is there already is not asked for again."""
+    day = day or today()
+    with database() as db:
+        lacking = missing(db, day)
+    for source in lacking:
+        step(extract, day, source)
+
+
+@job(retries=4, base="1m", cap="15m", timeout="10m", retry_on=(OSError,))  # after 1, 2, 4 and 8 minutes, or a bit less
+def extract(day: str, source: str) -> None:
+    rows = fetch(source, day)
+    with database() as db:
+        db.execute("INSERT OR REPLACE INTO extracted VALUES (?, ?, ?)", (day, source, rows))
+        lacking = missing(db, day)  # in the same transaction: of sources that end together, one completes the night
+    if not lacking:
+        step(load, day)
+
+
+@job(retries=4, base="1m", timeout="10m")
+def load(day: str) -> None:
+    with database() as db:
+        db.execute("INSERT OR REPLACE INTO nights SELECT day, sum(rows) FROM extracted WHERE day = ?", (day,))
+    step(report, day)
+
+
+@job(retries=4, base="1m")
+def report(day: str) -> None:
+    with database() as db:
+        (rows,) = db.execute("SELECT rows FROM nights WHERE day = ?", (day,)).fetchone()
+    print(f"night of {day}: {rows} rows", flush=True)  # yours sends a mail
+
+
+def check() -> None:
+    """Say in the morning what the night lacks."""
+    with database() as db:
+        lacking = missing(db, today())
+    if lacking:
+        print(f"night of {today()}: no {', '.join(lacking)}. Look: workkit dead pipeline", flush=True)
+
+
+def fetch(source: str, day: str) -> int:
+    """Pretend to ask a source for its rows of a day."""
+    return len(source)
+
+
+def today() -> str:
+    """Tell the day for which this run was due, however late it is."""
+    due = current_job().due
+    assert due
+    return f"{due.astimezone(PARIS):%Y-%m-%d}"
+
+
+def step(fn: Callable[..., None], *args: str) -> None:
+    """Add a step of a night under a name of its own. While it waits or runs, adding it again changes nothing."""
+    schedule.add_now(s, fn, args=args, name="/".join([fn.__name__, *args]))
+
+
+def missing(db: sqlite3.Connection, day: str) -> list[str]:
+    there = {source for (source,) in db.execute("SELECT source FROM extracted WHERE day = ?", (day,))}
+    return [source for source in SOURCES if source not in there]
+
+
+@contextmanager
+def database() -> Iterator[sqlite3.Connection]:
+    db = sqlite3.connect(DATABASE, timeout=30)
+    try:
+        with db:  # one transaction
+            db.execute("CREATE TABLE IF NOT EXISTS extracted (day, source, rows, PRIMARY KEY (day, source))")
+            db.execute("CREATE TABLE IF NOT EXISTS nights (day PRIMARY KEY, rows)")
+            yield db
+    finally:
+        db.close()
