@@ -16,6 +16,10 @@ from workkit.verbs import dead as dead_jobs
 EPOCH = datetime(2026, 11, 20, tzinfo=UTC)
 
 
+def present() -> datetime:
+    return EPOCH
+
+
 def dead(id: str, *, fn: str = "#'app.export/rows", occurrence: int = 0) -> Job:
     due = EPOCH + timedelta(seconds=occurrence)
     return Job(id=id, schedule="app", fn=fn, due=due, state="dead", dead_id=f"{id}@{occurrence}")
@@ -34,7 +38,7 @@ class Listing:
         self._pages, self._answer, self.delays = pages, answer, list[int]()
         self.order: list[Job] = []
 
-    def jobs(self, *, state: str | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: str | None = None, named: tuple[str, ...] = ()) -> Iterator[Job]:
         assert state == "dead"
         return iter(self._pages)
 
@@ -79,12 +83,12 @@ def test_what_names_none_is_refused(which: str | Job, message: str) -> None:
 
 def test_what_dies_while_they_are_read_is_not_listed_twice() -> None:
     listing: Any = Listing(AGAIN, ONE, TWO, TWO)
-    assert dead_jobs.chosen(listing, schedule="app", which=None, where=None) == [AGAIN, ONE, TWO]
+    assert dead_jobs.chosen(listing, schedule="app", which=None, where=None, now=present) == [AGAIN, ONE, TWO]
 
 
 def test_the_dead_are_chosen_latest_first_also_where_they_are_read_oldest_first() -> None:
     listing: Any = Listing(ONE, AGAIN, dead(TWO.id, occurrence=5))
-    assert [job.dead_id for job in dead_jobs.chosen(listing, schedule="app", which=None, where=None)] == [
+    assert [job.dead_id for job in dead_jobs.chosen(listing, schedule="app", which=None, where=None, now=present)] == [
         f"{TWO.id}@5", AGAIN.dead_id, ONE.dead_id,
     ]  # fmt: skip
 

@@ -26,7 +26,7 @@ from workkit.worker.listener import Listener
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
     "history", "job", "jobs", "listener", "listeners", "mark", "missed", "pause", "reschedule", "result", "resume",
-    "retry", "run", "runs", "schedules", "skip", "sync",
+    "retry", "run", "runs", "schedules", "skip", "stats", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -60,6 +60,7 @@ run = _coroutine(schedule.run)
 runs = _coroutine(schedule.runs)
 schedules = _coroutine(schedule.schedules)
 skip = _coroutine(schedule.skip)
+stats = _coroutine(schedule.stats)
 sync = _coroutine(schedule.sync)
 
 
@@ -99,9 +100,11 @@ async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     return await asyncio.to_thread(schedule.add_many, s, rows)
 
 
-async def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> AsyncIterator[Job]:
+async def jobs(
+    s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
+) -> AsyncIterator[Job]:
     """As `schedule.jobs`, an asynchronous iterator."""
-    found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where)
+    found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where, names=names)
     while (one := await asyncio.to_thread(next, found, None)) is not None:
         yield one
 

@@ -32,11 +32,17 @@ Knows nothing of times, wires or threads, so that every floor may use it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 MOST_TEXT = 1000  # characters of an error's text
+MOST_PUBLIC = 80  # characters of what was given, in a text for an end user
+_INTERNAL = re.compile(
+    r"workkit|--|[=`#]|(?<![\w/])[a-z]+_\w|[a-z]\.[a-z]|\b[0-9a-f]{6,40}\b|\b(args|kwargs|JSON|Python)\b", re.IGNORECASE
+)
+_ID = re.compile(r"[0-9a-f]{40}")
 
 
 class WorkkitError(Exception):
@@ -49,7 +55,12 @@ class WorkkitError(Exception):
     - `trouble`: what is wrong, in words that fit behind `where`
     - `remedy`: what to do, as a sentence
     - `accepted`: what would be understood in place of `given`; `suggestion`: the nearest accepted form
+
+    `public` is for an end user of the program.
     """
+
+    _public: ClassVar[str] = "This cannot be done."  # ``{}`` stands for what was given
+    _tells: ClassVar[bool] = False  # whether `public` may say `trouble`, which is about a text of an end user
 
     def __init__(
         self,
@@ -72,6 +83,21 @@ class WorkkitError(Exception):
         self.accepted = accepted
         self.suggestion = suggestion
 
+    @property
+    def public(self) -> str:
+        """What is wrong, for an end user of the program: without commands, options, functions, servers and other jobs.
+        Of an `Invalid` it is the first sentence about the value. A trouble that names such a thing is left out.
+        """
+        if not isinstance(self.given, str):
+            return self._public.replace('"{}"', "This")
+        text = self.given if len(self.given) <= MOST_PUBLIC else f"{self.given[:MOST_PUBLIC]}..."
+        subject = "This job" if _ID.fullmatch(self.given) else f'"{text}"'
+        said = self._public.replace('"{}"', subject)
+        if self._tells and self.trouble and not _INTERNAL.search(self.trouble):
+            said = f"{subject}{'' if self.trouble.startswith(':') else ' '}{self.trouble}."
+        near = self.suggestion if self._tells and isinstance(self, TriggerError) else None
+        return said if near is None or _INTERNAL.search(near) else f'{said} Did you mean "{near}"?'
+
     @classmethod
     def about(cls, subject: str, trouble: str, remedy: str | None = None, **fields: Any) -> Self:
         """Make the error whose line is ``{subject} {trouble}. {remedy}``. `where` is the subject, unless `fields` name
@@ -84,9 +110,14 @@ class WorkkitError(Exception):
 class Invalid(WorkkitError, ValueError):
     """Something was given that cannot be meant."""
 
+    _public = '"{}" cannot be used here.'
+    _tells = True
+
 
 class TriggerError(Invalid):
     """A datetime, zone or duration is not one."""
+
+    _public = '"{}" is not understood.'
 
 
 class PhraseError(TriggerError):
@@ -102,9 +133,13 @@ class CronError(TriggerError):
 class InvalidSchedule(Invalid):
     """A schedule's name, URL, dialect or shard count."""
 
+    _public, _tells = WorkkitError._public, False
+
 
 class InvalidFunction(Invalid):
     """A function that no listener could find again."""
+
+    _public, _tells = WorkkitError._public, False
 
 
 class InvalidArguments(Invalid):
@@ -118,14 +153,19 @@ class InvalidOptions(Invalid):
 class NotFound(WorkkitError, LookupError):
     """No such job, name or file."""
 
+    _public = '"{}" was not found.'
+
 
 class ChangedMeanwhile(WorkkitError):
     """What was to be changed is no longer as the caller saw it. Nothing was changed."""
+
+    _public = "Somebody else has changed this meanwhile. Nothing was changed."
 
 
 class Ambiguous(NotFound):
     """A text is the beginning of several ids, `ids`: at most 8 of them."""
 
+    _public = '"{}" stands for several things. Say more.'
     ids: tuple[str, ...] = ()
 
     @classmethod
@@ -140,6 +180,8 @@ class Ambiguous(NotFound):
 class NoResult(NotFound):
     """A job has no result, and will have none: it keeps none, it has expired, or its value could not be kept."""
 
+    _public = "There is no result."
+
 
 class JobFailed(WorkkitError):
     """The job whose result was asked for has none, because it failed for good, was discarded or cancelled.
@@ -148,6 +190,7 @@ class JobFailed(WorkkitError):
     "cancelled"; `type` is then "Discard" or "JobCancelled".
     """
 
+    _public = "This job has failed."
     type: str = "?"
     message: str = ""
     traceback: str = ""
@@ -156,6 +199,8 @@ class JobFailed(WorkkitError):
 
 class ResultPending(WorkkitError):
     """The job whose result was asked for is not over yet."""
+
+    _public = "There is no result yet."
 
 
 class ResultTimeout(ResultPending, TimeoutError):
@@ -170,6 +215,7 @@ class ServerError(WorkkitError, ConnectionError):
     `unanswered`: it is not known whether the others are added.
     """
 
+    _public = "This cannot be done now. Try again later."
     unanswered = False
     added: frozenset[int] | None = None
     refused: Mapping[int, ServerError] = {}
@@ -220,12 +266,16 @@ class StaleReceipt(WorkkitError):
 class JobTimeout(WorkkitError):
     """A run took longer than its timeout. Raised inside the handler, which may clean up."""
 
+    _public = "This took too long."
+
     def __init__(self, message: str = "this run took longer than its timeout") -> None:
         super().__init__(message)
 
 
 class JobCancelled(WorkkitError):
     """The run was cancelled from outside. Raised inside the handler, which may clean up."""
+
+    _public = "This was cancelled."
 
     def __init__(self, message: str = "this run was cancelled", *, given: object = None) -> None:
         super().__init__(message, given=given)

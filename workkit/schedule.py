@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal, Unpack, overload
 from zoneinfo import ZoneInfo
 
 from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, PastRun
+from workkit.contract.filters import of_runs, read_where
+from workkit.contract.history import Bucket, Cell, PastRun
 from workkit.contract.inspector import Counts, Missed
+from workkit.contract.job_page import meant_jobs
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
-from workkit.errors import NotFound
+from workkit.contract.where import Where
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.functions.importing import refuse_addition
-from workkit.jobs.job import STATES, Job, JobState, matches
-from workkit.jobs.names import Fn
+from workkit.jobs.job import STATES, Job, JobState
+from workkit.jobs.names import Fn, known_name
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import addition
@@ -34,9 +38,9 @@ from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.error_place import located
 from workkit.verbs.mark import read_mark
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import present, producer_of
 from workkit.verbs.partly_added import PartlyAdded
-from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
+from workkit.verbs.past import changes_of, functions_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.rescheduling import rescheduled
 from workkit.verbs.result import read_wait, result_of
@@ -49,7 +53,7 @@ from workkit.verbs.which import Which, changeable, text_of
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
-    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "sync",
+    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "stats", "sync",
 ]  # fmt: skip
 
 
@@ -189,18 +193,31 @@ def job(s: Schedule, which: Which) -> Job:
     return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
 
 
-def jobs(s: Schedule, *, state: JobState | None = None, where: str | None = None) -> Iterator[Job]:
+def jobs(
+    s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
+) -> Iterator[Job]:
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones. A recurring job that runs
     is there twice: with this run, and with its next time.
 
-    `where` keeps those whose function, arguments, name or error contain the text. Raises Unsupported for a state that
-    the layout cannot list; in the layouts of RabbitMQ that leaves `state` "due" and "dead".
+    `names="u/7/*"` keeps the jobs whose whole name is that text; ``*`` stands for any text. Letter case counts. The
+    server finds them by their names, without reading all jobs.
+
+    `where` is a filter as ``workkit list --where`` takes it. Qualifiers: ``name:``, ``fn:``, ``arg:``, ``id:`` and
+    ``state:`` are exact, ``*`` in them stands for any text; ``error:``, ``args:``, ``why:`` and ``zone:`` ask for a
+    part; ``due:<1h``, ``attempt:>2``. All must hold; ``-`` in front means not. A text without a qualifier may be a part
+    of any field: ``where="7"`` finds user 7, user 77 and whoever mentions 7. Never choose the jobs of one user so:
+    write ``names="u/7/*"`` or ``where="arg:7"``, and a value with blanks, commas or colons in quotes.
+
+    Raises InvalidOptions; Unsupported for a state that the layout cannot list, which in the layouts of RabbitMQ leaves
+    `state` "due" and "dead", and for `names` where the layout has no names.
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
-    for found in producer_of(s).inspector.jobs(state=state):
-        if where is None or matches(found, where):
-            yield found
+    meant = read_where(where, "jobs", names=names)
+    if names is not None and s.layout != "native":
+        trouble, remedy = f"jobs have no names in layout={s.layout!r}", "Choose them by where=: fn:, arg:, id:, state:."
+        raise Unsupported.about(f"names={names!r}:", trouble, remedy, where="names", given=names)
+    return meant_jobs(partial(producer_of(s).inspector.jobs, state=state), meant, now=partial(present, s))
 
 
 def counts(s: Schedule) -> Counts:
@@ -331,13 +348,19 @@ def missed(s: Schedule) -> Iterator[Missed]:
     return producer_of(s).inspector.missed()
 
 
-def runs(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[PastRun]:
+def runs(
+    s: Schedule, which: Which | None = None, *, fn: Fn | None = None, state: str | None = None, limit: int = 60
+) -> list[PastRun]:
     """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
+    `fn`: only those of a function; `state`: only those that ended so, "done", "late", "failed", "retried", "dead",
+    "discarded", "cancelled", "missed" or "left-out".
 
     Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
-    NotFound, InvalidOptions; Unsupported where the layout keeps no history.
+    NotFound, InvalidOptions, InvalidFunction; Unsupported where the layout keeps no history.
     """
-    return runs_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
+    most, meant = read_limit(limit), of_runs(Where(), fn=None if fn is None else known_name(fn), state=state)
+    inspector, now = producer_of(s).inspector, None if meant.is_everything else present(s)
+    return runs_of(inspector, None if which is None else text_of(which), limit=most, where=meant, now=now)
 
 
 def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
@@ -378,6 +401,21 @@ def history(
     return history_of(broker.inspector, subject, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
 
 
+def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | timedelta | None = None) -> dict[str, Cell]:
+    """Add up the runs of a span that ends now by function, such as "app.mail.send"; the one with most runs first.
+
+    `over`: a length of time; None: the last day. `Cell` has the counts `done`, `retried`, `dead`, `discarded`,
+    `missed` and `late`; `durations.below_ms(0.95)` is the time below which 95% of the runs took. Each hour counts about
+    100 functions and recurring jobs by themselves. Raises InvalidOptions, TriggerError; Unsupported where the layout
+    keeps no history.
+    """
+    if by != "function":
+        raise option_error("by", by, "is nothing by which runs are counted", 'Accepted: "function".')
+    span_ms, tier = read_span(over, None, has_subject=True)
+    broker = producer_of(s)
+    return functions_of(broker.inspector, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
+
+
 def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Change]:
     """Read who changed what by a verb, the last change first: of one job, also of one that is over, or of all. About
     10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
@@ -386,8 +424,8 @@ def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
-    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound."""
-    return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where)
+    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound, InvalidOptions."""
+    return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where, now=partial(present, s))
 
 
 def retry(
@@ -401,8 +439,8 @@ def retry(
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
-    `which` is a name, an id, the beginning of one, or a Job; `where` keeps those whose function, arguments or error
-    contain the text; neither means all. `args` makes a new job of one: a list replaces
+    `which` is a name, an id, the beginning of one, or a Job; `where` is a filter as in `jobs`, where a text without a
+    qualifier may be a part of any field; neither means all. `args` makes a new job of one: a list replaces
     the positional arguments, a dictionary those given by name. `rate` ("100/minute", "3/10s")
     spreads them. `by`: as in `cancel`. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the
     record of the named job cannot be read.
@@ -414,6 +452,8 @@ def retry(
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
-    """Forget dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound."""
+    """Forget dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound,
+    InvalidOptions.
+    """
     author = author_of(by)
     return discard_dead(producer_of(s).admin.by(author), dead(s, which, where=where))

@@ -188,6 +188,8 @@ def looked(name: str, url: str, *, seconds: float = HANG) -> Iterator[str]:
         "missed": lambda: list(schedule.missed(s)),
         "control": inspector.control,
         "runs": lambda: schedule.runs(s, limit=100_000),
+        "jobs by names": lambda: list(schedule.jobs(s, names="*o*")),
+        "stats": lambda: schedule.stats(s, over="1 hour"),
         "history": lambda: schedule.history(s, over="1 hour"),
         "changes": lambda: schedule.changes(s, limit=100_000),
         "named": inspector.named,

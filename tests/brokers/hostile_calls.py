@@ -296,6 +296,8 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "settle again": _settle,
     "counts": lambda s: s.inspector.counts(),
     "jobs waiting": lambda s: list(s.inspector.jobs(state="waiting")),
+    "jobs named": lambda s: list(s.inspector.jobs(named=["good", "*o*"])),
+    "functions": lambda s: s.inspector.functions(since_ms=s.aim.now_ms - 10**9, until_ms=s.aim.now_ms, tier="h"),
     "jobs running": lambda s: list(s.inspector.jobs(state="running")),
     "jobs retrying": lambda s: list(s.inspector.jobs(state="retrying")),
     "jobs held": lambda s: list(s.inspector.jobs(state="held")),

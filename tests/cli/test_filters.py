@@ -42,7 +42,7 @@ def test_a_filter_that_finds_nothing_is_said_back(run: Run, jobs: Schedule) -> N
     ran = run("list", jobs.name, "--where", "fn:nothing due:<1h")
     assert ran.status == 0
     assert ran.err == (
-        f'no jobs that are meant (function has "nothing"; due in less than 1 h) in {jobs.name}. '
+        f'no jobs that are meant (function is "nothing"; due in less than 1 h) in {jobs.name}. '
         f"All: workkit list {jobs.name}\n"
     )
 
@@ -89,9 +89,9 @@ def test_errors_as_json_tell_what_varies(run: Run, dead: Schedule) -> None:
 
 def test_the_hint_to_retry_names_what_retry_understands(run: Run, dead: Schedule) -> None:
     assert "--where 'disk 22'" in run("dead", dead.name, "--where", "disk 22").err
-    by_id = run("dead", dead.name, "--where", "error:network").err
-    assert re.fullmatch(rf"retry: workkit retry {dead.name} [0-9a-f]{{8}}\n", by_id)
-    assert "--where" not in run("dead", dead.name, "--where", "DISK 22").err  # retry minds the letter case
+    assert "--where error:network\n" in run("dead", dead.name, "--where", "error:network").err
+    assert "4 dead jobs would be meant" in run("retry", dead.name, "--where", "fn:fail", "--dry-run").err
+    assert "1 dead job would be meant" in run("discard", dead.name, "--where", "error:network", "--dry-run").err
 
 
 def test_filters_and_errors_go_together(run: Run, dead: Schedule) -> None:

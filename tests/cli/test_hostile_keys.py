@@ -78,6 +78,7 @@ def lines(layout: Layout, name: str, id: str) -> list[tuple[str, ...]]:
           for how in ((), ("--json",))),
         *(("list", name, "--state", state) for state in STATES),
         ("list", name, "--all", "--json"), ("list", name, "--where", "due:<1h"), ("list", name, "--where", "safe"),
+        ("list", name, "--where", "name:s*"), ("stats", name, "--by", "function"), ("runs", name, "--state", "failed"),
         ("stats", name, "--over", "1 hour"), ("dead", name, "--by", "error"), ("dead", name, "--all", "-v"),
         ("dead", name, "--where", "died:<1h"), ("queues", name), ("show", name, id), ("show", name, id[:8], "--json"),
         ("show", name, "nowhere"), ("runs", name, id), ("result", name, id), ("doctor", name),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
+from tests import handlers
 from tests.cli.conftest import Run, begin
 from tests.servers import PAST, Server
-from workkit import schedule
+from workkit import aio, schedule
+from workkit.errors import InvalidOptions, Unsupported
 
 
 @pytest.fixture
@@ -50,6 +53,68 @@ def test_runs_are_chosen_by_a_filter(run: Run, on: Server, name: str) -> None:
     wrong = run("runs", name, "--where", "endet:dead")
     assert wrong.status == 2
     assert 'Did you mean "ended:"?' in wrong.err
+
+
+def test_runs_are_chosen_by_function_and_state(run: Run, on: Server, name: str) -> None:
+    s = ran(on, name)
+    schedule.add_now(s, "tests.handlers:fail", args=["once"])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+
+    def found(*words: str) -> list[str]:
+        return [one["fn"].rpartition("/")[2] for one in json.loads(run("runs", name, *words, "--json").out)]
+
+    assert found("--fn", "tests.handlers:fail") == found("--state", "failed") == ["fail", "fail"]
+    assert found("--fn", "tests.handlers:note", "--state", "done") == ["note"]
+    assert found("--fn", "tests.handlers:fail", "--state", "done") == found("--fn", "tests.handlers:fai") == []
+    assert found("nightly", "--fn", "tests.handlers:fail", "--where", "took:<1h") == ["fail"]
+    none = run("runs", name, "--fn", "tests.handlers:note", "--state", "dead")
+    assert none.err == f'history has no runs of {name} that fit: function is "tests.handlers.note"; ending is dead.\n'
+    assert run("runs", name, "--state", "fail").status == 2
+    (last, first) = schedule.runs(s, fn="tests.handlers:fail")
+    assert (last.name, first.name) == (None, "nightly")
+    assert schedule.runs(s, state="failed", limit=1) == asyncio.run(aio.runs(s, fn=handlers.fail, limit=1)) == [last]
+    assert [one.name for one in schedule.runs(s, "nightly", state="dead")] == ["nightly"]
+    assert not schedule.runs(s, "nightly", fn=handlers.note)
+    with pytest.raises(InvalidOptions, match=r"state='fail' is no ending of a run\. Accepted: done, late, failed, "):
+        schedule.runs(s, state="fail")
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_runs_are_counted_by_function(run: Run, on: Server, name: str, shards: int) -> None:
+    s = schedule.create(name, redis=on.url, shards=shards)
+    schedule.add(s, handlers.note, every="hour", name="hourly")
+    assert shards > 1 or run("stats", name, "--by", "function").err == "no runs in this time.\n"
+    for n in range(5):
+        schedule.add_now(s, "tests.handlers:note", args=[n])
+        schedule.add_now(s, "tests.handlers:fail", args=[str(n)], retries=int(n == 1), base="1 hour")
+    schedule.run(s, "hourly")
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    by = schedule.stats(s, by="function")
+    assert list(by) == ["tests.handlers.note", "tests.handlers.fail"], "the one with most runs first"
+    noted, failed = by.values()
+    assert (noted.done, noted.runs, failed.dead, failed.retried, failed.runs) == (6, 6, 4, 1, 5)
+    assert noted.durations.total == 6
+    assert asyncio.run(aio.stats(s, over="7 days")) == by
+    sums = {k: sum(b.cell.done for b in schedule.history(s, fn=k.replace(".note", ":note"))) for k in [*by][:1]}
+    assert sums == {"tests.handlers.note": 6}, "as history counts it"
+    with pytest.raises(InvalidOptions, match="by='name' is nothing by which runs are counted"):
+        schedule.stats(s, by="name")  # type: ignore[arg-type]
+    if shards > 1:
+        return  # on the command line, each shard is a schedule
+    titles, first, second = run("stats", name, "--by", "function").out.splitlines()
+    assert titles.split()[:5] == ["SCHEDULE", "FUNCTION", "DONE", "RETRIED", "DEAD"]
+    assert first.split()[:5] == [name, "tests.handlers.note", "6", "0", "0"]
+    assert second.split()[:5] == [name, "tests.handlers.fail", "0", "1", "4"]
+    records = json.loads(run("stats", name, "--by", "function", "--over", "1 hour", "--json").out)
+    assert [(one["schedule"], one["function"], one["done"], one["dead"]) for one in records] == [
+        (name, "tests.handlers.note", 6, 0), (name, "tests.handlers.fail", 0, 4),
+    ]  # fmt: skip
+    assert sum(n for _, n in records[0]["durations"]) == 6
+
+
+def test_runs_by_function_are_refused_where_no_history_is_kept(on: Server, name: str) -> None:
+    with pytest.raises(Unsupported, match="history is not kept in this layout"):
+        schedule.stats(schedule.create(name, redis=on.url, layout="gocraft"))
 
 
 def test_runs_as_json_have_every_field(run: Run, on: Server, name: str) -> None:

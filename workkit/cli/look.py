@@ -10,7 +10,7 @@ import click
 from workkit.cli.command import Option
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, verbose_option, zone_option
-from workkit.web.typed.filters import Place, accepted
+from workkit.contract.filters import Place, accepted
 
 DEFAULT_LIMIT = 50
 

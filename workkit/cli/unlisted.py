@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workkit.cli.printing import terminal
@@ -16,17 +17,15 @@ if TYPE_CHECKING:
 
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
     """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
-    from workkit.contract.job_page import listable, looked_up
+    from workkit.contract.job_page import listable, looked_up, meant_jobs
+    from workkit.contract.where import Where
     from workkit.verbs.opening import present, producer_of
 
-    inspector = producer_of(s).inspector
-    if where is None or where.is_everything:
-        return listable(inspector, state)
-    now = present(s)
-    named = looked_up(where, inspector.job, state=state, now=now)
+    inspector, where = producer_of(s).inspector, where or Where()
+    named = looked_up(where, inspector.job, state=state, now=present(s)) if where.lookup else None
     if named is not None:
         return iter(named)
-    return (job for job in listable(inspector, state) if where.job(job, now=now))
+    return meant_jobs(partial(listable, inspector, state), where, now=lambda: present(s))
 
 
 def unlisted_notes(s: Schedule, state: JobState | None) -> list[str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
@@ -153,9 +153,12 @@ class Inspector(Protocol):
     def pulse(self) -> Pulse:
         """Look at the schedule quickly: see `Pulse`."""
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
         Unsupported for a state that cannot be listed, and without a state where there is such a state.
+
+        `named`: the caller needs only jobs that have one of these names, in which ``*`` stands for any text. A layout
+        may read less then; it may also yield jobs with other names.
 
         Where all states can be listed, a job that exists the whole time is shown while listeners move it: see
         spec/features.md 13. A job that a listener took before its page was read comes after others that wait.
@@ -219,6 +222,9 @@ class Inspector(Protocol):
         """Read the counts of a subject (see `contract.history`) in each span of time, the first one first. A span
         without runs has an empty cell. Spans that are no longer kept are left out.
         """
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> Mapping[str, Cell]:
+        """Add up the counts of a span by function, as stored. A key counts about 100 functions and recurring jobs."""
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`

@@ -6,7 +6,7 @@ layout reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,7 @@ Placed = tuple[Job, Callable[[], str]]
 class Lists(Protocol):
     """What lists jobs: see `Inspector`."""
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs."""
 
     def unlisted(self) -> Mapping[JobState, str]:
@@ -110,12 +110,20 @@ def looked_up(
     return (job,) if state in (None, job.state) and where.job(job, now=now) else ()
 
 
-def listable(inspector: Lists, state: JobState | None) -> Iterator[Job]:
-    """Read the jobs of a state, or those of every state that the layout can list."""
+def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callable[[], datetime]) -> Iterator[Job]:
+    """Read the jobs that are meant. `jobs` is `Inspector.jobs`, of a state perhaps."""
+    if where.is_everything:
+        return jobs()
+    at, found = now(), jobs(named=where.named)
+    return (job for job in found if where.job(job, now=at))
+
+
+def listable(inspector: Lists, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
+    """Read the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
     missing = inspector.unlisted() if state is None else {}
     if not missing:
-        return inspector.jobs(state=state)
-    return chain.from_iterable(inspector.jobs(state=one) for one in STATES if one not in missing)
+        return inspector.jobs(state=state, named=named)
+    return chain.from_iterable(inspector.jobs(state=one, named=named) for one in STATES if one not in missing)
 
 
 def counted_page(inspector: Lists, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:

@@ -16,7 +16,7 @@ from workkit.text import wording
 if TYPE_CHECKING:
     from workkit.contract.changes import Change
     from workkit.contract.doctor import Finding
-    from workkit.contract.history import Bucket, Buckets, PastRun
+    from workkit.contract.history import Bucket, Buckets, Cell, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.fingerprint import Fingerprint
@@ -182,13 +182,17 @@ def span_record(buckets: Sequence[Bucket]) -> dict[str, Any]:
             {
                 "start": wording.iso(bucket.start),
                 "end": wording.iso(bucket.end),
-                **{name: getattr(bucket.cell, name) for name in COUNTS},
-                "lateness": _below(bucket.cell.lateness),
-                "durations": _below(bucket.cell.durations),
+                **cell_record(bucket.cell),
             }
             for bucket in buckets
         ]
     }
+
+
+def cell_record(cell: Cell) -> dict[str, Any]:
+    """Write counts as `stats --by function --json` does, and those of each bucket."""
+    sides = {"lateness": _below(cell.lateness), "durations": _below(cell.durations)}
+    return {**{name: getattr(cell, name) for name in COUNTS}, **sides}
 
 
 def _below(side: Buckets) -> list[list[float | None]]:

@@ -1,6 +1,6 @@
 """Which jobs or runs are meant, as a value: tests of their fields, all of which must hold. Pure; `now` is passed in.
 
-`workkit.web.typed.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
+`workkit.contract.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
 passes jobs whose arguments are masked, so that a filter does not tell them.
 """
 
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
-from workkit.jobs.job import Job, argument_texts, searched_text
+from workkit.jobs.job import Job, argument_text, argument_texts, searched_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
@@ -24,7 +24,7 @@ SHORTEST_ID: Final = 6  # digits of the beginning of an id
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Has:
     """Some of these texts are in the field; letter case does not count, ``*`` stands for any text. `whole`: the field
-    is one of them.
+    is exactly one of them, in this letter case.
     """
 
     texts: tuple[str, ...]
@@ -34,8 +34,10 @@ class Has:
         """Test the field of one job or run."""
         if value is None:
             return False
-        known = str(value).casefold()
-        return any(self._fits(known, text.casefold()) for text in self.texts)
+        known = str(value)
+        if self.whole:
+            return any(self._fits(known, text) for text in self.texts)
+        return any(self._fits(known.casefold(), text.casefold()) for text in self.texts)
 
     def _fits(self, known: str, text: str) -> bool:
         if "*" in text:
@@ -90,6 +92,12 @@ class Where:
     def is_everything(self) -> bool:
         """Whether nothing is asked for."""
         return not (self.terms or self.texts or self.without)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names, with ``*`` for any text, of which each job that is meant has one; none: a job may have any."""
+        terms = (term for term in self.terms if term.field == "name" and not term.negated)
+        return next((term.test.texts for term in terms if isinstance(term.test, Has)), ())
 
     @property
     def lookup(self) -> str | None:
@@ -155,6 +163,25 @@ def _arguments(job: Job, now: datetime) -> str:
     return ", ".join(argument_texts(job))
 
 
+def _argument(job: Job, now: datetime) -> tuple[str, ...]:
+    """Write each argument as it may be asked for: as JSON, a text without its quotes too, and with its name."""
+    texts = [(value, argument_text(value)) for value in job.args]
+    texts += [(value, argument_text(value)) for value in (job.kwargs or {}).values()]
+    found = [one for value, text in texts for one in ((text, value) if isinstance(value, str) else (text,))]
+    for name, value in (job.kwargs or {}).items():
+        found += [f"{name}={argument_text(value)}", *([f"{name}={value}"] if isinstance(value, str) else [])]
+    return tuple(found)
+
+
+def _function(fn: str | None) -> tuple[str, ...]:
+    """Write a function as it may be asked for: as stored, as it is shown, as it is typed, and by some of its parts."""
+    if fn is None:
+        return ()
+    parts = shown(fn).split(".")
+    some = (".".join(parts[at:end]) for at in range(len(parts)) for end in range(at + 1, len(parts) + 1))
+    return (fn, shown(fn), f"{'.'.join(parts[:-1])}:{parts[-1]}", *some)
+
+
 def _endings(run: PastRun) -> tuple[str, ...]:
     """Name the ending of a run in all ways in which it may be asked for."""
     if run.ending == "done":
@@ -199,11 +226,12 @@ def _last(row: Recurring, field: str) -> float | None:
 _COMMON: Final[dict[str, Callable[..., Field]]] = {
     "id": lambda job, now: (job.id, job.short_id),
     "name": lambda job, now: job.name,
-    "fn": lambda job, now: shown(job.fn),
+    "fn": lambda job, now: _function(job.fn),
     "state": lambda job, now: job.state,
     "zone": lambda job, now: job.trigger.tz if job.trigger else None,
     "error": lambda job, now: job.error,
     "args": _arguments,
+    "arg": _argument,
     "why": lambda job, now: job.why,
 }
 _JOB: Final[dict[str, Callable[..., Field]]] = {
@@ -217,7 +245,7 @@ _RUN: Final[dict[str, Callable[..., Field]]] = {
     "id": lambda run, now: run.id,
     "name": lambda run, now: run.name,
     "job": lambda run, now: tuple(one for one in (run.name, run.id) if one),
-    "fn": lambda run, now: shown(run.fn) if run.fn else None,
+    "fn": lambda run, now: _function(run.fn),
     "ended": lambda run, now: _endings(run),
     "error": lambda run, now: run.error,
     "on": lambda run, now: run.listener,

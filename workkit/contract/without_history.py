@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from workkit.contract.changes import Author, Change
-from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.result import Results, no_results
 from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
@@ -27,6 +27,10 @@ class WithoutHistory:
         raise _refusal()
 
     def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Raise Unsupported."""
+        raise _refusal()
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> Mapping[str, Cell]:
         """Raise Unsupported."""
         raise _refusal()
 

@@ -94,8 +94,3 @@ def searched_text(job: Job) -> str:
     """Write all of a job that a search looks at: its function, arguments, name and error."""
     named = ", ".join(_named(job))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
-
-
-def matches(job: Job, text: str) -> bool:
-    """Whether its function, arguments, name or error contain a text."""
-    return text in searched_text(job)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import islice
 from typing import TypeVar, assert_never
 
 from workkit import wire
 from workkit.contract.admin import Admin, Arguments, Revival
+from workkit.contract.filters import read_where
 from workkit.contract.inspector import Inspector
+from workkit.contract.job_page import meant_jobs
 from workkit.contract.payload_size import MOST_BYTES, check_size
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
-from workkit.jobs.job import Job, matches
+from workkit.jobs.job import Job
 from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.verbs.new_job import recalled
@@ -30,15 +33,21 @@ def _quiet(_: int) -> None:
 
 
 def chosen(
-    inspector: Inspector, *, schedule: str, which: str | Job | None, where: str | None, report: Report = _quiet
+    inspector: Inspector,
+    *,
+    schedule: str,
+    which: str | Job | None,
+    where: str | None,
+    now: Callable[[], datetime],
+    report: Report = _quiet,
 ) -> list[Job]:
-    """Find dead jobs: one by name, by id, the beginning of one or a Job; those with a text; or all.
+    """Find dead jobs: one by name, by id, the beginning of one or a Job; those that a filter means; or all.
 
     Latest first, each once; jobs that die while this reads are left out. A recurring job may be dead several times.
-    `report` gets how many were read so far. Raises NotFound where `which` names none.
+    `report` gets how many were read so far. Raises NotFound where `which` names none, InvalidOptions for `where`.
     """
-    read = _counted(inspector.jobs(state="dead"), report)
-    pages = (job for job in read if where is None or matches(job, where))
+    meant = read_where(where, "dead")
+    pages = meant_jobs(lambda **how: _counted(inspector.jobs(state="dead", **how), report), meant, now=now)
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
     found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first
     return found if which is None else named_dead(found, which, schedule=schedule)

@@ -18,6 +18,7 @@ from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.contract.where import Where
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.jobs.option_readers import option_error
 from workkit.text.duration import epoch_ms
 from workkit.triggers.duration import duration
@@ -142,6 +143,14 @@ def subject_of(inspector: Inspector, which: str) -> str:
 def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int, tier: Tier) -> list[Bucket]:
     """Read the buckets of a span that ends now."""
     return inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
+
+
+def functions_of(inspector: Inspector, *, now_ms: int, span_ms: int, tier: Tier) -> dict[str, Cell]:
+    """Add up the counts of a span that ends now by function, as people write it; the one with most runs first."""
+    found: dict[str, Cell] = {}
+    for fn, cell in inspector.functions(since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier).items():
+        found[shown(fn)] = found.get(shown(fn), Cell()) + cell
+    return dict(sorted(found.items(), key=lambda one: (-one[1].runs, one[0])))
 
 
 def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:

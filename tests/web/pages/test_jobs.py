@@ -73,7 +73,7 @@ def test_a_filter_with_qualifiers(browser: Browser, s: Schedule) -> None:
     assert found("name:hello fn:note") == []
     assert found("due:<1h") == []
     answer = browser.get(f"/s/{s.name}/jobs?q={quote('fn:nobody')}")
-    assert headline(answer).startswith('No job here: function has "nobody". A filter may say id:, name:, ')
+    assert headline(answer).startswith('No job here: function is "nobody". A filter may say id:, name:, ')
     refused = browser.get(f"/s/{s.name}/jobs.json?q=fnn:x")
     assert (refused.status_code, refused.json()["suggestion"]) == (400, "fn:")
 

@@ -74,7 +74,7 @@ def test_tabs_filter_and_order(browser: Browser, s: Schedule, server: Server) ->
     assert keys(browser, s, "?q=late:%3E1min") == ["late"]
     assert set(keys(browser, s, "?sort=took")) == set(keys(browser, s))
     nothing = text_of(browser.get(f"/s/{s.name}/recurring?q=fn:nowhere&show=late"))
-    assert 'No recurring job matches this filter: function has "nowhere" in the list late.' in nothing
+    assert 'No recurring job matches this filter: function is "nowhere" in the list late.' in nothing
     assert "zone:Europe" in nothing
     counted = browser.json(f"/s/{s.name}/recurring.json?q=fn:fail")["counts"]
     assert counted == {"all": 1, "failing": 1, "late": 0, "missed": 0, "paused": 0}

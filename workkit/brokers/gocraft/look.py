@@ -108,7 +108,7 @@ class GocraftInspector(WithoutHistory):
             now_ms = _now_ms(client)
         return composed_pulse(self, now_ms=now_ms)
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first. What
         is seen while pools work: see `Walk`.
         """

@@ -106,6 +106,8 @@ def _read(verb: str, options: Mapping[str, Any], answer: Any) -> Any:
             return bool(answer)
         case "ZSCORE":
             return None if answer is None else float(answer)
+        case "ZMSCORE":
+            return [None if score is None else float(score) for score in answer]
         case "ZRANGE" | "ZREVRANGE" if options.get("withscores"):
             return list(zip(answer[::2], map(float, answer[1::2]), strict=True))
     return answer

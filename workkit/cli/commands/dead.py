@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from workkit.cli.command import Command, Option
 from workkit.cli.commands.control import json_value
 from workkit.cli.known import known
 from workkit.cli.live import DeadWhich, ScheduleName
+from workkit.cli.look import filter_help, where_option
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
 from workkit.cli.printing.far import Far
@@ -34,9 +36,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
         click.option("--dry-run", cls=Option, is_flag=True, help="print those that are meant, change nothing"),
-        click.option(
-            "--where", cls=Option, metavar="TEXT", help="those with this text in function, arguments or error"
-        ),
+        where_option("dead jobs"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
         click.argument("which", type=DeadWhich(), nargs=-1),
         click.argument("schedule", type=ScheduleName()),
@@ -50,8 +50,9 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     cls=Command,
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
-        "Put dead jobs back to be run anew: those named, those with a text, or all. Attempts count from the start.",
+        "Put dead jobs back to be run anew: those named, those that fit, or all. Attempts count from the start.",
         "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        filter_help("dead"),
     ),
     examples=(
         "workkit retry app-tasks 54111adf",
@@ -116,8 +117,9 @@ def retry_command(
     cls=Command,
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
-        "Forget dead jobs: those named, those with a text, or all.",
+        "Forget dead jobs: those named, those that fit, or all.",
         "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by workkit dead.",
+        filter_help("dead"),
     ),
     examples=("workkit discard app-tasks 54111adf", 'workkit discard app-tasks --where "disk full"'),
 )
@@ -157,7 +159,7 @@ def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: 
         raise click.UsageError(f'"{which[0]}" and {"--all" if everything else "--where"} were both given. Keep one.')
     if not (which or everything or where is not None):
         raise click.UsageError(
-            f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where TEXT, or --all."
+            f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where FILTER, or --all."
         )
 
 
@@ -227,12 +229,12 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
     """Read the dead set once, and say which words name none in it."""
     from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
-    from workkit.verbs.opening import producer_of
+    from workkit.verbs.opening import present, producer_of
 
     s, author = known(schedule, server=server), author_of(by)
     broker = producer_of(s)
     far = Far(lambda count: f"{s.name}: {count:,} dead jobs read")
-    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, report=far)
+    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, now=partial(present, s), report=far)
     missed: list[NotFound] = []
     wanted: set[int] = set()
     for one in which:

@@ -14,7 +14,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.settings import READERS
 from workkit.cli.suggestion import command_hint
 from workkit.cli.tree import ENTRIES, TOPICS, tree
-from workkit.web.typed.filters import Place, qualifiers
+from workkit.contract.filters import Place, qualifiers
 
 COMMANDS: dict[Place, str] = {"jobs": "list", "dead": "dead", "runs": "runs"}  # that take a filter
 
@@ -72,8 +72,10 @@ PAGES = {
     ),
     "filters": Topic(
         about=(
-            "FILTER is a text, in any case of its letters; or qualifiers, which must all hold. No blank follows the "
-            'colon. "-" in front means not, "," means or, "*" stands for any text; quotes keep blanks and colons. '
+            "FILTER is a text, in any case of its letters, that may be a part of any field: 7 finds 77 too. Or it has "
+            "qualifiers, which must all hold: id, name, job, fn, arg and state are exact, of others a part is enough. "
+            'No blank follows the colon. "-" in front means not, "," means or, "*" stands for any text; quotes keep '
+            "blanks and colons. "
             "Numbers and times: >2, <=1h, 1s..5s.",
         ),
         examples=("workkit list app-tasks --where 'fn:app.export -state:paused due:<1h'",),

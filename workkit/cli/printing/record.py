@@ -10,6 +10,7 @@ from workkit.contract.record import Record as Record
 from workkit.contract.record import attempts_begun as attempts_begun
 from workkit.contract.record import attempts_of as attempts_of
 from workkit.contract.record import attempts_text as attempts_text
+from workkit.contract.record import cell_record as cell_record
 from workkit.contract.record import change_record as change_record
 from workkit.contract.record import compact as compact
 from workkit.contract.record import counted_of as counted_of

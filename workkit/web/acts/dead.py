@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from workkit.contract.filters import read_filter
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.known import check_known
@@ -16,7 +17,6 @@ from workkit.web.acts.act import Act, Doing, Done, Order, Result
 from workkit.web.acts.adding import known_here
 from workkit.web.background.works import Work
 from workkit.web.hiding.masked_text import MASK
-from workkit.web.typed.filters import read_filter
 
 DIRECTLY: Final = 500  # jobs that are put back before the answer; of more, a thread puts back portions
 PORTION_MS: Final = 10_000

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
+from workkit.contract.filters import read_filter
 from workkit.contract.job_page import JobQuery
 from workkit.errors import ChangedMeanwhile, InvalidOptions, Unsupported
 from workkit.jobs.job import STATES, JobState
@@ -14,7 +15,6 @@ from workkit.text.listing import plural
 from workkit.web.acts.act import Doing, Order, Result
 from workkit.web.background.works import Work
 from workkit.web.recurring.rows import SHOWS, Standing, asked_for
-from workkit.web.typed.filters import read_filter
 
 FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
 LISTS: Final = ("recurring", "jobs")

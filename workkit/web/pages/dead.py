@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from workkit.contract.filters import accepted, read_filter, understood
 from workkit.contract.record import dead_record
 from workkit.errors import NotFound, Unsupported
 from workkit.text.wording import iso
@@ -18,7 +19,6 @@ from workkit.web.dead.sentences import headline, spoken_rest
 from workkit.web.dead.trial import Trial, trial
 from workkit.web.page import Asked, Page
 from workkit.web.pages.dead_rows import Row, Shown, page_of, row_of, shown_of, start_of
-from workkit.web.typed.filters import accepted, read_filter, understood
 
 VIEWS: Final = ("error", "job")
 MOST_GROUPS, MOST_ROWS, MOST_OPEN = 50, 50, 6

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+from workkit.contract.filters import PLACES, read_filter, understood
 from workkit.contract.inspector import Counts
 from workkit.contract.job_page import JobPage, JobQuery, looked_up
 from workkit.contract.record import job_record
@@ -18,7 +19,6 @@ from workkit.text.glance import moment
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
-from workkit.web.typed.filters import PLACES, read_filter, understood
 from workkit.web.words import Said, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50

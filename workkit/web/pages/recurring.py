@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from workkit.contract.filters import accepted, read_filter, understood
 from workkit.contract.record import job_record, run_record
 from workkit.errors import Unsupported
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
 from workkit.web.recurring.cells import Line, line_of
 from workkit.web.recurring.rows import SHOWS, SORTS, Standing, asked_for, counted, page_of
-from workkit.web.typed.filters import accepted, read_filter, understood
 from workkit.web.words import pause_of
 
 MOST_ROWS: Final = 50

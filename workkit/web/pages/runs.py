@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
+from workkit.contract.filters import ENDINGS, read_filter, understood
 from workkit.contract.history import LATE_MS, PastRun
 from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
@@ -16,7 +17,6 @@ from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.drawing.endings import KINDS, STATES
 from workkit.web.page import Asked, Page
-from workkit.web.typed.filters import ENDINGS, read_filter, understood
 from workkit.web.typed.instants import read_instant
 
 ROWS: Final = 50

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, Literal, Protocol, TypeVar
 from urllib.parse import urlencode
 
+from workkit.contract.filters import read_filter
 from workkit.contract.history import FN, JOB, PastRun
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.job import Job
@@ -19,7 +20,6 @@ from workkit.web.drawing.axis import Axis
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
 from workkit.web.planning.recurring import Row
 from workkit.web.recurring.rows import asked_for, words_in
-from workkit.web.typed.filters import read_filter
 
 Group = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")

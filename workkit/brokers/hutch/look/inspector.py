@@ -79,7 +79,7 @@ class HutchInspector(WithoutHistory):
         """Look at it by the other calls: see `Inspector.pulse`."""
         return composed_pulse(self, now_ms=_now_ms())
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """List what is due, at most 100 messages of each queue of our namespace, soonest first; what is dead, oldest
         first; or what runs, where a Redis is beside. Raises Unsupported for other states that a message can have.
         """

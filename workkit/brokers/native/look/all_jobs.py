@@ -6,14 +6,14 @@ A *look* reads in one step the records of all listeners, and a page of some plac
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import server_ms
+from workkit.brokers.native.look.items import plain_item, server_ms
 from workkit.brokers.native.look.listing import Listing, Shown
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row, record_rows
@@ -48,12 +48,19 @@ class AllJobs:
 
     With a `state` only the keys that can hold such jobs are read. What is in this state all the time is shown.
 
+    With `holders`, the ids of jobs, it reads of `S:next` only these and the first page. A job that has lost its name,
+    such as a dead one that was retried, is found among these first ones.
+
     It remembers 16 bytes of each job that it has shown.
     """
 
-    def __init__(self, listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None = None) -> None:
+    def __init__(
+        self, listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None = None,
+        holders: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         server, k = listing.server, listing.keys
         self._listing, self._dead, self._control, self._state = listing, dead, control, state
+        self._holders = None if holders is None else [plain_item(id) for id in holders]
         self._next, self._again, self._waiting = (Cursor(server, key) for key in (k.next, k.again, k.waiting))
         self._names: list[str] = []  # of listeners
         self._early: set[int] = set()  # the occurrences of the first look
@@ -112,6 +119,11 @@ class AllJobs:
                     records += record_rows(k.running(name), next(answers), next(answers))
             self._marked = marked
             page_of = {cursor: cursor.take(window) for cursor, window in zip(cursors, windows, strict=False)}
+            if self._holders is not None and self._next in page_of:
+                scores = next(answers) if self._holders else []
+                held = {(item, at) for item, at in zip(self._holders, scores, strict=True) if at is not None}
+                page_of[self._next] = sorted(held.union(page_of[self._next] or []), key=lambda one: (one[1], one[0]))
+                self._next.is_over = True
             if None not in page_of.values():  # else the queue has changed too much: only one is asked for, again
                 return Look(records, [page_of.get(place) or [] for place in places])
 
@@ -125,6 +137,8 @@ class AllJobs:
             for name in self._names:
                 pipe.hgetall(k.running(name))
                 pipe.hgetall(k.progress(name))
+        if self._holders and self._next in cursors:
+            pipe.zmscore(k.next, self._holders)
 
     def _rows(self, look: Look) -> tuple[list[Row], list[Row], list[Row]]:
         aside, items, owed = look.pages

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
+from typing import Final
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.changes import read_number
@@ -34,7 +35,7 @@ from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, read_page
 from workkit.contract.limit_use import LimitUse
@@ -43,6 +44,8 @@ from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.known import Known
+
+MOST_HOLDERS: Final = 5_000  # jobs that are looked for by their names, and not in the whole queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +70,16 @@ class NativeInspector:
         """Look at the schedule quickly: see `Inspector.pulse`."""
         return read_pulse(self._listing)
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
         then dead ones, latest first. What is parked is read as a whole, to be sorted. `AllJobs` says what is seen while
         listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
-        the dead set.
+        the dead set. With names, it reads of `S:next` only the first page and the jobs that hold one of these names.
         """
-        return AllJobs(self._listing, self._dead, self.control(), state=state).jobs()
+        holders = self.search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
+        return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
@@ -165,6 +169,10 @@ class NativeInspector:
     def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
         """Read the counts of a subject in each span of time."""
         return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
+        """Add up the counts of a span by function."""
+        return self._past.functions(since_ms=since_ms, until_ms=until_ms, tier=tier)
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, the last one first."""

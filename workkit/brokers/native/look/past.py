@@ -17,12 +17,13 @@ from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
-from workkit.contract.history import TIERS, Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.job_page import no_place
 from workkit.errors import NotFound
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated
+SPANS = 50  # keys of counts that are read whole in one round trip
 PAGE = 1_000  # entries of the stream, and cells, in one round trip
 
 
@@ -61,6 +62,22 @@ class Past:
                 if start is not None and end is not None:
                     cell = read_cell(value) if isinstance(value, bytes) else None
                     found.append(Bucket(start=start, end=end, cell=cell or Cell()))
+        return found
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
+        """Add up the counts of a span by function: see `Inspector.functions`."""
+        spans = list(slots(tier, since_ms, min(until_ms, server_ms(self.server) + 1)))
+        found: dict[str, Cell] = {}
+        for at in range(0, len(spans), SPANS):
+            with self.server.translated() as client:
+                pipe = client.pipeline(transaction=False)
+                for _, slot in spans[at : at + SPANS]:
+                    pipe.hgetall(self.keys.past(slot))
+                hashes = pipe.execute(raise_on_error=False)  # a key of another type holds no counts
+            for field, value in (pair for one in hashes if isinstance(one, dict) for pair in one.items()):
+                if field.startswith(FN.encode()) and (cell := read_cell(value)) is not None:
+                    fn = field.removeprefix(FN.encode()).decode("utf-8", AS_READ)
+                    found[fn] = found.get(fn, Cell()) + cell
         return found
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:

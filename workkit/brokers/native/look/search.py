@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -14,7 +14,7 @@ from workkit.brokers.native.look.items import parked_items
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.parked import read_parked
 from workkit.brokers.native.look.row import parked_row
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.redis_server.pages import PAGE, literally
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control
 from workkit.errors import Ambiguous, NotFound
@@ -63,6 +63,24 @@ class Search:
         id, _ = named_entry(value)
         return id if id and self._is_id(id) else None
 
+    def holders(self, patterns: Sequence[str], *, most: int) -> list[str] | None:
+        """Find the ids of the jobs that hold a name like one of these, where ``*`` stands for any text. None where they
+        are more than `most`.
+        """
+        found: set[str] = set()
+        for pattern in patterns:
+            with self.server.translated() as client:
+                if "*" in pattern:
+                    like = "*".join(map(literally, pattern.split("*")))
+                    pairs = client.hscan_iter(self.keys.names, match=like, count=AT_ONCE)
+                    values = [value for _, value in islice(pairs, most + 1)]
+                else:
+                    values = [client.hget(self.keys.names, pattern)]
+            found.update(id for value in values if (id := named_entry(value)[0]))
+            if len(values) > most or len(found) > most:
+                return None
+        return sorted(found)
+
     def ids(self, beginning: str) -> list[str]:
         """Find the ids that begin like this, of dead jobs too; none if the beginning is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
@@ -97,9 +115,13 @@ class Search:
             return bool(client.hexists(self.keys.jobs, text))
 
     def _nearest(self, which: str) -> tuple[str | None, str]:
-        """Find the nearest name, or the beginning of an id, and write a sentence that names its job."""
+        """Find the nearest name, or the beginning of an id, and write a sentence that names its job. Of names with
+        parts, such as ``u/7/milk``, only those are near that begin with the same parts: others may belong to others.
+        """
+        within = which[: max(map(which.rfind, "/:")) + 1]
         with self.server.translated() as client:
-            some = list(islice(client.hscan_iter(self.keys.names, count=PAGE), MOST_NAMES))
+            alike = f"{literally(within)}*"
+            some = list(islice(client.hscan_iter(self.keys.names, match=alike, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
         if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self.found(id)

@@ -19,7 +19,7 @@ from workkit.brokers.native.look.walk import packed_text, unpacked_text
 from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.brokers.redis_server.graves import place_before
 from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Day, PastRun, Tier
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.limit_use import LimitUse, worst_first
@@ -63,11 +63,11 @@ class ShardedInspector:
             version=" ".join(one.version for one in pulses),
         )
 
-    def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
+    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs of all shards: running ones, then those that wait, soonest first, then dead ones,
         latest first.
         """
-        return merge(*(shard.jobs(state=state) for shard in self._shards), key=_order)
+        return merge(*(shard.jobs(state=state, named=named) for shard in self._shards), key=_order)
 
     def unlisted(self) -> Mapping[JobState, str]:
         """All states can be listed."""
@@ -182,6 +182,14 @@ class ShardedInspector:
                 before = found.get(bucket.start)
                 found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
         return [found[start] for start in sorted(found)]
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
+        """Add up the counts of all shards by function."""
+        found: dict[str, Cell] = {}
+        for shard in self._shards:
+            for fn, cell in shard.functions(since_ms=since_ms, until_ms=until_ms, tier=tier).items():
+                found[fn] = found.get(fn, Cell()) + cell
+        return found
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs of all shards, the last written one first. A place is the number of its shard

@@ -31,12 +31,11 @@ from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
 from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
+from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError
 from workkit.jobs.call_text import call_text
-from workkit.jobs.job import matches
 from workkit.text import wording
-from workkit.web.typed.filters import read_filter, understood
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts
@@ -364,8 +363,7 @@ def dead_command(
                 for row in _traceback(job):
                     terminal.data(row)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
-            is_text = where and all(matches(job, where) for job in jobs)  # retry knows no qualifiers
-            chosen = shlex.join(["--where", where]) if where and is_text else shown[0].short_id
+            chosen = shlex.join(["--where", where]) if where else shown[0].short_id
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", meant, server)

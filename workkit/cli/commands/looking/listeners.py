@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.looking.runs import show_span
+from workkit.cli.commands.looking.runs import show_functions, show_span
 from workkit.cli.known import opened
 from workkit.cli.look import look_options
 from workkit.cli.options import OPTIONAL, json_option, server_options, server_words, verbose_option
@@ -100,15 +100,29 @@ def _running(job: Job) -> str:
         "LATE is how long the job that is due for longest has waited for a listener.",
         "With --over: the runs of that span by their end. 95% of them were less late, or took less, than LATE 95% and "
         "TOOK 95% say.",
+        "With --by function: the same for each function, over the last day unless --over says otherwise.",
     ),
-    examples=("workkit stats app-tasks", 'workkit stats app-tasks --over "7 days"', "workkit stats app-tasks --json"),
+    examples=(
+        "workkit stats app-tasks",
+        'workkit stats app-tasks --over "7 days"',
+        "workkit stats app-tasks --by function",
+    ),
     after=OPTIONAL,
 )
 @click.option("--over", cls=Option, metavar="SPAN", help='the runs of a span that ends now: "1 hour", "7 days"')
+@click.option("--by", cls=Option, type=click.Choice(("function",)), metavar="function", help="the runs, by function")
 @look_options
-def stats_command(schedule: str | None, as_json: bool, server: str | None, over: str | None) -> None:
+def stats_command(schedule: str | None, as_json: bool, server: str | None, over: str | None, by: str | None) -> None:
     """Count jobs."""
     from workkit import schedule as verbs
+
+    if by is not None:
+        cells = [(s.name, verbs.stats(s, over=over)) for s in opened(schedule, command="stats", server=server)]
+        if not as_json and not any(found for _, found in cells):
+            terminal.talk("no runs in this time.")
+        else:
+            show_functions(cells, as_json=as_json)
+        return
 
     if over is not None:
         of = [(s.name, verbs.history(s, over=over)) for s in opened(schedule, command="stats", server=server)]

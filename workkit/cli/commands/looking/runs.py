@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,16 @@ import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.known import opened
-from workkit.cli.live import ScheduleName, Which
+from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.look import DEFAULT_LIMIT, filter_help, where_option
 from workkit.cli.options import Count, json_option, server_options, zone_of, zone_option
 from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
-from workkit.jobs.names import shown
+from workkit.contract.filters import ENDINGS, of_runs, read_filter, understood
+from workkit.jobs.names import known_name, shown
 from workkit.text import wording
 from workkit.text.duration import duration_text
-from workkit.web.typed.filters import read_filter, understood
 
 if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
@@ -58,11 +58,13 @@ SPAN = (
         "TIMES says how many runs a line stands for.",
         filter_help("runs"),
     ),
-    examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --where 'ended:failed ago:<1h' --json"),
+    examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --fn app.export:rows --state failed"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which(), required=False)
 @where_option("runs")
+@click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="only runs of this function")
+@click.option("--state", cls=Option, type=click.Choice(ENDINGS), metavar="STATE", help=", ".join(ENDINGS))
 @click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
 @zone_option("zone of the times; default UTC")
 @json_option()
@@ -71,6 +73,8 @@ def runs_command(
     schedule: str,
     which: str | None,
     where: str | None,
+    fn: str | None,
+    state: str | None,
     limit: int | None,
     tz: str | None,
     as_json: bool,
@@ -81,7 +85,7 @@ def runs_command(
     from workkit.verbs.past import runs_of
 
     zone = zone_of(tz, read_settings())
-    meant = read_filter(where or "", "runs")
+    meant = of_runs(read_filter(where or "", "runs"), fn=None if fn is None else known_name(fn), state=state)
     (s,) = opened(schedule, command="runs", server=server)
     found = runs_of(producer_of(s).inspector, which, limit=limit or DEFAULT_LIMIT, where=meant, now=present(s))
     if as_json:
@@ -117,6 +121,16 @@ def show_span(counted: Iterable[tuple[str, Sequence[Bucket]]], *, as_json: bool)
         record.show_json({"schedule": name, **record.span_record(buckets)} for name, buckets in counted)
     else:
         table.show_table(SPAN, [_span_row(name, summed(buckets)) for name, buckets in counted])
+
+
+def show_functions(counted: Iterable[tuple[str, Mapping[str, Cell]]], *, as_json: bool) -> None:
+    """Print the counts of a span by function, each in one line."""
+    found = [(name, fn, cell) for name, cells in counted for fn, cell in cells.items()]
+    if as_json:
+        record.show_json({"schedule": name, "function": fn, **record.cell_record(cell)} for name, fn, cell in found)
+        return
+    rows = [[name, wording.printable(fn), *_span_row(name, cell)[1:]] for name, fn, cell in found]
+    table.show_table((SPAN[0], Column(title="FUNCTION", cut_to=18, is_call=True), *SPAN[1:]), rows)
 
 
 def _span_row(name: str, cell: Cell) -> list[str]:

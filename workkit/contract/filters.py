@@ -1,19 +1,22 @@
 """Filters with qualifiers: ``fn:export late:>1s state:due,held disk full`` -> `Where`. Pure.
 
-Words without a qualifier are one text, as typed. A qualifier has no blank behind its colon; quotes keep blanks and
-colons; ``-`` in front means not; ``,`` means or; ``*`` stands for any text.
+Words without a qualifier are one text, as typed, which may be a part of any field. ``id``, ``name``, ``job``, ``fn``,
+``arg`` and ``state`` are exact; of all other texts a part is enough. A qualifier has no blank behind its colon; quotes
+keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` stands for any text.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
 from workkit.contract.where import Between, Has, Term, Where
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import STATES
+from workkit.jobs.names import shown
+from workkit.jobs.option_readers import option_error
 from workkit.text.duration import duration_text
 from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
@@ -39,12 +42,13 @@ _ALL: Final[dict[str, Qualifier]] = {
     "id": Qualifier(kind="whole", says="id", example="id:54111adf"),
     "name": Qualifier(kind="whole", says="name", example="name:night*"),
     "job": Qualifier(kind="whole", says="job", example="job:nightly"),
-    "fn": Qualifier(kind="text", says="function", example="fn:app.export"),
+    "fn": Qualifier(kind="whole", says="function", example="fn:app.export"),
     "state": Qualifier(kind="state", says="state", example="state:due,held"),
     "ended": Qualifier(kind="ended", says="ending", example="ended:failed,missed"),
     "zone": Qualifier(kind="text", says="zone", example="zone:Europe"),
     "why": Qualifier(kind="text", says="reason", example="why:limit"),
     "error": Qualifier(kind="text", says="error", example='error:"disk full"'),
+    "arg": Qualifier(kind="whole", says="an argument", example="arg:4218"),
     "args": Qualifier(kind="text", says="arguments", example="args:4218"),
     "on": Qualifier(kind="text", says="listener", example="on:worker-1"),
     "late": Qualifier(kind="length", says="started late by", example="late:>1s"),
@@ -57,10 +61,10 @@ _ALL: Final[dict[str, Qualifier]] = {
     "attempt": Qualifier(kind="count", says="attempt", example="attempt:>2"),
 }
 PLACES: Final[dict[Place, tuple[str, ...]]] = {
-    "jobs": ("id", "name", "fn", "state", "why", "error", "args", "due", "attempt", "zone"),
+    "jobs": ("id", "name", "fn", "state", "why", "error", "arg", "args", "due", "attempt", "zone"),
     "recurring": ("name", "fn", "state", "zone", "late", "next", "took", "missed", "id"),
     "runs": ("job", "fn", "ended", "late", "took", "ago", "on", "error", "attempt", "name", "id"),
-    "dead": ("id", "name", "fn", "error", "args", "why", "died", "attempt"),
+    "dead": ("id", "name", "fn", "error", "arg", "args", "why", "died", "attempt"),
 }
 _QUALIFIER: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?!//)")
 _WORD: Final = re.compile(r'[^\s",]+')
@@ -76,6 +80,29 @@ def read_filter(text: str, place: Place) -> Where:
         trouble = f"has {len(text):,} characters"
         raise InvalidOptions.about("the filter", trouble, f"At most {LONGEST:,} are read.", where="q", given=text)
     return _Reader(text, place).read()
+
+
+def read_where(where: object, place: Place, *, names: object = None) -> Where:
+    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` stands for any text. Raises
+    InvalidOptions.
+    """
+    for name, value in (("where", where), ("names", names)):
+        if value is not None and not isinstance(value, str):
+            example = 'where="name:nightly"' if name == "where" else 'names="u/7/*"'
+            raise option_error(name, value, "is not a text", f"Write for example {example}.")
+    meant = read_filter(str(where or ""), place)
+    if names is None:
+        return meant
+    return replace(meant, terms=(Term(field="name", test=Has(texts=(str(names),), whole=True)), *meant.terms))
+
+
+def of_runs(where: Where, *, fn: str | None, state: str | None) -> Where:
+    """Ask of runs also that they are of a function, as stored, and end so. Raises InvalidOptions."""
+    if state is not None and state not in ENDINGS:
+        raise option_error("state", state, "is no ending of a run", f"Accepted: {', '.join(ENDINGS)}.")
+    asked = {"fn": fn, "ended": state}
+    more = (Term(field=field, test=Has(texts=(text,), whole=True)) for field, text in asked.items() if text is not None)
+    return replace(where, terms=(*where.terms, *more))
 
 
 def understood(where: Where) -> str:
@@ -272,8 +299,10 @@ def _term_text(term: Term) -> str:
     qualifier = _ALL[term.field]
     test = term.test
     if isinstance(test, Has):
-        shown = [text.removesuffix("*") for text in test.texts] if term.field == "id" else list(test.texts)
-        words = listed([f'"{text}"' if qualifier.kind in ("text", "whole") else text for text in shown], "or")
+        write = {"id": lambda text: text.removesuffix("*"), "fn": shown}.get(term.field, str)
+        words = listed(
+            [f'"{text}"' if qualifier.kind in ("text", "whole") else text for text in map(write, test.texts)], "or"
+        )
         verb = "begins with" if term.field == "id" else "is" if test.whole else "has"
         no = {"is": "is not", "has": "has no", "begins with": "does not begin with"}
         return f"{qualifier.says} {no[verb] if term.negated else verb} {words}"

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import every_row
+from workkit.contract.filters import PLACES, Place, accepted, read_filter, understood
 from workkit.contract.history import PastRun
 from workkit.contract.where import Between, Has, Term, Where
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.triggers import parse
-from workkit.web.typed.filters import PLACES, Place, accepted, read_filter, understood
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 SECOND, MINUTE, HOUR = 1_000.0, 60_000.0, 3_600_000.0
@@ -66,9 +66,9 @@ def meant(text: str, **fields: Any) -> bool:
         ("-export", Where(without=("export",))),
         ("a -b", Where(texts=("a -b",))),  # a dash within words is one of the text
         ("-5 - x", Where(texts=("-5 - x",))),
-        ("fn:export", Where(terms=(Term(field="fn", test=Has(texts=("export",))),))),
-        ("FN:export", Where(terms=(Term(field="fn", test=Has(texts=("export",))),))),
-        ("-fn:export", Where(terms=(Term(field="fn", test=Has(texts=("export",)), negated=True),))),
+        ("fn:export", Where(terms=(Term(field="fn", test=Has(texts=("export",), whole=True)),))),
+        ("FN:export", Where(terms=(Term(field="fn", test=Has(texts=("export",), whole=True)),))),
+        ("-fn:export", Where(terms=(Term(field="fn", test=Has(texts=("export",), whole=True), negated=True),))),
         ('error:"disk full"', Where(terms=(Term(field="error", test=Has(texts=("disk full",))),))),
         ("state:due,held", Where(terms=(Term(field="state", test=Has(texts=("due", "held"), whole=True)),))),
         ('name:"a b",c', Where(terms=(Term(field="name", test=Has(texts=("a b", "c"), whole=True)),))),
@@ -144,7 +144,7 @@ def test_every_example_is_understood_in_its_place(place: Place) -> None:
     [
         ("jobs", "", "all"),
         ("jobs", "disk full", 'has "disk full"'),
-        ("jobs", "fn:export state:due,held", 'function has "export"; state is due or held'),
+        ("jobs", "fn:export state:due,held", 'function is "export"; state is due or held'),
         ("jobs", "-name:a -x", 'name is not "a"; has no "x"'),
         ("jobs", "id:54111adf", 'id begins with "54111adf"'),
         ("jobs", "due:<1h", "due in less than 1 h"),
