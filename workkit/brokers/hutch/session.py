@@ -24,6 +24,7 @@ from workkit.brokers.hutch.copies import Copies
 from workkit.brokers.hutch.ending import copy_of
 from workkit.brokers.hutch.message import received
 from workkit.brokers.hutch.names import DEAD, Names
+from workkit.brokers.hutch.routing import is_wild, takes
 from workkit.brokers.hutch.topology import dead, work
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
@@ -49,7 +50,7 @@ class Session:
 
     def __init__(self, link: Link, outlet: Outlet, *, names: Names, gate: Gate) -> None:
         self._link, self._names, self._gate = link, names, gate
-        self._copies = Copies(link, outlet, declare=self._declared)
+        self._copies = Copies(link, outlet, names=names, declare=self._declared)
         self._jobs: dict[str, str] = {}  # work queue -> job name
         self._served: list[str] = []  # the queues from which this listener consumes
         self._closed: set[str] = set()  # those among them that the gate closes for now
@@ -71,7 +72,7 @@ class Session:
     def register(self, info: ListenerInfo) -> None:
         """Declare the work queues and the dead queue. Raises InvalidFunction for a name that is no routing key."""
         for job in info.serves:
-            self._names.check_job(job)
+            self._names.check_job(job, consumes=True)
         self._jobs = {self._names.queue(job): job for job in info.serves}
         self._served = list(self._jobs)
         self._threads = info.threads
@@ -187,11 +188,14 @@ class Session:
         return consumer_tag(self.tag, list(self._jobs).index(queue))
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
+        job, delay = self._jobs[queue], f"{self._names.schedule_exchange}."
+
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            if method.routing_key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
+            message, key = received(method, properties, body), method.routing_key
+            is_delay = key.startswith(delay) and is_wild(job) and not takes(job, message.key)  # a pattern takes its key
+            if is_delay or key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
                 channel.raw.basic_ack(method.delivery_tag)
                 return
-            message = received(method, properties, body)
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
             channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
