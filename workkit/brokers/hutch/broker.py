@@ -164,9 +164,7 @@ class HutchBroker:
                 where = f'jobs="{name}:{serving.priority}"'
                 remedy = f'Write "{name}": each queue pushes its messages by itself.'
                 raise Unsupported.about(where, "cannot have a priority here", remedy, where="jobs", given=name)
-            for option, value in (
-                ("limit", options.limit), ("rate", options.rate_ms), ("limit_key", options.limit_key),
-            ):  # fmt: skip
+            for option, value in (("rate", options.rate_ms), ("limit_key", options.limit_key)):
                 if value is not None and self._beside is None:
                     raise needs_redis(f'{option}= of @job("{name}")', given=name)
         self._session.register(info)
