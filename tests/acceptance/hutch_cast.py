@@ -11,6 +11,8 @@ from workkit import Discard, Retry, current_job, events, job, schedule
 HERE = "tests.acceptance.hutch_cast"
 EXCHANGE = "fleet"
 JOBS = ("fleet.plain", "fleet.slow", "fleet.flaky", "fleet.asks", "fleet.drops", "fleet.dies")
+WILD = "fleet.wild.#"  # a pattern, which the layout hutch has
+LATE = "fleet.late"  # no queue is bound to it while the fleet runs
 THREADS = 8
 
 
@@ -47,12 +49,22 @@ def dies(body: dict[str, Any]) -> None:
     fleet_log.run(**body)
 
 
-def listen(url: str) -> None:
+@job(WILD)
+def wild(body: dict[str, Any]) -> None:
+    fleet_log.run(**body)
+
+
+@job(LATE)
+def late(body: dict[str, Any]) -> None:
+    fleet_log.run(**body)
+
+
+def listen(url: str, layout: str, *jobs: str) -> None:
     def heard(event: events.Event) -> None:
         if event.name == "listening":
             fleet_log.write(event="listening")
 
     events.subscribe(heard)
     logging.getLogger("workkit").addHandler(logging.NullHandler())  # the errors of the cast; any other output counts
-    s = schedule.create(EXCHANGE, amqp=url, layout="hutch")
-    schedule.listen(s, threads=THREADS, imports=[HERE], jobs=list(JOBS), folder=None, deadline="5s")
+    s = schedule.create(EXCHANGE, amqp=url, layout=layout)
+    schedule.listen(s, threads=THREADS, imports=[HERE], jobs=jobs, folder=None, deadline="5s")

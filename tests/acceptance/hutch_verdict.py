@@ -110,7 +110,8 @@ def repeated(owed: Owed, runs: Sequence[Run], incidents: Sequence[Incident]) -> 
 def _broken(owed: Owed, runs: Sequence[Run], incidents: Sequence[Incident]) -> Mapping[Message, dict[int, str]]:
     """The attempts of each message that something interrupted before they were acknowledged, and what it was. Such an
     attempt may have published its retry, and runs again: then the next attempt is there twice. Incidents of process 0
-    are those of the broker, for messages that were delayed.
+    are those of the broker, for messages that were delayed; until it is back in full, a run that has ended is settled
+    late.
     """
     by_process: dict[int, list[Incident]] = defaultdict(list)
     for incident in incidents:
@@ -119,6 +120,6 @@ def _broken(owed: Owed, runs: Sequence[Run], incidents: Sequence[Incident]) -> M
     for run in runs:
         start = Start(pid=run.process, at=run.at, end=run.end)
         was_delayed = run.number in owed.delayed or run.fails > 0
-        if cause := cause_of(start, [*by_process[run.process], *(by_process[0] if was_delayed else ())], ()):
+        if cause := cause_of(start, [*by_process[run.process], *(by_process[0] if was_delayed else ())], by_process[0]):
             found[run.name, run.number, run.id][run.fails] = cause
     return found

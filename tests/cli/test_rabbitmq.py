@@ -53,6 +53,25 @@ def test_a_job_is_published_and_a_listener_runs_it(run: Run, folder: Path, amqp:
         rabbit.forget(amqp, names, names.queue("orders.created"))
 
 
+def test_a_consumer_of_a_pattern_listens_and_nobody_publishes_to_it(
+    run: Run, folder: Path, amqp: str, name: str
+) -> None:
+    (folder / "wild_orders.py").write_text("def on_created(order):\n    print('got', order, flush=True)\n")
+    where = ("--layout", "hutch", "--amqp", amqp)
+    names = Names(exchange=name, dialect="hutch")
+    listen = ("listen", name, *where, "--consumer", "orders.#=wild_orders:on_created", "--jobs", "orders.#", "--burst")
+    try:
+        assert run(*listen).status == 0
+        assert run("now", name, "orders.paid.eu", '{"id": 1}', *where).status == 0
+        assert "got {'id': 1}" in run(*listen).out
+        for fn in ("orders.#", "@orders.*"):
+            refused = run("now", name, fn, '{"id": 1}', *where)
+            assert refused.status == 2
+            assert "holds a wildcard: it is a pattern, and a message has one routing key. Name this key." in refused.err
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.#"))
+
+
 def test_a_forward_publishes_what_recurs(
     run: Run, processes: Processes, folder: Path, amqp: str, server: Server, name: str
 ) -> None:

@@ -22,6 +22,7 @@ from workkit.jobs.names import (
     Name,
     clojure,
     hidden_part,
+    is_consumed,
     is_plain,
     library_trouble,
     read_name,
@@ -51,7 +52,7 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
         return text, None
     _refuse_file(text)
     plain = said_plain(text) or text
-    if layout in PLAIN_LAYOUTS and is_plain(plain):
+    if layout in PLAIN_LAYOUTS and is_consumed(plain):
         return plain, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):

@@ -90,6 +90,11 @@ def has_wildcard(key: str) -> bool:
     return not {"*", "#"}.isdisjoint(key.split("."))
 
 
+def is_consumed(text: str) -> bool:
+    """Whether a function may consume under a text: a plain job name, or a pattern of them such as ``orders.#``."""
+    return is_plain(".".join("*" if word == "#" else word for word in text.split(".")))
+
+
 def stored_name(fn: Fn) -> str:
     """Return the text that names `fn` in a payload. Raises InvalidFunction."""
     if isinstance(fn, Clojure):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit.errors import Invalid, InvalidOptions
-from workkit.jobs.names import has_wildcard, is_plain
+from workkit.jobs.names import is_consumed
 
 MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
@@ -243,9 +243,7 @@ def consumers(value: Any, name: str) -> tuple[tuple[str, Any], ...]:
         said = given if isinstance(given, str) else job
         if not equals:
             raise option_error(name, said, "has no =", CONSUMER)
-        if not isinstance(job, str) or not is_plain(job):
-            if isinstance(job, str) and has_wildcard(job):
-                raise option_error(name, said, "holds a wildcard", "Name each routing key that is consumed.")
+        if not isinstance(job, str) or not is_consumed(job):
             raise option_error(name, said, "names no job" if not job else "is not the name of a job", CONSUMER)
         if not (isinstance(target, str) and target) and not callable(target):
             raise option_error(name, said, "names no function", CONSUMER)

@@ -10,12 +10,14 @@ from typing import Any
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
 from workkit.jobs.functions.importing import importing
+from workkit.jobs.names import is_consumed, is_plain
 from workkit.jobs.option_readers import option_error
 from workkit.text.duration import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
 from workkit.verbs.opening import forwarding_ends, listening_brokers
 from workkit.worker.listener import Listener
+from workkit.worker.loop import How
 from workkit.worker.signals import obeyed
 
 
@@ -37,6 +39,7 @@ def listener_of(
             remedy = "Accepted: numbers above 0, such as 10 or 0.5."
             raise InvalidOptions.about(f"{one.name}: {weight!r}", "is not a weight", remedy, given=weight)
     read, timeout_ms = read_how(how)
+    _check_patterns(chosen, read)
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
     ]
@@ -44,6 +47,15 @@ def listener_of(
     if once_imported is not None:
         ours.call_once_imported(partial(once_imported, list(chosen)))
     return ours
+
+
+def _check_patterns(schedules: Iterable[Schedule], how: How) -> None:
+    """Refuse a pattern among the names of a listener whose schedules have no job names."""
+    for option, names in (("consumers", dict(how.consumers)), ("jobs", dict(how.jobs or ()))):
+        for name in names:
+            if not is_plain(name) and is_consumed(name) and all(one.layout == "native" for one in schedules):
+                trouble = "holds a wildcard, and only an exchange of the layout hutch has patterns"
+                raise option_error(option, name, trouble, "Name each job.")
 
 
 def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:
@@ -82,6 +94,7 @@ def drained(
     now_ms = None if now is None else epoch_ms(now)
     other = None
     if to is None:
+        _check_patterns([s], read)
         brokers = listening_brokers(s, timeout_ms=timeout_ms)
     else:
         brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)

@@ -13,7 +13,7 @@ from typing import Any
 from workkit import current_job, job
 
 SOON = {"retries": 2, "backoff": "constant", "base": timedelta(milliseconds=50)}
-KEYS = ("orders.created", "active_job.mail_low", "Orders.Upper")
+KEYS = ("orders.created", "active_job.mail_low", "Orders.Upper", "orders.#", "orders.*")
 
 seen: dict[str, list[tuple[float, Any]]] = defaultdict(list)
 """By exchange: when each run began, in epoch seconds, and its argument."""

@@ -207,9 +207,9 @@ def test_what_a_listener_cannot_keep_is_refused(on: Opened) -> None:
         schedule.drain(s, **{**HOW, "jobs": ["nobody"]})
     with pytest.raises(Unsupported, match='jobs="note:5" cannot have a priority here'):
         schedule.drain(s, **{**HOW, "jobs": ["note:5"]})
-    limited = Serving(options=RunOptions(limit=2))
+    limited = Serving(options=RunOptions(rate_ms=100.0))
     info = ListenerInfo(listener="", host="", pid=1, version="0", schedules={}, threads=1, serves={"note": limited})
-    with pytest.raises(Unsupported, match=r'limit= of @job\("note"\) cannot be kept by RabbitMQ alone. Name a Redis'):
+    with pytest.raises(Unsupported, match=r'rate= of @job\("note"\) cannot be kept by RabbitMQ alone. Name a Redis'):
         on.broker().register(info)
     with pytest.raises(Unsupported, match="cannot be pretended here"):
         on.listener().claim(1, now_ms=5)

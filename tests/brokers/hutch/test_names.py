@@ -9,6 +9,7 @@ import pytest
 from tests.brokers.hutch import vectors
 from workkit.brokers.hutch.levels import LEVELS, level_of
 from workkit.brokers.hutch.names import Dialect, Names, class_queue, cleaned_namespace, hutch_queue
+from workkit.brokers.hutch.routing import is_wild
 from workkit.errors import InvalidFunction, InvalidSchedule
 
 TOPOLOGY = vectors.load("topology")
@@ -73,11 +74,11 @@ def test_a_work_queue_has_the_name_and_key_of_its_dialect(
     ("dialect", "name", "says"),
     [
         ("hutch", "orders created", "is not a routing key"),
-        ("hutch", "orders.#", "is not a routing key"),
+        ("hutch", "orders.#", "a message has one routing key. Name this key."),
         ("hutch", "", "is not a routing key"),
         ("hutch", "orders.*", "holds a wildcard"),
         ("event", "orders.#", "holds a wildcard"),
-        ("hutch", "#", "here a function consumes one. Name each key that is meant"),
+        ("hutch", "#", "holds a wildcard: it is a pattern"),
         ("hutch", "dead_queue.orders", 'begins with "dead_queue."'),
         ("hutch", "hutch.schedule.5s", 'begins with "hutch.schedule."'),
         ("hutch", "workkit.queue.x", 'begins with "workkit."'),
@@ -149,3 +150,21 @@ def test_every_second_goes_to_the_next_level_that_the_library_uses() -> None:
     for dialect, levels in of.items():
         for seconds in range(1, 10801):
             assert level_of(seconds, dialect) == min(level for level in levels if level >= seconds)
+
+
+def test_a_pattern_is_the_name_of_a_consumer_of_hutch_alone() -> None:
+    hutch = Names(exchange="hutch", dialect="hutch")
+    for pattern in ("orders.#", "orders.*", "#", "*.eu.#", "#.x.#"):
+        hutch.check_job(pattern, consumes=True)
+        queue = hutch.queue(pattern)
+        assert not is_wild(hutch.private_key(queue))
+        assert hutch.private_queue(hutch.private_key(queue)) == queue
+        with pytest.raises(InvalidFunction, match="a consumer of event has one routing key"):
+            Names(exchange="hutch", dialect="event").check_job(pattern, consumes=True)
+    for pattern, says in (
+        ("orders#.*", "is not a routing key"), ("workkit.#", 'begins with "workkit."'),
+        ("dead_queue.#", 'begins with "dead_queue."'), ("o" * 226 + ".#", "Accepted: up to 226 bytes"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidFunction, match=says):
+            hutch.check_job(pattern, consumes=True)
+    assert hutch.private_queue("orders.created") is None

@@ -76,7 +76,7 @@ def test_a_name_may_be_that_of_the_mark() -> None:
         ({"a": 5}, "consumers='a' names no function"),
         ({"a": ""}, "consumers='a' names no function"),
         ({"a b": handlers.note}, "consumers='a b' is not the name of a job"),
-        ({"orders.#": handlers.note}, "consumers='orders.#' holds a wildcard"),
+        ({"orders#.a": handlers.note}, "consumers='orders#.a' is not the name of a job"),
         ({5: handlers.note}, "consumers=5 is not the name of a job"),
         (["orders.created"], "consumers='orders.created' has no =. Write \"NAME=MODULE:FUNCTION\", for example"),
         (["=app:f"], "consumers='=app:f' names no job"),
@@ -91,16 +91,11 @@ def test_what_is_no_consumer_is_refused_by_name(given: Any, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_a_mark_with_a_wildcard_is_refused() -> None:
-    with pytest.raises(Invalid, match=r"@job\('orders\.#'\) holds a wildcard. Name each routing key"):
-        job("orders.#")(consumed)
-
-
-def test_a_consumer_of_a_wildcard_is_refused_by_the_layout(name: str) -> None:
-    s = schedule.create(name, amqp="amqp://127.0.0.1:1", layout="hutch")
-    how: dict[str, Any] = {"folder": None, "consumers": {"orders.*": consumed}, "jobs": ["orders.*"]}
-    with pytest.raises(Invalid, match=r'"orders\.\*" holds a wildcard.* Name each key that is meant'):
-        schedule.drain(s, **how)
+def test_a_pattern_finds_its_function() -> None:
+    registry = Functions(consumers=consumers({"orders.#": consumed, "*": consumed}, "consumers"))
+    registry.load()
+    assert registry.resolve("orders.#") is registry.resolve("*") is consumed
+    assert registry.refusal("orders.created") is not None
 
 
 def test_a_module_that_fails_at_its_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import no_results
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
-from workkit.jobs.names import is_plain
+from workkit.jobs.names import is_consumed
 from workkit.tracing import TraceContext
 
 
@@ -147,7 +147,7 @@ class HutchBroker:
         """Declare the work queues and consume from them. Raises InvalidOptions where it serves no name, Unsupported for
         limits that AMQP does not keep.
         """
-        serves = {name: one for name, one in info.serves.items() if is_plain(name)}  # others are of another layout
+        serves = {name: one for name, one in info.serves.items() if is_consumed(name)}  # others are of another layout
         info = replace(info, serves=serves)
         if not info.serves:
             trouble = "names no job that this listener serves"
@@ -164,9 +164,7 @@ class HutchBroker:
                 where = f'jobs="{name}:{serving.priority}"'
                 remedy = f'Write "{name}": each queue pushes its messages by itself.'
                 raise Unsupported.about(where, "cannot have a priority here", remedy, where="jobs", given=name)
-            for option, value in (
-                ("limit", options.limit), ("rate", options.rate_ms), ("limit_key", options.limit_key),
-            ):  # fmt: skip
+            for option, value in (("rate", options.rate_ms), ("limit_key", options.limit_key)):
                 if value is not None and self._beside is None:
                     raise needs_redis(f'{option}= of @job("{name}")', given=name)
         self._session.register(info)

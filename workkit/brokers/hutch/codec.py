@@ -41,6 +41,10 @@ class Receipt:
         """The run, as cancellations name it."""
         return self.message.id
 
+    def name(self, fn: str) -> str:
+        """Name the job of a message that a function consumes under `fn`: a pattern takes messages of many names."""
+        return self.message.key if "*" in fn or "#" in fn else fn
+
 
 def read_claim(
     receipt: Receipt, job: str, *, names: Names, now_ms: int, redelivered: bool, describe: Callable[[Claim], Job]
@@ -73,7 +77,7 @@ def as_job(claim: Claim, *, schedule: str, state: JobState) -> Job:
     return Job(
         id=claim.id,
         schedule=schedule,
-        fn=claim.fn,
+        fn=claim.receipt.name(claim.fn),
         args=tuple(claim.args),
         due=datetime.fromtimestamp(claim.due_ms / 1000, UTC),
         state=state,

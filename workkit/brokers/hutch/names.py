@@ -11,7 +11,7 @@ from hashlib import sha1
 from typing import Final, Literal
 
 from workkit.errors import InvalidFunction, InvalidSchedule
-from workkit.jobs.names import brief, has_wildcard, is_plain
+from workkit.jobs.names import brief, has_wildcard, is_consumed, is_plain
 
 Dialect = Literal["hutch", "event"]
 
@@ -22,8 +22,8 @@ DEAD: Final = "dead_queue."
 ARRIVAL: Final = "_workkit_arrival."
 
 _FOREIGN_TO_NAMESPACES = re.compile(r"[^-_:.\w]", re.ASCII)
+_WILD, _TAME = re.compile(r"(?<![^.])([*#])(?![^.])"), re.compile(r"(?<![^.])~([*#])(?![^.])")
 _NEW_WORD = re.compile(r"([^A-Z:])([A-Z])")
-_LONGEST_PREFIX = len(f"{OWN}queue.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +93,13 @@ class Names:
         return job.lower() if self.dialect == "event" else job
 
     def private_key(self, queue: str) -> str:
-        """Give the routing key that reaches this one queue of ours."""
-        return f"{OWN}queue.{queue}"
+        """Give the routing key that reaches this one queue of ours. It has no wildcard, even if the queue has one."""
+        return f"{OWN}queue." + _WILD.sub(r"~\1", queue)
+
+    def private_queue(self, key: str) -> str | None:
+        """Name the queue of which this is the private key; None for any other key."""
+        before = self.private_key("")
+        return _TAME.sub(r"\1", key.removeprefix(before)) if key.startswith(before) else None
 
     def dead_key(self, key: str) -> str:
         """Give the routing key of a dead message. A key that becomes too long is cut."""
@@ -119,14 +124,19 @@ class Names:
                 f'namespace="{self.namespace}"', trouble, remedy, where="namespace", given=self.namespace
             )
 
-    def check_job(self, job: str) -> None:
-        """Refuse a name that cannot be a routing key of both a producer and a consumer. Raises InvalidFunction."""
+    def check_job(self, job: str, *, consumes: bool = False) -> None:
+        """Refuse a name that cannot be a routing key of both a producer and a consumer. `consumes`: a consumer of hutch
+        may have a pattern of them. Raises InvalidFunction.
+        """
         reserved = next((word for word in (OWN, DEAD, f"{self.schedule_exchange}.") if job.startswith(word)), None)
         suggestion = None
-        if has_wildcard(job):
-            trouble = "holds a wildcard: it is not a routing key, and here a function consumes one"
+        over = len(self.private_key(self.queue(job)).encode()) - MOST_BYTES
+        if has_wildcard(job) and not consumes:
+            trouble, remedy = "holds a wildcard: it is a pattern, and a message has one routing key", "Name this key."
+        elif has_wildcard(job) and self.dialect == "event":
+            trouble = "holds a wildcard, and a consumer of event has one routing key"
             remedy = "Name each key that is meant; a function may have several."
-        elif not is_plain(job):
+        elif not (is_consumed(job) if consumes else is_plain(job)):
             trouble, remedy = "is not a routing key", 'Give a name such as "orders.created".'
         elif reserved is not None:
             trouble, remedy = f'begins with "{reserved}", which this layout uses itself', "Choose another name."
@@ -134,9 +144,8 @@ class Names:
             suggestion = job.lower()
             trouble = "has capitals: event binds its consumers in lower case"
             remedy = f'Write "{suggestion}".'
-        elif len(job.encode()) + _LONGEST_PREFIX + len(self.queue("").encode()) > MOST_BYTES:
-            most = MOST_BYTES - _LONGEST_PREFIX - len(self.queue("").encode())
-            trouble, remedy = "is too long for a routing key", f"Accepted: up to {most} bytes."
+        elif over > 0:
+            trouble, remedy = "is too long for a routing key", f"Accepted: up to {len(job.encode()) - over} bytes."
         else:
             return
         where = f'fn="{brief(job)}"'

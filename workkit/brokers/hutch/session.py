@@ -7,11 +7,13 @@ so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, secti
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +26,7 @@ from workkit.brokers.hutch.copies import Copies
 from workkit.brokers.hutch.ending import copy_of
 from workkit.brokers.hutch.message import received
 from workkit.brokers.hutch.names import DEAD, Names
+from workkit.brokers.hutch.routing import is_wild, takes
 from workkit.brokers.hutch.topology import dead, work
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
@@ -49,8 +52,9 @@ class Session:
 
     def __init__(self, link: Link, outlet: Outlet, *, names: Names, gate: Gate) -> None:
         self._link, self._names, self._gate = link, names, gate
-        self._copies = Copies(link, outlet, declare=self._declared)
+        self._copies = Copies(link, outlet, names=names, declare=self._declared)
         self._jobs: dict[str, str] = {}  # work queue -> job name
+        self._limits: dict[str, int] = {}  # work queue -> how many of its messages run at once in this process
         self._served: list[str] = []  # the queues from which this listener consumes
         self._closed: set[str] = set()  # those among them that the gate closes for now
         self._channel: Channel | None = None
@@ -71,13 +75,15 @@ class Session:
     def register(self, info: ListenerInfo) -> None:
         """Declare the work queues and the dead queue. Raises InvalidFunction for a name that is no routing key."""
         for job in info.serves:
-            self._names.check_job(job)
+            self._names.check_job(job, consumes=True)
         self._jobs = {self._names.queue(job): job for job in info.serves}
         self._served = list(self._jobs)
         self._threads = info.threads
         self.tag = f"workkit-{uuid4()}"
         self._said = said_of(info, now_ms=round(time.time() * 1000))
         self._gate.register(info)
+        kept = {} if self._gate.name else info.serves  # a Redis keeps limits for all listeners
+        self._limits = {self._names.queue(job): one.options.limit for job, one in kept.items() if one.options.limit}
         self._begin()
         self._steer()
 
@@ -174,24 +180,29 @@ class Session:
         """Have each queue push so many messages; a limit holds for consumers that begin after it is set."""
         channel = self._channel
         assert channel is not None
-        await self._cancel(channel)
-        await channel.call("basic_qos", prefetch_count=prefetch)
+        same = {queue for queue, most in self._limits.items() if most <= min(prefetch, self._prefetch)}
+        await self._cancel(channel, but=set(map(self._consumer, same)))  # or these would push as many once more
+        last = 0
         for queue in self._open:
-            receive = self._receiver(channel, queue)
-            await channel.call(
-                "basic_consume", queue, receive, consumer_tag=self._consumer(queue), arguments=self._said
-            )
+            if (tag := self._consumer(queue)) not in channel.raw.consumer_tags:
+                if (most := min(prefetch, self._limits.get(queue, prefetch))) != last:
+                    await channel.call("basic_qos", prefetch_count=most)
+                last, receive = most, self._receiver(channel, queue)
+                await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments=self._said)
         self._prefetch = prefetch
 
     def _consumer(self, queue: str) -> str:
         return consumer_tag(self.tag, list(self._jobs).index(queue))
 
     def _receiver(self, channel: Channel, queue: str) -> Any:
+        job, delay = self._jobs[queue], f"{self._names.schedule_exchange}."
+
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            if method.routing_key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
+            message, key = received(method, properties, body), method.routing_key
+            is_delay = key.startswith(delay) and is_wild(job) and not takes(job, message.key)  # a pattern takes its key
+            if is_delay or key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
                 channel.raw.basic_ack(method.delivery_tag)
                 return
-            message = received(method, properties, body)
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
             channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
@@ -201,9 +212,10 @@ class Session:
 
         return receive
 
-    async def _cancel(self, channel: Channel) -> None:
+    async def _cancel(self, channel: Channel, *, but: Collection[str] = ()) -> None:
         for tag in list(channel.raw.consumer_tags):
-            await channel.call("basic_cancel", tag)
+            if tag not in but:
+                await channel.call("basic_cancel", tag)
 
     async def _suspend(self, _: Wire) -> None:
         """Stop consuming, and give back what has arrived and not begun."""
@@ -217,6 +229,14 @@ class Session:
     @property
     def _open(self) -> list[str]:
         return [queue for queue in self._served if queue not in self._closed]
+
+    @property
+    def _hungry(self) -> list[str]:
+        """The open queues that may push more: not those of which as many are here as their limit allows."""
+        if not self._limits:
+            return self._open
+        here = Counter(one.queue for one in (*self._held, *(one for one, _ in self._arrived)))
+        return [queue for queue in self._open if here[queue] < self._limits.get(queue, math.inf)]
 
     def _steer(self) -> None:
         """Take nothing from queues that the gate closes; what had arrived from them goes back."""
@@ -247,7 +267,7 @@ class Session:
         until = time.monotonic() + PATIENCE
         while len(self._arrived) < wanted and self._may_come() and time.monotonic() < until:
             self._pushed.clear()
-            ready = [await self._ready(channel, queue) for queue in self._open]
+            ready = [await self._ready(channel, queue) for queue in self._hungry]
             await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
             if not any(ready):
                 return
@@ -304,21 +324,12 @@ class Session:
             self._link.run(more)
         elif not self._arrived and self._may_come():
             self._link.run(first)
-        claims: list[Claim] = []
         now_ms = round(time.time() * 1000)
         taken: list[tuple[Receipt, bool]] = []
         while self._arrived and len(taken) < limit:
             taken.append(self._arrived.popleft())
-        for receipt, redelivered in taken:
-            claim = read_claim(
-                receipt,
-                self._jobs[receipt.queue],
-                names=self._names,
-                now_ms=now_ms,
-                redelivered=redelivered,
-                describe=self.described,
-            )
-            claims.append(claim)
+        read = partial(read_claim, names=self._names, now_ms=now_ms, describe=self.described)
+        claims = [read(one, self._jobs[one.queue], redelivered=again) for one, again in taken]
         try:
             kept = self._gate.take(claims)
         except ServerError:

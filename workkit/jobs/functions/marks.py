@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar, Unpack, overload
 from workkit.errors import InvalidFunction
 from workkit.jobs.elsewhere import CALLS, Word
 from workkit.jobs.names import (
+    JOB_NAME,
     LONGEST,
     NO_YIELD,
     Fn,
@@ -18,10 +19,10 @@ from workkit.jobs.names import (
     brief,
     generator,
     has_wildcard,
+    is_consumed,
     is_library,
     is_plain,
     read_name,
-    said_plain,
 )
 from workkit.jobs.option_types import JobOptions
 from workkit.jobs.options import JOB, read_options
@@ -46,7 +47,8 @@ def job(name: Any = None, /, **options: Any) -> Any:
     """Mark a module-level function as a handler, optionally under a further name; returns the function itself.
 
     ``@job`` or ``@job("your-app.cache/clear")``: the name by which a Clojure producer calls it. ``@job("send_email")``:
-    its job name, in the layouts gocraft, hutch and event; in gocraft any text, as ``"resize image"``.
+    its job name, in the layouts gocraft, hutch and event; in gocraft any text, as ``"resize image"``, and in hutch also
+    a pattern of routing keys, as ``"orders.#"``.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
     timeout="2m", keep="1 day", keep_most="5MB")``: the options of its runs; an option given to `add` wins.
     ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
@@ -66,11 +68,8 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
         raise InvalidFunction(f"@job: {fn.__qualname__} is {kind}: {NO_YIELD}", given=fn)
     options = options.bound_to(fn)
     keys = [f"{fn.__module__}:{fn.__qualname__}"]
-    if name is not None and is_plain(name):
+    if name is not None and is_consumed(name):
         keys.append(name)
-    elif name is not None and has_wildcard(name):
-        remedy = "Name each routing key: a function may have several marks."
-        raise InvalidFunction.about(f"@job({brief(name)!r})", "holds a wildcard", remedy, given=name)
     elif name is not None:
         if not name or len(name) > LONGEST:
             trouble = f"has {len(name):,} characters" if name else "is empty"
@@ -121,16 +120,13 @@ def job_name_of(fn: Fn) -> str:
     """The job name of a function: as it is given, also behind an @, or the one under which it is registered. Each
     layout says which names it has. Raises InvalidFunction.
     """
-    if isinstance(fn, str) and (plain := said_plain(fn)) is not None:
-        return plain
+    if isinstance(fn, str) and fn.startswith(JOB_NAME) and is_consumed(fn.removeprefix(JOB_NAME)):
+        return fn.removeprefix(JOB_NAME)
     if isinstance(fn, str):
         found = [] if _is_of_python(fn) else [fn]
     else:
         names = [name for name, known in _given.items() if known is fn]
-        found = [name for name in names if is_plain(name)] or names
-    if len(found) == 1 and not is_plain(found[0]) and has_wildcard(found[0]):
-        trouble, remedy = "holds a wildcard: a job has one name", "Name one routing key."
-        raise InvalidFunction.about(f'fn="{brief(found[0])}"', trouble, remedy, where="fn", given=fn)
+        found = [name for name in names if is_plain(name) and not has_wildcard(name)] or names
     if len(found) != 1:
         shown = fn if isinstance(fn, str) else getattr(fn, "__qualname__", repr(fn))
         trouble = "has no plain job name, which this layout needs"
@@ -166,8 +162,8 @@ def marks() -> dict[str, Handler]:
 
 
 def plain_names() -> list[str]:
-    """Name the plain jobs that are marked with `@job` in this program."""
-    return [name for name in _marked if is_plain(name)]
+    """Name the plain jobs that are marked with `@job` in this program, and the patterns of them."""
+    return [name for name in _marked if is_consumed(name)]
 
 
 def named(name: str) -> Handler | None:

@@ -29,12 +29,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """To a process: run this handler. `schedule` is the name under which the middleware `around` is registered;
-    `origin`: what registers it where imports do not (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result
-    is kept; `trace`: the context of the span of this run.
+    """To a process: run this handler. `fn`: the name under which it is found; `schedule` is the name under which the
+    middleware `around` is registered; `origin`: what registers it where imports do not
+    (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `trace`: the context of the span of this
+    run.
     """
 
     job: Job
+    fn: str
     late_ms: int
     handler: Function
     schedule: str

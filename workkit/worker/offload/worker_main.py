@@ -102,14 +102,14 @@ class Worker:
         job = order.job
         logging.root.removeHandler(self._logs)  # so that the modules may configure logging
         _import({module for module, _ in (order.handler, *order.around)}, fn=job.fn)
-        handler, _ = registry.handler(job.fn)
+        handler, _ = registry.handler(order.fn)
         around = _around(order)
         self._logs.start()
         claim = Claim(
             receipt=None,
             describe=lambda _: job,
             id=job.id,
-            fn=job.fn,
+            fn=order.fn,
             args=job.args,
             due_ms=0 if job.due is None else round(job.due.timestamp() * 1000),
             kwargs=job.kwargs,

@@ -55,6 +55,7 @@ class WorkerPool:
         made = (*around.plain, *around.coroutines) if around is not None else ()
         order = Order(
             job=run.claim.job,
+            fn=run.claim.fn,
             late_ms=run.late_ms,
             handler=_import_path(handler),
             schedule=run.schedule,

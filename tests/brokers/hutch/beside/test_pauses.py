@@ -94,3 +94,23 @@ def test_one_message_cannot_be_paused(pair: Pair) -> None:
         admin.pause("job:m1", Pause())
     with pytest.raises(Unsupported, match="one job cannot be paused by itself"):
         admin.resume("job:m1")
+
+
+def test_a_pattern_is_paused_by_its_name_and_what_runs_is_listed_by_its_key(pair: Pair) -> None:
+    s, listener = pair.create(), pair.broker()
+    serves = {"note": Serving(), "note.#": Serving()}
+    listener.register(
+        ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=4, serves=serves)
+    )
+    schedule.pause(s, fn="@note.#")
+    publish(pair, "note", 1)
+    publish(pair, "note.a", 2)
+    (other,) = taken(listener, 1)
+    assert (other.fn, listener.claim(5).claims) == ("note", [])
+    queue = pair.on.names.queue("note.#")
+    assert pair.on.count(queue) == 2
+    schedule.resume(s, fn="@note.#")
+    listener.heartbeat()
+    taken(listener, 2)
+    assert sorted(job.fn for job in schedule.jobs(s, state="running")) == ["note", "note", "note.a"]
+    pair.on.channel.queue_delete(queue)

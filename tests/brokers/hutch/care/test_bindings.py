@@ -113,3 +113,18 @@ def test_a_wildcard_of_event_is_named(patient: Patient) -> None:
     patient.queue("order_mailer", key="work.multi.#")  # of hutch, which takes wildcards
     (found,) = patient.found()
     assert (found.kind, found.about) == ("wildcard", ("shop.work.multi.#",))
+
+
+def test_the_queue_of_a_pattern_is_healthy_and_its_bindings_are_repaired(patient: Patient) -> None:
+    names = patient.names
+    listener = patient.listens("orders.#", "orders.*")
+    queue = names.queue("orders.#")
+    assert patient.found() == []
+    patient.channel.queue_unbind(queue, names.exchange, "orders.#")
+    patient.channel.queue_unbind(queue, names.own_exchange, names.private_key(queue))
+    found = patient.found()
+    assert {finding.kind: finding.about for finding in found} == {"unbound": (queue,), "private": (queue,)}
+    assert patient.repaired(found) == [True, True]
+    assert patient.found() == []
+    patient.publish("orders.paid")
+    assert one(listener).job.fn == "orders.paid"

@@ -94,7 +94,7 @@ class Guard:
             found.append(claim)
         return found
 
-    def admit(self, asked: Sequence[Wanted], *, most: int) -> list[tuple[Claim, float]]:
+    def admit(self, asked: Sequence[Wanted], most: int) -> list[tuple[Claim, float]]:
         """Let claims start, at most so many: each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
         its rates allow it.
         """

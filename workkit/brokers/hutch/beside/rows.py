@@ -63,7 +63,7 @@ def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
     claim, receipt = run.claim, run.claim.receipt
     body = receipt.message.body
     shown = body if len(body) <= MOST_BODY else None
-    record = [receipt.queue, claim.id, claim.fn, claim.attempt, claim.due_ms, began_ms, shown]
+    record = [receipt.queue, claim.id, receipt.name(claim.fn), claim.attempt, claim.due_ms, began_ms, shown]
     row = {
         "field": run.field, "run": run.name, "place": run.place, "record": _packed(record),
         "again": int(claim.crashes > 0), "back": int(back), "copy": str(int(COPY in receipt.message.headers)),

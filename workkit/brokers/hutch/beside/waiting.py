@@ -7,15 +7,16 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Guard
+from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Wanted
 from workkit.brokers.hutch.codec import Receipt
 from workkit.contract.claim import Claim, Ending, Turn
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import Released
 
+Ask = Callable[[Sequence[Wanted], int], list[tuple[Claim, float]]]  # see `Guard.admit`
 AGAIN = 0.2  # seconds until a slot is asked for again; one that this listener frees is asked for at once
 PATIENCE = 10.0  # seconds that a claim waits here; then other listeners may have room
 SHUT = 1.0  # seconds in which they alone can take it
@@ -33,8 +34,8 @@ class _Parked:
 class Waiting:
     """The claims of one listener that wait. For the listener's loop. May raise ServerUnreachable, ServerRefused."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
         self._parked: dict[Receipt, _Parked] = {}
         self._granted: dict[Receipt, Admission] = {}
         self._crowded: set[str] = set()
@@ -55,7 +56,7 @@ class Waiting:
             else:
                 others.append((claim, wanted))
         now = time.monotonic()
-        for (_, wanted), (claim, answer) in zip(others, self._guard.admit(others, most=len(others)), strict=True):
+        for (_, wanted), (claim, answer) in zip(others, self._ask(others, len(others)), strict=True):
             if answer == MAY_START:
                 go.append(claim)
             else:
@@ -70,7 +71,7 @@ class Waiting:
             return []
         self._at, found = math.inf, []
         asked = [(one.claim, one.wanted) for one in self._parked.values()]
-        for (_, wanted), (claim, answer) in zip(asked, self._guard.admit(asked, most=limit), strict=True):
+        for (_, wanted), (claim, answer) in zip(asked, self._ask(asked, limit), strict=True):
             if answer == MAY_START:
                 found.append(claim)
                 self._granted[claim.receipt] = wanted
@@ -105,6 +106,8 @@ class Waiting:
 
     def crowded(self) -> set[str]:
         """List the queues from which nothing more is taken for now."""
+        if not (self._parked or self._crowded or self._shut):
+            return set()
         count = Counter(receipt.queue for receipt in self._parked)
         still = {queue for queue in self._crowded if count[queue] > MOST // 2}
         self._crowded = still | {queue for queue, parked in count.items() if parked >= MOST}

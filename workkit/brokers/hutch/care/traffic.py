@@ -73,9 +73,9 @@ def _undelivered(made: Survey) -> Iterator[Fault]:
         count = queue.moving + queue.ready
         if not count or made.arrives(key):
             continue
-        gone = key.removeprefix(names.private_key(""))
+        gone = names.private_queue(key)
         what, remedy = f"routing key {key} leads to no queue", f"start a program that consumes {key}"
-        if gone != key:
+        if gone is not None:
             what, remedy = f"queue {gone} is gone, from which they come", "start its listeners again"
         yield Fault(
             kind="undelivered",

@@ -70,7 +70,7 @@ def known_queues(
     InvalidFunction for a name that is no routing key.
     """
     for job in jobs:
-        names.check_job(job)
+        names.check_job(job, consumes=True)
     if closed is not None:
         return _by_name(link, names, jobs, closed)
     keys: dict[str, list[str]] = defaultdict(list)
@@ -109,7 +109,7 @@ def _by_name(link: Link, names: Names, jobs: Sequence[str], closed: Closed) -> K
 
 def _fits(names: Names, job: str) -> bool:
     try:
-        names.check_job(job)
+        names.check_job(job, consumes=True)
     except InvalidFunction:
         return False
     return True
