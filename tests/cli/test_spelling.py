@@ -41,6 +41,7 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "catch_up_within": (["soon", 5], ["soon", "5"]),
     "spread": (["soon", 5, "1ms"], ["soon", "5"]),
     "retries": ([-1, "many"], ["-1"]),
+    "crashes": ([-1, "many"], ["-1"]),
     "backoff": (["fast", 5], ["fast"]),
     "base": (["soon", 5, "500 days"], ["soon", "5", "500 days"]),
     "cap": (["soon", 5, "500 days"], ["soon", "5", "500 days"]),

@@ -53,6 +53,8 @@ class Executor:
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """Return what a claim needs before its start. Its function can be run here."""
         _, options = self.registry.handler(claim.fn)
+        if claim.options.crashes is not None:
+            options = claim.options.over(options)
         return claim.admission(options, control)
 
     def run(self, run: AnyRun) -> Attempt[AnyRun]:

@@ -45,6 +45,8 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     options, terms = job.options, job.terms
     if options.retries:
         yield Fact("Retries", f"{options.retries:,}, after {pauses_text(options, most=MOST_PAUSES)}")
+    if options.crashes is not None:
+        yield Fact("Crashes", f"{options.crashes:,}, then it is dead" if options.crashes else "none: at most one run")
     if options.timeout_ms is not None:
         yield Fact("Timeout", duration_text(options.timeout_ms))
     if terms.priority is not None:

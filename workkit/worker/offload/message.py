@@ -36,6 +36,7 @@ class Order:
 
     job: Job
     late_ms: int
+    crashes: int
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()

@@ -113,6 +113,7 @@ class Worker:
             args=job.args,
             due_ms=0 if job.due is None else round(job.due.timestamp() * 1000),
             kwargs=job.kwargs,
+            crashes=order.crashes,
         )
         run = OffloadedRun(claim, self._reports)
         run.late_ms, run.started, run.clock = order.late_ms, time.monotonic(), _Clock(self._send)

@@ -56,6 +56,7 @@ class WorkerPool:
         order = Order(
             job=run.claim.job,
             late_ms=run.late_ms,
+            crashes=run.claim.crashes,
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),

@@ -33,6 +33,7 @@ class RunningJob:
     trigger: Trigger | None = None
     due: datetime | None = None
     attempt: int = 0
+    crashes: int = 0  # how many listeners died while they held it: an earlier run may have been cut off
     started: datetime | None = None
     lateness: timedelta = timedelta()
     cancelled: bool = False
