@@ -79,8 +79,8 @@ def add(
     job under it is replaced); unique=True (False for a length), unique_key=None, unique_until="done" ("started"),
     on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or
     the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue", "cancel"),
-    catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3); ping=None (the
-    URL of a monitor); and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h",
+    catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3); ping=None (a
+    monitor's URL); expires=None; and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h",
     jitter=True, timeout=None, keep=None, keep_most="1MB". Meanings: `workkit.jobs.options.OPTIONS`, spec/features.md.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a

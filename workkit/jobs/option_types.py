@@ -65,6 +65,7 @@ class AddOptions(RunKeywords, total=False):
     debounce_most: Duration | None
     priority: int | None
     ping: str | None
+    expires: Duration | None
     start: Instant | None
     end: Instant | None
     count: int | None

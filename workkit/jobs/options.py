@@ -112,7 +112,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",
                meaning="when the key is free: done, or started", default='"done"'),
     VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
-               meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
+               meaning="keep the job that holds the key, or replace it", default='"keep"'),
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
                meaning="False: a job of its own at each addition",
                default="True"),
@@ -126,6 +126,7 @@ OPTIONS: tuple[VerbOption, ...] = (
                member="priority", fits=read.among(PRIORITIES)),
     VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
                meaning="a monitor's URL; it is told of starts and endings"),
+    _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals count from it"),

@@ -52,9 +52,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any."""
+    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any.
+    `expired`: it was not started in time.
+    """
 
     discarded: str | None = None
+    expired: bool = False
     ran: Ran | None = field(default=None, repr=False, compare=False)
     kept: Kept | None = None
 

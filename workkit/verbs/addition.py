@@ -136,6 +136,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
             raise InvalidOptions.about("debounce=", trouble, remedy, where="debounce")
         if not trigger.recurs:
             _refuse_recurring(options, "once")
+        elif options.terms.expires_ms is not None:
+            trouble, remedy = "with a job that recurs: another run follows", 'Write catch_up_within="1 hour".'
+            raise InvalidOptions.about("expires=", trouble, remedy, where="expires")
         else:
             if options.start is not None or options.end is not None:
                 now = datetime.fromtimestamp(now_ms / 1000, UTC)

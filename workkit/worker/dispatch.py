@@ -19,6 +19,7 @@ from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.result import of_cancelled, with_result
+from workkit.text.duration import duration_text
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
@@ -71,6 +72,8 @@ class Dispatch:
             self.release(lane, claim)
         elif claim.standing is None and claim.armed and lane.control is FREE and claim.fn in self.hands.free:
             self._hand_out(lane, claim)
+        elif claim.standing is not None and claim.standing.terms.expires_ms is not None and self._expire(lane, claim):
+            pass
         elif not self.hands.knows(claim):
             self.hands.look_up(lane, claim)
         elif error := self.hands.refusal(claim):
@@ -85,6 +88,19 @@ class Dispatch:
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
+
+    def _expire(self, lane: Lane, claim: Claim) -> bool:
+        """End a claim that is not to start so late, and tell whether it is one. What may have begun already goes on."""
+        most_ms = claim.terms.expires_ms or 0
+        late_ms = (lane.broker.now_ms() if lane.time_ms is None else lane.time_ms) - claim.due_ms
+        if late_ms <= most_ms or claim.recurs or claim.attempt or (claim.standing and claim.standing.has_begun):
+            return False
+        self._count_missed(lane, claim)
+        report.expired(claim, late_ms)
+        reason = f"expired: it was not started within {duration_text(most_ms)} of its due time"
+        done = Done(discarded=reason, expired=True)
+        lane.ends.append((claim, with_result(done, self.hands.options(claim))))
+        return True
 
     def _end_troubled(self, lane: Lane, claim: Claim) -> None:
         report.trouble(claim)
@@ -107,11 +123,14 @@ class Dispatch:
             else:
                 self._hand_out(lane, claim)
         for claim, reason in turn.missed:
-            if lane.counter is not None:
-                lane.counter.missed(claim)
+            self._count_missed(lane, claim)
             report.missed(claim, reason)
-            if self.table is not None:
-                self.table.missed(lane.broker.schedule, claim.fn)
+
+    def _count_missed(self, lane: Lane, claim: Claim) -> None:
+        if lane.counter is not None:
+            lane.counter.missed(claim)
+        if self.table is not None:
+            self.table.missed(lane.broker.schedule, claim.fn)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:

@@ -184,6 +184,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "cannot_run": _cannot_run,
     "cancelled": lambda event: ["cancelled; it does not run."],
     "corrupt": _reason,
+    "expired": _late("not started {} after due; it does not run."),
     "missing": lambda event: ["its record is gone; nothing to run."],
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],

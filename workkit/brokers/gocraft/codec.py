@@ -216,7 +216,8 @@ def check(job: NewJob) -> None:
         raise _refused(said, "Give it to @job, for all jobs of this name.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
-                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None)):  # fmt: skip
+                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
+                        ("expires", terms.expires_ms)):  # fmt: skip
         if value is not None:
             remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."
             raise _refused(f"{name}=", remedy)

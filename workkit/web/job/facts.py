@@ -49,6 +49,8 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("Crashes", f"{options.crashes:,}, then it is dead" if options.crashes else "none: at most one run")
     if options.timeout_ms is not None:
         yield Fact("Timeout", duration_text(options.timeout_ms))
+    if terms.expires_ms is not None:
+        yield Fact("Expires", f"{duration_text(terms.expires_ms)} after it is due")
     if terms.priority is not None:
         yield Fact("Priority", f"{terms.priority}")
     if terms.unique_key is not None:
