@@ -49,6 +49,7 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "timeout": (["soon", 5, "0s"], ["soon", "5", "0s"]),
     "ping": (["ftp://monitor/x", 5, "soon", ""], ["ftp://monitor/x", "soon", ""]),
     "expires": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
+    "meta": (["soon", 5, {"a": 1}, {"": "x"}, {"a": "x" * 1000}], ["soon", "=x", "a=" + "x" * 1000]),
     "keep": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "keep_most": (["much", 0, 1.5, "65 MB"], ["much", "0", "65 MB"]),
 }

@@ -59,6 +59,7 @@ class Claim:
     usual: RunOptions = UNSAID
     recurs: bool = False
     stray: bool = False
+    meta: dict[str, str] | None = None
 
     @property
     def terms(self) -> Terms:

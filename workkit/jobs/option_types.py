@@ -66,6 +66,7 @@ class AddOptions(RunKeywords, total=False):
     priority: int | None
     ping: str | None
     expires: Duration | None
+    meta: Mapping[str, str] | None
     start: Instant | None
     end: Instant | None
     count: int | None

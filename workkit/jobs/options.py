@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from workkit.errors import CorruptRecord, InvalidOptions
 from workkit.jobs import option_readers as read
 from workkit.jobs.elsewhere import WORDS
+from workkit.jobs.meta import read_meta
 from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.jobs.option_types import (
     Backoff,
@@ -118,7 +119,7 @@ OPTIONS: tuple[VerbOption, ...] = (
                default="True"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
-              meaning="of additions within this time only the last one runs, when it is over"),
+              meaning="of additions within this time the last one runs"),
     _duration("debounce_most", **_AMONG, **_NOT_STORED,
               meaning="most time put off; default six times debounce"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
@@ -126,6 +127,8 @@ OPTIONS: tuple[VerbOption, ...] = (
                member="priority", fits=read.among(PRIORITIES)),
     VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
                meaning="a monitor's URL; it is told of starts and endings"),
+    VerbOption(name="meta", **_AMONG, type=Mapping[str, str], read=read_meta, value="NAME=VALUE",
+               meaning="a text that goes along, also to jobs it adds"),
     _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",

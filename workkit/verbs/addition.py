@@ -14,6 +14,7 @@ from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
+from workkit.jobs import meta as metadata
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, is_plain, read_name
 from workkit.jobs.options import OPTIONS
@@ -37,9 +38,10 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     """Make the job that is added, from the keywords of `add`; middleware of the schedule has seen it.
 
     `given` holds the function, its arguments, one time (none for the verb `add_now`) and options; None is as not given.
-    `seeks`: as in `called`. `now_ms` is asked only where the time needs it, after the function and the options were
-    checked. Additions that share the present are read faster. Warns (WorkkitWarning) where the time is likely a
-    mistake. Raises an `Invalid`, and what middleware raises.
+    `seeks`: as in `called`; such a job is of a plan or a form, and has no metadata of the code around. `now_ms` is
+    asked only where the time needs it, after the function and the options were checked. Additions that share the
+    present are read faster. Warns (WorkkitWarning) where the time is likely a mistake. Raises an `Invalid`, and what
+    middleware raises.
     """
     if verb == "add_now":
         _refuse_time(given)
@@ -49,6 +51,8 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
     new.most_bytes = s.max_payload
+    if metadata.is_used and not (seeks or s.layout in PLAIN_LAYOUTS):
+        new.meta = metadata.carried(new.meta)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         return through_middleware(_queued(new, options, now_ms), schedule=s.name, fn=fn)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
+from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
@@ -60,6 +61,7 @@ class Executor:
     def run(self, run: AnyRun) -> Attempt[AnyRun]:
         """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""
         token, born = current.set(run), forks.count
+        around = metadata.CARRIED.set(run.claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
         raised: BaseException | None = None
         there: Raised | None = None  # what was raised in a worker process
@@ -96,6 +98,8 @@ class Executor:
             if run.clock is not None:
                 self._timeouts.forget(run.clock)
         current.reset(token)
+        if around is not None:
+            metadata.CARRIED.reset(around)
         took_ms = (time.monotonic() - run.started) * 1000
         if raised is None and there is None:
             kept = None if options.keep_ms is None else self._kept(run, options)

@@ -156,7 +156,8 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
         raise _refused(said, "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
-                        ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms)):  # fmt: skip
+                        ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms),
+                        ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")
     for name, value in (("unique_key", terms.unique_key), ("unique", entrance.once or None)):

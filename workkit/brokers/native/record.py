@@ -86,6 +86,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         fn=job.fn,
         args=job.args,
         kwargs=job.kwargs,
+        meta=job.meta,
         options=job.options,
         standing=standing,
         due_ms=entry.due_ms,

@@ -37,6 +37,7 @@ class RunningJob:
     started: datetime | None = None
     lateness: timedelta = timedelta()
     cancelled: bool = False
+    meta: dict[str, str] = field(default_factory=dict)
     context: dict[str, Any] = field(default_factory=dict)
     _clock: Clock | None = field(default=None, repr=False)
     _report: Callable[[Progress], None] | None = field(default=None, repr=False)
