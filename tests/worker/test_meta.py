@@ -7,18 +7,21 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.servers import Server
 from workkit import aio, current_job, events, job, schedule, wire
+from workkit.brokers.hutch.codec import check
+from workkit.brokers.hutch.names import Names
 from workkit.cli.printing.event_line import Style, console_line, json_line
+from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.events import Event
-from workkit.jobs import meta as metadata
 from workkit.jobs.middleware import ENTERING
+from workkit.jobs.run_options import RunOptions
+from workkit.jobs.terms import Terms
 from workkit.worker.run.log_filter import JobLogFilter
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
@@ -221,6 +224,23 @@ def log() -> None:
     logging.getLogger("handler").warning("hello")
 
 
-def test_a_program_without_it_looks_for_nothing(tmp_path: Path) -> None:
-    assert metadata.carried(None) is None
-    assert metadata.meta_text(None) == ""
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"meta": {"request": "1"}}, "meta= cannot be kept in a message of RabbitMQ"),
+        ({"terms": Terms(expires_ms=1000)}, "expires= cannot be kept in a message of RabbitMQ"),
+        ({"options": RunOptions(crashes=0)}, "crashes= cannot be kept in this layout"),
+    ],
+)
+def test_a_message_of_rabbitmq_has_no_place_for_it(more: dict[str, Any], said: str) -> None:
+    new: dict[str, Any] = {
+        "fn": "orders.created",
+        "args": ({"id": 1},),
+        "kwargs": None,
+        "trigger": None,
+        "due_ms": None,
+    }
+    with pytest.raises(Unsupported, match=said):
+        check(Names(exchange="shop", dialect="hutch"), NewJob(**new, **more))
+    if "meta" in more:  # that of a forwarded job is left out
+        check(Names(exchange="shop", dialect="hutch"), NewJob(**new, **more, identity="source 1@2"))
