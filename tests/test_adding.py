@@ -125,6 +125,10 @@ BASE = b'"args":[],"cron":"* * * * * * 0","job":"#\'app\\/f"'
         ({"unique_key": "k"}, b"{" + BASE + b',"opts":{"unique_key":"k"}}',
          b"{" + BASE[:-len(b'"job":"#\'app\\/f"')] + b'"job":"#\'app\\/f","nonce":"N","opts":{"unique_key":"k"}}'),
         ({"throttle": "1m"}, b"{" + BASE + b"}", b""),
+        ({"crashes": 0}, b"{" + BASE + b',"opts":{"crashes":0}}', b""),
+        ({"meta": {"user": "\xe9", "request": "9f2c"}},
+         b"{" + BASE + b',"meta":{"request":"9f2c","user":"\\u00e9"}}', b""),
+        ({"meta": {}}, b"{" + BASE + b"}", b""),
     ],
     ids=str,
 )  # fmt: skip

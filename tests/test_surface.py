@@ -30,7 +30,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 OTHER = schedule.create("other")
 MORE: dict[str, dict[str, Any]] = {"add": {"at": "now"}, "forward": {"to": OTHER}, "forwarder": {"to": OTHER}}
-VERBS = sorted(set(schedule.__all__) - {"Schedule", "create", "schedules"})
+VERBS = sorted(set(schedule.__all__) - {"Schedule", "create", "meta", "schedules"})
 seen: list[str] = []
 
 

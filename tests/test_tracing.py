@@ -125,6 +125,12 @@ def test_a_run_in_another_process_is_linked_to_its_addition(act: Any, name: str)
     assert inside["parent"] == ran["ids"], "a span of the handler is inside"
 
 
+def test_both_spans_have_the_metadata_of_the_job(act: Any) -> None:
+    _, (added,) = act('schedule.add_now(s, "app:work", meta={"request": "9f2c"}).id')
+    _, (_, ran) = act(RUN)
+    assert [span["attributes"]["workkit.job.meta.request"] for span in (added, ran)] == ["9f2c", "9f2c"]
+
+
 def test_a_coroutine_runs_inside_its_span(act: Any) -> None:
     act('schedule.add_now(s, "app:work_async").id')
     _, (inside, ran) = act(RUN)

@@ -19,14 +19,14 @@ from workkit.contract.inspector import Missed
 from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.option_types import ForwardOptions, ListenOptions
-from workkit.schedule import Schedule, create
+from workkit.schedule import Schedule, create, meta
 from workkit.verbs.which import Which
 from workkit.worker.listener import Listener
 
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
-    "history", "job", "jobs", "listener", "listeners", "mark", "missed", "pause", "reschedule", "result", "resume",
-    "retry", "run", "runs", "schedules", "skip", "stats", "sync",
+    "history", "job", "jobs", "listener", "listeners", "mark", "meta", "missed", "pause", "reschedule", "result",
+    "resume", "retry", "run", "runs", "schedules", "skip", "stats", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")

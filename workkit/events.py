@@ -20,6 +20,7 @@ Further names and fields may come.
     cannot_run   job, reason, trouble   (once for each name)  cancelled             job
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
+    expired      job, late_ms    (a one-time job that was not started in time)
     no_ping      job, reason     (its monitor was not told)
     given_back   job                                          crashed               listener, jobs
     health       url             (where its pages are)        stuck                 reason   (its loop does not move)
@@ -60,6 +61,7 @@ LEVELS: Mapping[str, int] = {
     "lost": WARNING,
     "missing": WARNING,
     "missed": WARNING,
+    "expired": WARNING,
     "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,

@@ -26,6 +26,7 @@ from workkit.errors import NotFound, Unsupported
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState
+from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn, known_name
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
@@ -52,7 +53,7 @@ from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
-    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
+    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "meta", "missed",
     "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "stats", "sync",
 ]  # fmt: skip
 
@@ -83,9 +84,9 @@ def add(
     job under it is replaced); unique=True (False for a length), unique_key=None, unique_until="done" ("started"),
     on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or
     the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue", "cancel"),
-    catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3); ping=None (the
-    URL of a monitor); and of its runs retries=0, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None,
-    keep=None, keep_most="1MB". What each means: `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.
+    catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3), ping=None (a
+    monitor's URL), expires=None, meta=None; and of its runs retries=0, crashes=2, backoff="exponential", base="5s",
+    cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". Meanings: `workkit.jobs.options.OPTIONS`.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
     mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for

@@ -71,10 +71,15 @@ def adding(schedule: str, *, fn: str | None = None) -> Iterator[Any]:
         yield span
 
 
-def added(span: Any, id: str) -> None:
-    """Name the job in the span of its addition."""
+def added(span: Any, id: str, meta: Mapping[str, str] | None) -> None:
+    """Name the job in the span of its addition, with its metadata."""
     if span is not None:
-        span.set_attribute("messaging.message.id", id)
+        span.set_attributes({"messaging.message.id": id, **meta_attributes(meta)})
+
+
+def meta_attributes(meta: Mapping[str, str] | None) -> dict[str, str]:
+    """The attributes of both spans for the metadata of a job."""
+    return {f"workkit.job.meta.{name}": text for name, text in (meta or {}).items()}
 
 
 def counted(span: Any, jobs: int) -> None:

@@ -112,7 +112,8 @@ def nonce(r: Random) -> bytes:
 _FLAGS = (
     b"p;t600*fn:hostile", b"p;t0*schedule", b"p;t1e999*%zz", b"t5*fn:hostile", b"p;t*",
     b"-", b"-", b"p", b"g1*over:hostile", b"p;g2*fn:hostile", b"g1*unique:hostile;g1*schedule", b"g0*over:hostile",
-    b"g99999999999*over:hostile", b"g1*%zz", b"g*", b"g1", b";", b";;p", b"#", b"p;p;p", b"g1*", b"g-1*over:hostile",
+    b"g99999999999*over:hostile", b"g1*%zz", b"g*", b"g1", b";", b";;p", b"#", b"p;p;p", b"g1*",
+    b"b", b"p;b;g1*unique:hostile", b"g-1*over:hostile",
 )  # fmt: skip
 
 

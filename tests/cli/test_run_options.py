@@ -119,3 +119,25 @@ def test_what_cannot_be_meant_is_refused(
     assert ran.status == 2
     assert trouble in ran.err
     assert not on.client().exists(f"{name}:jobs")
+
+
+def test_metadata_is_given_by_name_and_shown(run: Run, on: Server, name: str, app: Path) -> None:
+    ran = run("now", name, "app:hi", "--meta", "request=9f=2c", "--meta", "user=7", "--json")
+    assert ran.status == 0, ran.err
+    added = json.loads(ran.out)
+    assert added["meta"] == {"request": "9f=2c", "user": "7"}
+    (listed,) = json.loads(run("list", name, "--json").out)
+    assert (listed["meta"], listed["args"]) == (added["meta"], [])
+    assert "meta      request=9f=2c user=7" in run("show", name, added["id"][:8]).out
+    dry = run("add", name, "2050-01-01", "app:hi", "--meta", '{"a": "b"}', "--dry-run", "--json")
+    assert json.loads(dry.out)["meta"] == {"a": "b"}
+
+
+def test_crashes_and_expires_travel_with_the_job(run: Run, on: Server, name: str, app: Path) -> None:
+    ran = run("now", name, "app:hi", "--crashes", "0", "--expires", "1h")
+    assert ran.status == 0, ran.err
+    (job,) = schedule.jobs(schedule.create(name, redis=on.url))
+    assert (job.options.crashes, job.terms.expires_ms) == (0, 3_600_000)
+    refused = run("add", name, "every day at 9am", "app:hi", "--expires", "1h")
+    assert refused.status == 2
+    assert "--catch-up-within" in refused.err

@@ -10,8 +10,11 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, Stage
 from tests.processes import until
 from workkit import schedule
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import ServerUnreachable
-from workkit.jobs.outcome import Again, Done
+from workkit.jobs.admission import FREE
+from workkit.jobs.outcome import Again, Done, Released
+from workkit.jobs.run_options import RunOptions
 from workkit.triggers.trigger import once
 from workkit.verbs.addition import addition
 
@@ -123,3 +126,39 @@ def test_what_stands_for_one_occurrence_has_one_id_whoever_adds_it(stage: Stage)
         new.identity, new.trigger = occurrence, once(datetime(2026, 11, 20, 9, tzinfo=UTC))
         ids.append(producer.add([new])[0].id)
     assert ids[0] == ids[1] != ids[2]
+
+
+@promised(Can.RECUR)
+def test_what_may_have_begun_at_a_dead_listener_says_so(stage: Stage) -> None:
+    given = {"crashes": 0, **stage.given(1)}
+    jobs = [schedule.add_now(stage.s, stage.note, **given).id for _ in range(2)]
+    gone, other = stage.peer(timeout_ms=500), stage.peer(timeout_ms=500)
+    first, second = gone.claim()
+    wanted = first.admission(first.options, FREE)
+    assert wanted is not None
+    (admitted,) = gone.admit(first, wanted)
+    assert not wanted.is_met(slots=admitted.slots)
+    back: list[int] = []
+
+    def is_reaped() -> bool:
+        back.append(other.reaped())
+        return sum(back) == 2
+
+    until(is_reaped, timeout=15)
+    handed = {claim.id: claim for claim in other.claim()}
+    assert sorted(handed) == sorted(jobs)
+    begun = {id: (claim.crashes, claim.standing and claim.standing.has_begun) for id, claim in handed.items()}
+    assert begun == {first.id: (1, True), second.id: (1, False)}
+    other.end(handed[first.id], Released())  # a live listener knows that no thread has begun it
+    (again,) = other.claim()
+    assert again.standing is not None
+    assert not again.standing.has_begun
+
+
+@promised(Can.RECUR)
+def test_a_function_may_run_at_most_once(stage: Stage) -> None:
+    serves = {"note": Serving(options=RunOptions(crashes=0))}
+    info = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1, serves=serves)
+    for line in stage.peer().lines:
+        line.consumer.leave()
+        line.consumer.register(info)

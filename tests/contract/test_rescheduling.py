@@ -17,7 +17,7 @@ from workkit.jobs.outcome import Done
 FULL: dict[str, Any] = {
     "overlap": "skip", "catch_up": "all", "catch_up_within": "2h", "spread": "5 minutes", "priority": 2, "retries": 3,
     "backoff": "linear", "base": "1m", "cap": "2h", "jitter": False, "timeout": "20m", "keep": "1 day",
-    "keep_most": 1000, "start": "2026-01-01", "end": "2099-01-01", "count": 500, "unique_key": "k",
+    "keep_most": 1000, "crashes": 0, "start": "2026-01-01", "end": "2099-01-01", "count": 500, "unique_key": "k",
     "unique_until": "started", "ping": "https://hc.example/1",
 }  # fmt: skip
 HOUR = timedelta(hours=1)

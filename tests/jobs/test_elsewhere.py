@@ -27,7 +27,6 @@ ANSWERS: list[tuple[str, Any, str, str | None]] = [
     ("max_retries", 7, "Write retries=7.", "retries=7"),
     ("bind", True, "Leave it out: current_job() tells of the run.", None),
     ("acks_late", True, "Leave it out: a listener always reports a run after it.", None),
-    ("expires", 60, 'Write catch_up_within="1 hour" for a job that recurs', None),
     ("queue", "critical", "Each queue is a schedule of its own", None),
     ("depends_on", "x", "Add the next job at the end of the function", None),
 ]

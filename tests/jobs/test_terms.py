@@ -100,6 +100,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"debounce": "0s"}, "debounce='0s' is out of range. Accepted: more than nothing, at most 400 days."),
     ({"catch_up_within": "401 days"},
      "catch_up_within='401 days' is out of range. Accepted: more than nothing, at most 400 days."),
+    ({"meta": 5}, 'meta=5 does not map names to texts. Write meta={"request": "9f2c"}.'),
+    ({"expires": "0s"}, "expires='0s' is out of range. Accepted: more than nothing, at most 400 days."),
     ({"spread": timedelta(milliseconds=500)},
      "spread=datetime.timedelta(microseconds=500000) is out of range. Accepted: 1 s at least, at most 400 days."),
     ({"unique": False, "unique_key": "k"},

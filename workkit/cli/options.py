@@ -198,12 +198,14 @@ def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(function)
     def with_run(*args: Any, **kwargs: Any) -> R:
         given = {option: kwargs.pop(option.name) for option in OFFERED}
-        run = {option.name: value for option, value in given.items() if option.value and value is not None}
+        run = {option.name: value for option, value in given.items() if option.value and value not in (None, ())}
         run |= {option.name: False for option, is_off in given.items() if not option.value and is_off}
         return function(*args, run=run, **kwargs)
 
     for option in reversed(OFFERED):
         how: dict[str, Any] = {"metavar": option.value} if option.value else {"is_flag": True}
+        if option.name == "meta":
+            how["multiple"] = True
         if option.value == "N":
             how["type"] = Whole(PRIORITIES if option.name == "priority" else ())
         elif get_origin(option.type) is Literal:

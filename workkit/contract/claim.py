@@ -17,10 +17,13 @@ Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a claim holds beside the job: the terms of its job, and the limit keys under which it has a slot."""
+    """What a claim holds beside the job: the terms of its job, the limit keys under which it has a slot, and whether
+    its run may have begun at a listener that died.
+    """
 
     terms: Terms = PLAIN
     slots: tuple[str, ...] = ()
+    has_begun: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +59,7 @@ class Claim:
     usual: RunOptions = UNSAID
     recurs: bool = False
     stray: bool = False
+    meta: dict[str, str] | None = None
 
     @property
     def terms(self) -> Terms:

@@ -25,7 +25,18 @@ Place = Literal["jobs", "recurring", "runs", "dead"]
 Kind = Literal["text", "whole", "state", "ended", "length", "ahead", "ago", "count"]
 LONGEST: Final = 2_000  # characters of a filter
 
-ENDINGS: Final = ("done", "late", "failed", "retried", "dead", "discarded", "cancelled", "missed", "left-out")
+ENDINGS: Final = (
+    "done",
+    "late",
+    "failed",
+    "retried",
+    "dead",
+    "discarded",
+    "cancelled",
+    "missed",
+    "expired",
+    "left-out",
+)
 TROUBLES: Final = ("failing", "late", "missed")
 
 

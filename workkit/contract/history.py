@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from workkit.jobs.outcome import Ran
 from workkit.text.brief import brief_repr
 
-Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead"]
-ENDINGS: tuple[Ended, ...] = ("done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead")
-"""How an occurrence ended, from the best to the worst. `retried`: an attempt failed, and another one follows."""
-NO_RUN = frozenset[Ended]({"skipped", "missed", "overlap"})  # endings of occurrences that no handler saw
+Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
+ENDINGS: tuple[Ended, ...] = get_args(Ended)
+"""How an occurrence ended, from the best to the worst; but `expired`, of jobs that run once, is the last.
+`retried`: an attempt failed, and another one follows.
+"""
+NO_RUN = frozenset[Ended]({"skipped", "missed", "overlap", "expired"})  # endings of occurrences that no handler saw
 
 Tier = Literal["1", "5", "h", "d"]
 TIERS: dict[Tier, int] = {"1": 60_000, "5": 300_000, "h": 3_600_000, "d": 86_400_000}  # ms that one cell covers

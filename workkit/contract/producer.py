@@ -26,10 +26,10 @@ class NewJob:
     the occurrence of another schedule that this job stands for. A layout derives the id from it, so that a second
     addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
     that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
-    at all; it never changes the id. `seen`: the id of the job that must stand under the name, "" for none; else nothing
-    is added. `tells_former`: the answer has the job that stood under the name, if this one replaced it. `plan`: the
-    plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of `check_size`;
-    None: no limit, as what another schedule has taken was checked there.
+    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must stand under the name, ""
+    for none; else nothing is added. `tells_former`: the answer has the job that stood under the name, if this one
+    replaced it. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`:
+    the limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
     """
 
     fn: str
@@ -43,6 +43,7 @@ class NewJob:
     entrance: Entrance = USUAL
     identity: str | None = None
     trace: TraceContext | None = None
+    meta: dict[str, str] | None = None
     seen: str | None = None
     tells_former: bool = False
     plan: PlanMark | None = None

@@ -50,6 +50,7 @@ def job_record(job: Job) -> dict[str, Any]:
         "kwargs": dict(job.kwargs or {}),
         "queue": job.queue,
         "why": job.why,
+        "meta": dict(job.meta or {}),
     }
 
 

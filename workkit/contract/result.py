@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from workkit.errors import Unsupported
 from workkit.jobs.outcome import Failure
 from workkit.jobs.result import ResultKind
+from workkit.jobs.run_options import RunOptions
 from workkit.text.brief import brief_repr
 
 
@@ -52,3 +53,14 @@ class Results(Protocol):
 def no_results(what: str = "keep=") -> Unsupported:
     """Make the error for a layout that keeps no results."""
     return Unsupported.about(what, "cannot be kept in this layout", "Only the native layout keeps results.")
+
+
+def refuse_native(options: RunOptions, of: str = "") -> None:
+    """Refuse the options of runs that only the native layout keeps. `of`: whose options they are. Raises
+    Unsupported.
+    """
+    if options.keep_ms is not None:
+        raise no_results(f"keep={of}")
+    if options.crashes is not None:
+        remedy = "Only the native layout marks which runs have begun. Leave it out."
+        raise Unsupported.about(f"crashes={of}", "cannot be kept in this layout", remedy)

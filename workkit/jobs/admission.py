@@ -70,7 +70,8 @@ class Admission:
 
     `keys`: limit keys with the number of runs that each allows, from the most specific to the most general. `turns`:
     rate keys with the milliseconds between two starts. `overlap`: the policy when the first key is full. `pause`: the
-    target that may pause it. `frees`: the unique key that is free again when it starts.
+    target that may pause it. `frees`: the unique key that is free again when it starts. `marks`: its record must say
+    that its run may have begun, as it does not begin again.
     """
 
     keys: tuple[tuple[str, int], ...] = ()
@@ -78,12 +79,13 @@ class Admission:
     overlap: str | None = None
     pause: str | None = None
     frees: str | None = None
+    marks: bool = False
 
     def is_met(self, *, slots: Sequence[str]) -> bool:
         """Whether a claim that has these slots may start. A turn is looked at whenever a claim is to start: it may have
         passed meanwhile.
         """
-        return not (self.pause or self.frees or self.turns) and all(key in slots for key, _ in self.keys)
+        return not (self.pause or self.frees or self.turns or self.marks) and all(key in slots for key, _ in self.keys)
 
 
 NOTHING = Admission()
@@ -102,7 +104,8 @@ def admission(
 ) -> Admission | None:
     """Return what a claim needs before its start; None for a plain claim, which needs nothing."""
     pause = next((t for t in (f"job:{terms.name or id}", f"fn:{fn}") if t in control.paused), None)
-    if terms is PLAIN and pause is None and not (options.limit or options.rate_ms or control.limit or control.turn_ms):
+    marks, limited = options.crashes == 0, options.limit or options.rate_ms or control.limit or control.turn_ms
+    if terms is PLAIN and pause is None and not limited and not marks:
         return None
     keys: list[tuple[str, int]] = []
     if terms.overlap:
@@ -123,5 +126,6 @@ def admission(
         overlap=terms.overlap,
         pause=pause,
         frees=terms.unique_key if terms.unique_until else None,
+        marks=marks,
     )
     return None if needed == NOTHING else needed

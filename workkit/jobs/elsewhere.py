@@ -59,14 +59,12 @@ _QUEUE = Word('Each queue is a schedule of its own: schedule.create("critical")'
 _NEXT = Word("Add the next job at the end of the function: schedule.add_now", "rq")
 _RUN = Word("Leave it out: current_job() tells of the run", "celery")
 _LIMIT = 'Write timeout="5 minutes"'
-_LATE = 'Write catch_up_within="1 hour" for a job that recurs; one that runs once does not expire'
 _RETRIES = "Write retries=3: how many attempts follow the first"
 _ONCE = 'Write unique_key="...", or name="..." for a job that recurs'
 
 WORDS: Final[Mapping[str, Word]] = {
     "countdown": Word('Write in_="5 seconds"', "celery", _length("in_")),
     "eta": Word("Write at=", "celery", _same("at")),
-    "expires": Word(_LATE, "celery"),
     "rate_limit": Word('Write @job(rate="10/minute"): over all listeners', "celery", _rate),
     "retry": Word(_RETRIES, "rq", _number),
     "max_retries": Word(_RETRIES, "celery", _number),

@@ -34,6 +34,7 @@ class Job:
     (a rate holds it until about `due`, where its turn comes); `dead_id` names its record in the dead set, where it
     stands there; `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a
     dead one: "failed", "crashed" or "corrupt". `ending` says how one that is `done` ended (spec/history.md).
+    `meta`: its metadata, texts by name.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Job:
     why: str | None = None
     queue: str | None = None
     ending: str | None = None
+    meta: dict[str, str] | None = None
 
     __repr__ = brief_repr
 

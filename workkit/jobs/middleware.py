@@ -45,8 +45,8 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
     loop. A plain one is around both kinds of handlers, in the thread of the run, and outside of the ``async def`` ones.
     The first one registered is the outermost.
 
-    ``on="add"``: it takes the Job, and yields the one to add, with other `args`, `kwargs` or `options`. An error
-    refuses the job. The code after the `yield` runs before the job is sent.
+    ``on="add"``: it takes the Job, and yields the one to add, with other `args`, `kwargs`, `options` or `meta`. An
+    error refuses the job. The code after the `yield` runs before the job is sent.
 
     Raises InvalidFunction.
     """

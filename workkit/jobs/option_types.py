@@ -28,6 +28,7 @@ class RunKeywords(TypedDict, total=False):
     """Options of the runs of a job. They may be given for one job, or for all jobs of a function."""
 
     retries: int | None
+    crashes: int | None
     backoff: Backoff | None
     base: Duration | None
     cap: Duration | None
@@ -64,6 +65,8 @@ class AddOptions(RunKeywords, total=False):
     debounce_most: Duration | None
     priority: int | None
     ping: str | None
+    expires: Duration | None
+    meta: Mapping[str, str] | None
     start: Instant | None
     end: Instant | None
     count: int | None

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from workkit.errors import CorruptRecord, InvalidOptions
 from workkit.jobs import option_readers as read
 from workkit.jobs.elsewhere import WORDS
+from workkit.jobs.meta import read_meta
 from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.jobs.option_types import (
     Backoff,
@@ -110,15 +111,15 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="one job at a time under this key",
                member="unique_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
     VerbOption(name="unique_until", **_AMONG, **_choice(UniqueUntil), value="STATE", member="unique_until",
-               meaning="when the key is free again: the job is done, or started", default='"done"'),
+               meaning="when the key is free: done, or started", default='"done"'),
     VerbOption(name="on_conflict", **_AMONG, **{**_choice(OnConflict), "fits": None}, value="POLICY",
-               meaning="what happens to the job that holds the key: keep it, or replace it", default='"keep"'),
+               meaning="keep the job that holds the key, or replace it", default='"keep"'),
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
                meaning="False: a job of its own at each addition",
                default="True"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
-              meaning="of additions within this time only the last one runs, when it is over"),
+              meaning="of additions within this time the last one runs"),
     _duration("debounce_most", **_AMONG, **_NOT_STORED,
               meaning="most time put off; default six times debounce"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
@@ -126,6 +127,9 @@ OPTIONS: tuple[VerbOption, ...] = (
                member="priority", fits=read.among(PRIORITIES)),
     VerbOption(name="ping", **_AMONG, type=str, read=read.web_url, value="URL", member="ping", fits=read.is_web_url,
                meaning="a monitor's URL; it is told of starts and endings"),
+    VerbOption(name="meta", **_AMONG, type=Mapping[str, str], read=read_meta, value="NAME=VALUE",
+               meaning="a text that goes along, also to jobs it adds"),
+    _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals count from it"),
@@ -147,6 +151,10 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="retries", **_RUNS, type=int, value="N", meaning="attempts after the first", default="0",
                read=read.whole(0, MOST_RETRIES, trouble="is not a number of attempts after the first"),
                member="retries", fits=_at_least(0)),
+    VerbOption(name="crashes", **_RUNS, type=int, value="N", default="2",
+               meaning="times a cut-off run begins again; 0: never",
+               read=read.whole(0, MOST_RETRIES, trouble="is not a number of times that a run begins again"),
+               member="crashes", fits=_at_least(0)),
     VerbOption(name="backoff", **_RUNS, **_choice(Backoff), value="CURVE", member="backoff",
                meaning="how pauses grow: exponential, linear, constant", default='"exponential"'),
     _duration("base", **_RUNS, least=0, meaning="the first pause", default='"5s"'),
@@ -154,7 +162,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="jitter", **_RUNS, type=bool, read=read.boolean, value="", member="jitter", fits=_is_boolean,
                meaning="False: pauses exactly so, not up to half shorter", default="True"),
     _duration("timeout", **_RUNS, meaning="end a run that takes longer"),
-    _duration("keep", **_RUNS, least=1000, meaning="keep what the handler returns for so long, for schedule.result"),
+    _duration("keep", **_RUNS, least=1000, meaning="keep what the handler returns for so long"),
     VerbOption(name="keep_most", **_RUNS, type=int | str, read=read.size_bytes(MOST_RESULT), value="SIZE",
                meaning="the largest result kept, as JSON", default='"1MB"',
                member="keep_most", fits=_at_least(1, MOST_RESULT)),

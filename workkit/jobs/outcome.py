@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError
+from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.brief import brief_repr
 
@@ -52,9 +52,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any."""
+    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any.
+    `expired`: it was not started in time.
+    """
 
     discarded: str | None = None
+    expired: bool = False
     ran: Ran | None = field(default=None, repr=False, compare=False)
     kept: Kept | None = None
 
@@ -110,9 +113,9 @@ def decide(
     `Retry` and `Discard` are answers of the handler; a Retry is honoured until `retries` is used up, always if none
     was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
     said); those among `discard_on` end the run without a trace. A function that this listener cannot run is given back
-    for others (spec/layouts/native.md). A run that was `cancelled` is over, whatever it raised instead of stopping.
-    Arguments that do not fit are not tried again. Whatever is left ends the occurrence, and a record of it is kept.
-    `chance` (0 to 1) is the jitter of the back-off.
+    for others (spec/layouts/native.md). With `crashes` 0 neither that nor a lost worker process begins it again. A run
+    that was `cancelled` is over, whatever it raised instead of stopping. Arguments that do not fit are not tried again.
+    Whatever is left ends the occurrence, and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
     """
     if error is None:
         return DONE
@@ -123,7 +126,7 @@ def decide(
             return Done(discarded=reason)
         case JobCancelled():
             return Done(discarded="cancelled")
-        case CannotRun():
+        case CannotRun() if options.crashes != 0:
             return Released(unknown=True)
         case _ if cancelled:
             return Done(discarded="cancelled" if isinstance(error, Retry) else f"cancelled, {kept.line}")
@@ -136,6 +139,8 @@ def decide(
             return Done(discarded=kept.line)
         case InvalidArguments():
             pass  # a call that does not fit never will
+        case WorkerLost() if options.crashes == 0:
+            pass  # the run was cut off
         case _ if options.retries and tries_left and not isinstance(error, Retry):
             if options.retry_on is None or isinstance(error, options.retry_on):
                 delay = options.delay_ms(attempt, chance=chance)

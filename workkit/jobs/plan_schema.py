@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -9,6 +10,7 @@ from workkit.jobs.options import ADD, BY_NAME, names_at
 
 _TEXT = {"type": "string", "minLength": 1}
 _KINDS: dict[Any, dict[str, Any]] = {bool: {"type": "boolean"}, int: {"type": "integer"}}
+_KINDS[Mapping[str, str]] = {"type": "object", "additionalProperties": {"type": "string"}}
 _TIMES = {
     "every": "when it runs, again and again, in words",
     "at": "the one instant at which it runs, with its date",

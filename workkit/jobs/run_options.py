@@ -30,6 +30,7 @@ class RunOptions:
     """
 
     retries: int | None = None
+    crashes: int | None = None  # None: 2
     backoff: str | None = None
     base_ms: int | None = None
     cap_ms: int | None = None

@@ -32,6 +32,7 @@ class Terms:
     spread_ms: int | None = None
     priority: int | None = None  # 1 to 3; None: 0
     ping: str | None = None  # needs a name
+    expires_ms: int | None = None  # of a job that runs once
 
     __repr__ = brief_repr
 

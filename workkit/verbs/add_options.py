@@ -29,6 +29,7 @@ class Options:
     start: str | datetime | None = None
     end: str | datetime | None = None
     recurring: tuple[str, ...] = ()
+    meta: dict[str, str] | None = None
 
 
 NO_OPTIONS = Options()  # the usual value
@@ -51,5 +52,6 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
         start=read.get("start"),
         end=read.get("end"),
         recurring=tuple(name for name in _RECURRING if name in read),
+        meta=read.get("meta"),
     )
     return NO_OPTIONS if options == NO_OPTIONS else options

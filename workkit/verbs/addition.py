@@ -14,6 +14,7 @@ from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
+from workkit.jobs import meta as metadata
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.names import Fn, is_plain, read_name
@@ -38,9 +39,10 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     """Make the job that is added, from the keywords of `add`; middleware of the schedule has seen it.
 
     `given` holds the function, its arguments, one time (none for the verb `add_now`) and options; None is as not given.
-    `seeks`: as in `called`. `now_ms` is asked only where the time needs it, after the function and the options were
-    checked. Additions that share the present are read faster. Warns (WorkkitWarning) where the time is likely a
-    mistake. Raises an `Invalid`, and what middleware raises.
+    `seeks`: as in `called`; such a job is of a plan or a form, and has no metadata of the code around. `now_ms` is
+    asked only where the time needs it, after the function and the options were checked. Additions that share the
+    present are read faster. Warns (WorkkitWarning) where the time is likely a mistake. Raises an `Invalid`, and what
+    middleware raises.
     """
     if verb == "add_now" and not _TIMES.isdisjoint(given):
         _refuse_time(given)
@@ -50,6 +52,8 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
     new.most_bytes = s.max_payload
+    if metadata.is_used and not (seeks or s.layout in PLAIN_LAYOUTS):
+        new.meta = metadata.carried(new.meta)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s)
     if when is None or when.is_now:
         new = _queued(new, options, now_ms)
@@ -138,6 +142,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
             raise InvalidOptions.about("debounce=", trouble, remedy, where="debounce")
         if not trigger.recurs:
             _refuse_recurring(options, "once")
+        elif options.terms.expires_ms is not None:
+            trouble, remedy = "with a job that recurs: another run follows", 'Write catch_up_within="1 hour".'
+            raise InvalidOptions.about("expires=", trouble, remedy, where="expires")
         else:
             if options.start is not None or options.end is not None:
                 now = datetime.fromtimestamp(now_ms / 1000, UTC)

@@ -8,13 +8,14 @@ from typing import Any
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
+from workkit.jobs.meta import read_meta
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Fn, is_plain
 from workkit.jobs.run_options import UNSAID
 from workkit.verbs.new_job import as_job, called
 
-CHANGEABLE = ("args", "kwargs", "options")
+CHANGEABLE = ("args", "kwargs", "options", "meta")
 
 
 def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
@@ -35,6 +36,8 @@ def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
             remedy = f"It may change {', '.join(CHANGEABLE)}."
             raise InvalidOptions.about(f"middleware of {schedule}", trouble, remedy, given=value)
     checked = called(fn, args=changed.args, kwargs=changed.kwargs, plain=is_plain(new.fn))
+    if changed.meta != job.meta:
+        new.meta = read_meta(changed.meta or {})
     new.args, new.kwargs = checked.args, checked.kwargs
     new.options = changed.options if changed.options != UNSAID else UNSAID
     return new

@@ -81,7 +81,7 @@ def called(
     given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
     new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
     if options is not NO_OPTIONS:
-        new.options, new.terms, new.entrance = options.run, options.terms, options.entrance
+        new.options, new.terms, new.entrance, new.meta = options.run, options.terms, options.entrance, options.meta
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
     return new
@@ -99,7 +99,7 @@ def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = N
         plain=plain,
         seeks=True,
     )
-    new.fn, new.options, new.queued = job.fn, job.options, True
+    new.fn, new.options, new.queued, new.meta = job.fn, job.options, True, job.meta
     return new
 
 
@@ -139,4 +139,5 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
         options=new.options,
         terms=new.terms,
         replaced=None if added is None else added.replaced,
+        meta=new.meta,
     )

@@ -42,6 +42,8 @@ def saved(
     """
     broker, author = producer_of(s), author_of(by)
     new = _new(broker, s, given, stands)
+    if seen is not None:
+        new.meta = seen.meta  # no form has it
     if new.terms.name is not None:
         new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
     broker.check(new)
@@ -67,7 +69,7 @@ def put_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job 
         due_ms = first_run(job.trigger, now_ms=broker.now_ms(), offset_ms=offset)
     old = NewJob(
         fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=job.trigger, due_ms=due_ms, options=job.options,
-        terms=job.terms,
+        terms=job.terms, meta=job.meta,
     )  # fmt: skip
     admin = broker.admin.by(author)
     if job.name == over.name:

@@ -36,7 +36,7 @@ def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) ->
         with tracing.adding(s.name, fn=shown(new.fn)) as span:
             new.trace = tracing.context_of(span)
             found = producer_of(s).add([new])[0]
-            tracing.added(span, found.id)
+            tracing.added(span, found.id, new.meta)
     else:
         found = producer_of(s).add([new])[0]
     job = as_job(new, schedule=s.name, added=found)
@@ -71,6 +71,8 @@ def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str
         is_default = is_said and trigger.tz in (default_tz, "UTC") and trigger.tz != old.tz
         if is_default and follows_clock(trigger):
             yield "tz"
+    if former.meta and not new.meta:
+        yield "meta"
     had = {**former.options.fields(), **former.terms.fields()}
     if old is not None:
         had |= {name: True for name in ("start", "end") if getattr(old, name) is not None}

@@ -19,6 +19,7 @@ from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
 from workkit.jobs.result import of_cancelled, with_result
+from workkit.text.duration import duration_text
 from workkit.worker import report
 from workkit.worker.hands import Hands
 from workkit.worker.lane import Lane
@@ -26,7 +27,7 @@ from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcom
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.task import LaneRun, LookUp
 
-CRASHES = 3  # a job that so many listeners died with is assumed to have killed them
+CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
 _LANE = attrgetter("run.lane")
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
@@ -86,18 +87,35 @@ class Dispatch:
             self._end_troubled(lane, claim)
         elif self.stopping:
             self.release(lane, claim)
+        elif claim.standing is not None and claim.standing.terms.expires_ms is not None and self._expire(lane, claim):
+            pass
         elif not self.hands.knows(claim):
             self.hands.look_up(lane, claim)
         elif error := self.hands.refusal(claim):
             self._cannot_run(lane, claim, error)
         elif claim.trouble:
             self._end_troubled(lane, claim)
+        elif claim.armed and claim.standing and claim.standing.has_begun and self._crashes(claim) == 0:
+            self._bury(lane, claim, "may have run: its listener died")
         else:
             wanted = self.hands.admission(claim, lane.control)
             if claim.armed and (wanted is None or wanted.is_met(slots=claim.slots)):
                 self._hand_out(lane, claim)
             else:
                 lane.unarmed.append((claim, wanted))
+
+    def _expire(self, lane: Lane, claim: Claim) -> bool:
+        """End a claim that is not to start so late, and tell whether it is one. What may have begun already goes on."""
+        most_ms = claim.terms.expires_ms or 0
+        late_ms = lane.now_ms() - claim.due_ms
+        if late_ms <= most_ms or claim.recurs or claim.attempt or (claim.standing and claim.standing.has_begun):
+            return False
+        self._count_missed(lane, claim)
+        report.expired(claim, late_ms)
+        reason = f"expired: it was not started within {duration_text(most_ms)} of its due time"
+        done = Done(discarded=reason, expired=True)
+        lane.ends.append((claim, with_result(done, self.hands.options(claim))))
+        return True
 
     def _end_troubled(self, lane: Lane, claim: Claim) -> None:
         report.trouble(claim)
@@ -120,27 +138,41 @@ class Dispatch:
             else:
                 self._hand_out(lane, claim)
         for claim, reason in turn.missed:
-            if lane.counter is not None:
-                lane.counter.missed(claim)
+            self._count_missed(lane, claim)
             report.missed(claim, reason)
-            if self.table is not None:
-                self.table.missed(lane.broker.schedule, claim.fn)
+
+    def _count_missed(self, lane: Lane, claim: Claim) -> None:
+        if lane.counter is not None:
+            lane.counter.missed(claim)
+        if self.table is not None:
+            self.table.missed(lane.broker.schedule, claim.fn)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.hands.runs_code:
             self.hands.execute(lane, [claim])
-        elif claim.crashes >= CRASHES:
-            failure = Failure(type="Crashed", message=f"crashed its listener {claim.crashes} times")
-            report.dead(claim, failure)
-            if self.hands.pings is not None:
-                self.hands.pings.put(claim, "fail")
-            lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.hands.options(claim))))
-        elif claim.crashes < CRASHES - 1:
+        elif claim.crashes > (self._crashes(claim) or claim.crashes):  # with 0 none of its runs has begun: see `route`
+            self._bury(lane, claim, f"crashed its listener {claim.crashes} times")
+        elif not self._is_last_chance(claim):
             self.hands.execute(lane, [claim])
-        elif self._last_chance is None and not any(_is_last_chance(run.claim) for run in self.hands.runs):
+        elif self._last_chance is None and not any(self._is_last_chance(run.claim) for run in self.hands.runs):
             self._last_chance = lane, claim
         else:
             lane.ends.append((claim, Released(delay_ms=ALONE_MS)))
+
+    def _bury(self, lane: Lane, claim: Claim, why: str) -> None:
+        failure = Failure(type="Crashed", message=why)
+        report.dead(claim, failure)
+        if self.hands.pings is not None:
+            self.hands.pings.put(claim, "fail")
+        lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.hands.options(claim))))
+
+    def _crashes(self, claim: Claim) -> int:
+        """How often its run begins again after it was cut off."""
+        said = self.hands.options(claim).crashes
+        return CRASHES if said is None else said
+
+    def _is_last_chance(self, claim: Claim) -> bool:
+        return claim.crashes >= min(self._crashes(claim), CRASHES) > 0
 
     @property
     def is_waiting(self) -> bool:
@@ -192,7 +224,7 @@ class Dispatch:
 
     def _ended(self, attempt: Attempt[LaneRun]) -> None:
         lane, claim = attempt.run.lane, attempt.run.claim
-        if attempt.error is not None and issubclass(type(attempt.error), CannotRun):
+        if attempt.error is not None and issubclass(type(attempt.error), CannotRun) and attempt.options.crashes != 0:
             self._cannot_run(lane, claim, attempt.error)
             return
         outcome, has_begun = attempt.decide(), not attempt.run.is_prevented
@@ -293,12 +325,18 @@ class Dispatch:
             task.lane.ends.append((task.claim, Released()))
 
     def release_running(self) -> None:
-        """Give back what still runs, and what a thread still looks up. Other listeners run it again."""
+        """Give back what still runs, and what a thread still looks up. Other listeners run it again, unless it runs at
+        most once.
+        """
         for task in self.hands.lookups.copy():
             self.release(task.lane, task.claim)
         for run in self.hands.runs:
             run.ask_to_stop()
-            if run.claim.receipt not in self._fenced:
+            if run.claim.receipt in self._fenced:
+                continue
+            if run.started and self.hands.runs_code and self._crashes(run.claim) == 0:
+                self._bury(run.lane, run.claim, "may have run: its listener stopped before it ended")
+            else:
                 self.release(run.lane, run.claim)
 
     def cancel(self, lane: Lane, names: Collection[str]) -> None:
@@ -338,7 +376,3 @@ class Dispatch:
 def _is_for_others(claim: Claim) -> CannotRun:
     name, reason = claim.id[:8], claim.reason or ""
     return CannotRun(f"cannot run {name}: {reason}", where=name, trouble=reason.removesuffix("."))
-
-
-def _is_last_chance(claim: Claim) -> bool:
-    return claim.crashes == CRASHES - 1

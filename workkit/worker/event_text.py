@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from workkit.events import Event
+from workkit.jobs.meta import meta_text
 from workkit.text.duration import duration_text
 from workkit.text.listing import plural
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 def event_parts(event: Event) -> list[str]:
     """Say what happened, in parts; those that say nothing are left out."""
-    return [part for part in TEXTS.get(event.name, _fields)(event) if part]
+    job: Job | None = event.fields.get("job")
+    meta = None if job is None else job.meta
+    return [part for part in (*TEXTS.get(event.name, _fields)(event), meta_text(meta)) if part]
 
 
 def _listening(event: Event) -> list[str]:
@@ -184,6 +187,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "cannot_run": _cannot_run,
     "cancelled": lambda event: ["cancelled; it does not run."],
     "corrupt": _reason,
+    "expired": _late("not started {} after due; it does not run."),
     "missing": lambda event: ["its record is gone; nothing to run."],
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],

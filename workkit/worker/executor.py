@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout
+from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
@@ -53,11 +54,14 @@ class Executor:
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """Return what a claim needs before its start. Its function can be run here."""
         _, options = self.registry.handler(claim.fn)
+        if claim.options.crashes is not None:
+            options = claim.options.over(options)
         return claim.admission(options, control)
 
     def run(self, run: AnyRun) -> Attempt[AnyRun]:
         """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""
         token, born = current.set(run), forks.count
+        carried = metadata.CARRIED.set(run.claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
         raised: BaseException | None = None
         there: Raised | None = None  # what was raised in a worker process
@@ -107,6 +111,8 @@ class Executor:
             if run.clock is not None:
                 self._timeouts.forget(run.clock)
         current.reset(token)
+        if carried is not None:
+            metadata.CARRIED.reset(carried)
         took_ms = (time.monotonic() - run.started) * 1000
         if raised is None and there is None:
             kept = None if options.keep_ms is None else self._kept(run, options)

@@ -87,6 +87,11 @@ def missed(claim: Claim, reason: str) -> None:
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
+def expired(claim: Claim, late_ms: int) -> None:
+    """Emit that a job is over without a run: it was not started in time."""
+    events.emit("expired", claim.job.schedule, job=claim.job, late_ms=late_ms)
+
+
 def cannot_run(claim: Claim, error: BaseException) -> None:
     """Emit that this listener cannot run a function, and leaves it for others. A stray job goes to the dead set."""
     trouble = error.trouble if isinstance(error, WorkkitError) and not claim.stray else None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,6 +136,13 @@ def test_all_arguments_may_be_masked() -> None:
     assert (seen.args, seen.kwargs) == ((MASK,), None)
     assert seen.error == f"no mail to {MASK}"
     assert everything.arguments([], None) == ((), {})
+
+
+def test_metadata_is_masked_by_its_names() -> None:
+    told = replace(job(1), meta={"request": "9f2c", "token": "secret"})
+    assert MASKS.job(told).meta == {"request": "9f2c", "token": MASK}
+    assert "secret" not in str(mask(everything=True).job(told).meta)
+    assert MASKS.job(job(1)).meta is None
 
 
 def test_what_lies_deep_or_comes_late_is_masked() -> None:

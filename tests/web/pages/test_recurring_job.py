@@ -50,7 +50,7 @@ def test_one_that_never_ran_says_when_it_will(browser: Browser, s: Schedule) -> 
     assert (len(record["upcoming"]), record["runs"], record["days"]) == (20, [], [])
     assert record["plan"].startswith("[nightly]\n")
     assert {one["option"] for one in record["policies"] if one["default"]} == {
-        "overlap", "catch_up", "retries", "timeout", "limit",
+        "overlap", "catch_up", "retries", "crashes", "timeout", "limit",
     }  # fmt: skip
 
 

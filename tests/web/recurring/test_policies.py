@@ -30,6 +30,7 @@ def test_the_defaults() -> None:
         "overlap": "its last run still goes on: both run.",
         "catch_up": "nobody listened when it was due: run once, late.",
         "retries": "it fails: as its function says; if that says nothing, it is dead at once.",
+        "crashes": "its listener dies in a run: it begins again, up to 2 times; unless its function says otherwise.",
         "timeout": "it takes long: it goes on, unless its function has a timeout.",
         "limit": "many jobs run at once: it starts at once, unless its function has a limit.",
     }
@@ -63,6 +64,8 @@ def test_terms(option: str, given: dict[str, Any], sentence: str) -> None:
         ("retries", {"retries": 9, "backoff": "linear"},
          "it fails: up to 9 more attempts, after 5 s, 10 s, 15 s, 20 s and so on, or up to half sooner; then it is dead"
          "."),
+        ("crashes", {"crashes": 0}, "its listener dies in a run: it is dead: it may have run."),
+        ("crashes", {"crashes": 1}, "its listener dies in a run: it begins again, up to 1 time; then it is dead."),
         ("timeout", {"timeout_ms": 1_200_000}, "it takes longer than 20 min: end it."),
         ("keep", {"keep_ms": 3_600_000}, "it returns something: its result is kept for 1 h."),
     ],
@@ -88,7 +91,7 @@ def test_every_option_of_a_recurring_job_has_a_sentence() -> None:
     known = said(
         terms=Terms(overlap="skip", catch_up="all", catch_up_within_ms=1, count=2, spread_ms=1000, priority=1,
                     unique_key="k", ping="https://a.b"),
-        options=RunOptions(retries=1, timeout_ms=1, keep_ms=1000),
+        options=RunOptions(retries=1, crashes=1, timeout_ms=1, keep_ms=1000),
         start=datetime(2027, 1, 1, tzinfo=UTC),
         end=datetime(2028, 1, 1, tzinfo=UTC),
     )  # fmt: skip
@@ -96,7 +99,7 @@ def test_every_option_of_a_recurring_job_has_a_sentence() -> None:
         "catch_up_within": "catch_up", "backoff": "retries", "base": "retries", "cap": "retries", "jitter": "retries",
         "keep_most": "keep", "unique_until": "unique_key",
     }  # fmt: skip
-    elsewhere = {"tz", "name", "on_conflict", "unique", "throttle", "debounce", "debounce_most"}
+    elsewhere = {"tz", "name", "on_conflict", "unique", "throttle", "debounce", "debounce_most", "expires", "meta"}
     asked = {part_of.get(one.name, one.name) for one in OPTIONS if ADD in one.places} - elsewhere
     assert asked <= set(known)
     assert elsewhere <= {one.name for one in OPTIONS if one.section == OF_JOB}

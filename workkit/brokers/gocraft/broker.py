@@ -32,7 +32,7 @@ from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import no_results
+from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext
@@ -181,8 +181,7 @@ class GocraftBroker:
         for name, serving in info.serves.items():
             check_name(name, where="job")
             options = serving.options
-            if options.keep_ms is not None:
-                raise no_results(f'keep= of @job("{name}")')
+            refuse_native(options, f' of @job("{name}")')
             for option, value in (("rate", options.rate_ms), ("limit_key", options.limit_key)):
                 if value is not None:
                     remedy = "Leave it out, or write limit=, which all pools keep."

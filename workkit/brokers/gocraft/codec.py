@@ -21,7 +21,7 @@ from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_
 from workkit.contract.claim import Claim, Standing
 from workkit.contract.payload_size import check_size
 from workkit.contract.producer import Added, NewJob
-from workkit.contract.result import no_results
+from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import brief, is_plain
@@ -210,14 +210,15 @@ def check(job: NewJob) -> None:
             "or workkit forward SCHEDULE --to NAME --to-layout gocraft."
         )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
-    if job.options.keep_ms is not None:
-        raise no_results()
+    refuse_native(job.options)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in job.options.keywords()) or "an option of runs"
         raise _refused(said, "Give it to @job, for all jobs of this name.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
-                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None)):  # fmt: skip
+                        ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
+                        ("expires", terms.expires_ms),
+                        ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."
             raise _refused(f"{name}=", remedy)

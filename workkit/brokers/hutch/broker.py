@@ -31,7 +31,7 @@ from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import no_results
+from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission, History
 from workkit.jobs.names import is_consumed
@@ -158,8 +158,7 @@ class HutchBroker:
             raise InvalidOptions.about("imports=", trouble, remedy, where="imports")
         for name, serving in info.serves.items():
             options = serving.options
-            if options.keep_ms is not None:
-                raise no_results(f'keep= of @job("{name}")')
+            refuse_native(options, f' of @job("{name}")')
             if serving.priority != 1:
                 where = f'jobs="{name}:{serving.priority}"'
                 remedy = f'Write "{name}": each queue pushes its messages by itself.'

@@ -20,7 +20,7 @@ from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
 from workkit.contract.payload_size import check_size
 from workkit.contract.producer import NewJob
-from workkit.contract.result import no_results
+from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.run_options import UNSAID
@@ -154,14 +154,14 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
             f"or workkit forward SCHEDULE --to NAME --to-layout {names.dialect}."
         )
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
-    if job.options.keep_ms is not None:
-        raise no_results()
+    refuse_native(job.options)
     if job.options is not UNSAID:
         said = ", ".join(f"{name}=" for name in job.options.keywords()) or "an option of runs"
         raise _refused(said, "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
-                        ("on_conflict", entrance.replace or None)):  # fmt: skip
+                        ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms),
+                        ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")
     for name, value in (("unique_key", terms.unique_key), ("unique", entrance.once or None)):

@@ -35,7 +35,7 @@ def admission_request(
     has, needs = dict(entry.slots), dict(wanted.keys)
     turns = () if entry.is_paid and not is_now else wanted.turns  # a pretended time needs no check at the start
     kept = {key: limit for key, limit in has.items() if key.startswith(TO_THE_END)}
-    flags = entry.with_flags(slots=wanted.keys, is_paid=entry.is_paid or bool(turns))
+    flags = entry.with_flags(slots=wanted.keys, is_paid=entry.is_paid or bool(turns), has_begun=wanted.marks)
     after = replace(entry, kind="o" if receipt.recurs else entry.kind, flags=flags)
     as_parked = replace(entry, flags=entry.with_flags(slots=kept.items(), is_paid=entry.is_paid))
     asked: dict[str, Any] = {

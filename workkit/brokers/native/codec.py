@@ -18,6 +18,7 @@ from workkit.contract.payload_size import check_size
 from workkit.contract.producer import NewJob
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
+from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID, stored_run_options
 from workkit.jobs.terms import PLAIN, USUAL, stored_terms
 from workkit.triggers import Trigger
@@ -62,6 +63,8 @@ class Codec:
         cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
+        if job.meta:
+            fields["meta"] = job.meta
         if job.options is not UNSAID or job.terms is not PLAIN:
             opts = job.options.fields() | job.terms.fields()
             fields["opts"] = {name: opts[name] for name in sorted(opts)}
@@ -116,6 +119,8 @@ class Codec:
         job = Job(
             id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=self._trigger(read)
         )
+        if "meta" in read.extra:
+            job = replace(job, meta=stored_meta(read.extra["meta"]))
         if "opts" not in read.extra:
             return job
         options, terms = stored_run_options(read.extra["opts"]), stored_terms(read.extra["opts"])

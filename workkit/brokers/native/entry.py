@@ -2,8 +2,8 @@
 
 Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
 the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
-are paid, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot that it has), then ``#<nonce>``.
-People can read it in redis-cli, and Lua can build it by concatenation.
+are paid, ``b``: its run may have begun, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot
+that it has), then ``#<nonce>``. People can read it in redis-cli, and Lua can build it by concatenation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from workkit.brokers.redis_server.packed import FURTHEST_MS
 from workkit.jobs.option_readers import LONGEST_MS
 
-PAID = "p"
+PAID, BEGUN = "p", "b"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
 LEAST_TURN_MS = 1e-6
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
@@ -67,6 +67,11 @@ class Entry:
         return PAID in self._parts()
 
     @property
+    def has_begun(self) -> bool:
+        """Whether its run may have begun, and must not begin again."""
+        return BEGUN in self._parts()
+
+    @property
     def slots(self) -> tuple[tuple[str, int], ...]:
         """The limit keys under which it has a slot, each with its limit."""
         found = (_SLOT.fullmatch(part) for part in self._parts()) if self.flags != "-" else ()
@@ -87,9 +92,11 @@ class Entry:
     def _parts(self) -> list[str]:
         return self.flags.partition("#")[0].split(";")
 
-    def with_flags(self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False) -> str:
-        """Write the flags that it has with these slots and turns."""
-        parts = [PAID] * is_paid + [slot_flag(key, limit) for key, limit in slots]
+    def with_flags(
+        self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False, has_begun: bool = False
+    ) -> str:
+        """Write the flags that it has with these slots and turns. `has_begun`: its run may begin from now on."""
+        parts = [PAID] * is_paid + [BEGUN] * has_begun + [slot_flag(key, limit) for key, limit in slots]
         return (";".join(parts) or "-") + self.nonce
 
 

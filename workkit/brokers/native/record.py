@@ -74,8 +74,9 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         trouble, reason = "cancelled", "cancelled before it started"
     receipt.recurs = recurs or entry.kind == "o"
     standing = None
-    if entry.flags != "-" or job.terms is not PLAIN or receipt.recurs:
-        standing = Standing(terms=job.terms, slots=tuple(key for key, _ in entry.slots))
+    if entry.flags != "-" or job.terms is not PLAIN or receipt.recurs or job.options.crashes == 0:
+        slots = tuple(key for key, _ in entry.slots)
+        standing = Standing(terms=job.terms, slots=slots, has_begun=entry.has_begun)
     receipt.is_bound = standing is not None
     receipt.trigger = job.trigger if recurs else None
     return Claim(
@@ -85,6 +86,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         fn=job.fn,
         args=job.args,
         kwargs=job.kwargs,
+        meta=job.meta,
         options=job.options,
         standing=standing,
         due_ms=entry.due_ms,

@@ -88,6 +88,8 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
             failure = Failure(type="CorruptRecord", message=claim.reason or "")
             return out | _over(claim) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
     match outcome:
+        case Done(expired=True):
+            return out | _over(claim) | {"count": "expired"}
         case Done(discarded=reason):
             return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
         case Dead(failure=failure, reason=reason):

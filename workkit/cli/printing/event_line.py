@@ -63,6 +63,7 @@ def json_line(event: Event, *, listener: str | None, arguments: bool = False) ->
     if job is not None:
         record |= {"job_id": job.id, "name": job.name, "fn": spoken(job.fn), "attempt": job.attempt + 1}
         record |= {"args": list(job.args)} if arguments else {}
+        record |= {"meta": job.meta} if job.meta else {}
         record["due"] = wording.iso(job.due) if job.due else None
         record["schedule"] = event.schedule or job.schedule
     record |= {key: fields.pop(key) for key in ("late_ms", "took_ms") if key in fields}

@@ -13,7 +13,7 @@ from workkit.jobs.options import ADD, BY_NAME, PRIORITIES, VerbOption, names_at
 from workkit.text.duration import duration_text
 from workkit.text.wording import iso
 
-ELSEWHERE: Final = ("tz", "name")
+ELSEWHERE: Final = ("tz", "name", "meta")
 """Options with a place of their own in the form."""
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {

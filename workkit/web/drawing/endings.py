@@ -16,6 +16,7 @@ KINDS: Final[Mapping[Ended, Kind]] = {
     "discarded": "over",
     "cancelled": "over",
     "missed": "miss",
+    "expired": "miss",
     "overlap": "left",
     "retried": "fail",
     "dead": "fail",
@@ -34,11 +35,13 @@ STATES: Final[Mapping[Ended, str]] = {
     "discarded": "discarded",
     "cancelled": "cancelled",
     "missed": "missed",
+    "expired": "expired",
     "overlap": "left out, its last run still went on",
     "retried": "failed",
     "dead": "dead",
 }
 WHY: Final[Mapping[Ended, str]] = {
+    "expired": "nobody started it in time",
     "missed": "nobody started it in time",
     "overlap": "the run before it still went on",
     "skipped": "by hand",

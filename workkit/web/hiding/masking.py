@@ -103,6 +103,7 @@ class Mask:
     def job(self, job: Job, parameters: Sequence[str] = ()) -> Job:
         """Mask a job: its arguments; its error, traceback and check-in, where masked values may stand too."""
         args, kwargs = self.arguments(job.args, job.kwargs, parameters)
+        meta = self.arguments((), job.meta)[1] if job.meta else None
         hide = self.hidden(job, args, kwargs)
         error = None if job.error is None else self.text(job.error, hide=hide)
         failure = job.failure
@@ -110,7 +111,9 @@ class Mask:
             traceback = self.text(failure.traceback, hide=hide)
             failure = replace(failure, message=self.text(failure.message, hide=hide), traceback=traceback)
         progress = self.text(job.progress, hide=hide) if isinstance(job.progress, str) else job.progress
-        return replace(job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress)
+        return replace(
+            job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta
+        )
 
     def hidden(self, job: Job, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """List the texts and numbers among a job's arguments that `args` and `kwargs` mask."""

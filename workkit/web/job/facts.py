@@ -11,6 +11,7 @@ from typing import Final
 from workkit.contract.record import attempts_text, words_of
 from workkit.contract.result import Result
 from workkit.jobs.job import Job, argument_text, argument_texts
+from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment
@@ -37,6 +38,8 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("Name", job.name)
     yield Fact("Function", shown(job.fn), is_code=True)
     yield Fact("Arguments", ", ".join(argument_texts(job)) or "none", is_code=True)
+    if job.meta:
+        yield Fact("Metadata", meta_text(job.meta), is_code=True)
     if job.state != "done":
         yield Fact("When", words_of(job) or "once")
     if job.due is not None:
@@ -45,8 +48,12 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     options, terms = job.options, job.terms
     if options.retries:
         yield Fact("Retries", f"{options.retries:,}, after {pauses_text(options, most=MOST_PAUSES)}")
+    if options.crashes is not None:
+        yield Fact("Crashes", f"{options.crashes:,}, then it is dead" if options.crashes else "none: at most one run")
     if options.timeout_ms is not None:
         yield Fact("Timeout", duration_text(options.timeout_ms))
+    if terms.expires_ms is not None:
+        yield Fact("Expires", f"{duration_text(terms.expires_ms)} after it is due")
     if terms.priority is not None:
         yield Fact("Priority", f"{terms.priority}")
     if terms.unique_key is not None:

@@ -19,7 +19,7 @@ MINUTE: Final = timedelta(minutes=1)
 SOON: Final = timedelta(minutes=2)  # nearer than this, a time is told to the second
 ENDED: Final = {
     "done": "Done", "discarded": "Discarded", "cancelled": "Cancelled", "dead": "Failed for good",
-    "missed": "Missed", "overlap": "Left out, as its last run still went on,",
+    "missed": "Missed", "expired": "Expired", "overlap": "Left out, as its last run still went on,",
 }  # fmt: skip
 
 

@@ -64,6 +64,7 @@ def policies(job: Job, control: Control, *, offset_ms: int, now: datetime, zone:
         ),
         _catch_up(job),
         _retries(options),
+        _crashes(options),
         _timeout(options),
         *_limits(control),
         *_rest(job, offset_ms),
@@ -98,6 +99,17 @@ def _retries(options: RunOptions) -> Policy:
         return Policy(case=case, then="it is dead at once.", option="retries")
     then = f"up to {plural(options.retries, 'more attempt')}, {_pauses(options)};"
     return Policy(case=case, then=then, rest=" then it is dead.", option="retries")
+
+
+def _crashes(options: RunOptions) -> Policy:
+    case, most = "its listener dies in a run", options.crashes
+    if most is None:
+        then, rest = f"it begins again, up to {_default('crashes')} times;", " unless its function says otherwise."
+        return Policy(case=case, then=then, rest=rest, option="crashes", is_default=True)
+    if not most:
+        return Policy(case=case, then="it is dead: it may have run.", option="crashes")
+    then = f"it begins again, up to {plural(most, 'time')};"
+    return Policy(case=case, then=then, rest=" then it is dead.", option="crashes")
 
 
 def _pauses(options: RunOptions) -> str:

@@ -92,6 +92,8 @@ def _options(job: Job) -> Iterator[tuple[str, Any]]:
     for option in OPTIONS:
         if ADD in option.places and option.member in stored:
             yield option.name, _given(option, stored[option.member])
+    if job.meta:
+        yield "meta", job.meta
 
 
 def _given(option: VerbOption, value: Any) -> Any:

@@ -36,4 +36,5 @@ def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = Non
         terms=PLAIN if passed == PLAIN else passed,
         identity=f"{schedule} {claim.occurrence}",
         trace=trace,
+        meta=claim.meta,
     )

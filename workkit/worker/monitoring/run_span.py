@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from workkit import tracing
 from workkit.errors import WorkkitError
 from workkit.jobs.names import shown
@@ -15,9 +17,10 @@ def begun(run: LaneRun) -> tracing.RunSpan | None:
         (origin,) = broker.traces_of([claim])
     except WorkkitError:  # without its server the run has a span, and no link
         origin = None
-    more = {
+    more: dict[str, Any] = {
         "workkit.job.name": claim.terms.name,
         "workkit.job.attempt": claim.attempt + 1,
         "workkit.job.lateness_ms": run.late_ms,
+        **tracing.meta_attributes(claim.meta),
     }
     return tracing.running(broker.schedule, origin=origin, id=claim.id, fn=shown(claim.fn), more=more)

@@ -38,6 +38,7 @@ class Order:
     job: Job
     fn: str
     late_ms: int
+    crashes: int
     handler: Function
     schedule: str
     around: tuple[Function, ...] = ()

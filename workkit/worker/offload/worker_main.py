@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from workkit import tracing
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
+from workkit.jobs import meta as metadata
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.functions.importing import import_module, import_trouble
 from workkit.jobs.functions.marks import Handler
@@ -113,12 +114,15 @@ class Worker:
             args=job.args,
             due_ms=0 if job.due is None else round(job.due.timestamp() * 1000),
             kwargs=job.kwargs,
+            crashes=order.crashes,
+            meta=job.meta,
         )
         run = OffloadedRun(claim, self._reports)
         run.late_ms, run.started, run.clock = order.late_ms, time.monotonic(), _Clock(self._send)
         self._run = run
         self._send(Begun())
-        token = current.set(run)
+        token, carried = current.set(run), metadata.CARRIED.set(job.meta)
+        metadata.is_used = metadata.is_used or job.meta is not None
         try:
             with tracing.within(order.trace):
                 within(around.plain, partial(_call, handler, run, around))
@@ -126,6 +130,7 @@ class Worker:
             return _ended(explained(error, handler, args=claim.args, kwargs=claim.kwargs))
         finally:
             current.reset(token)
+            metadata.CARRIED.reset(carried)
         return Ended(kept=kept_value(run.returned, order.options))
 
     def _send(self, message: Begun | Reported | Logged | Extended | Ended) -> None:

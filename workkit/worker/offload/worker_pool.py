@@ -57,6 +57,7 @@ class WorkerPool:
             job=run.claim.job,
             fn=run.claim.fn,
             late_ms=run.late_ms,
+            crashes=run.claim.crashes,
             handler=_import_path(handler),
             schedule=run.schedule,
             around=tuple(map(_import_path, made)),

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.worker.run.running_job import RunningJob
 
-NAMES = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt")
+NAMES = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
 
 
 class JobLogFilter(logging.Filter):
-    """Give each log record the attributes `job_id`, `job_name`, `job_fn`, `job_schedule` and `job_attempt` (from 1).
+    """Give each log record the attributes `job_id`, `job_name`, `job_fn`, `job_schedule`, `job_attempt` (from 1) and
+    `job_meta` (a dict, where the job has metadata).
 
     Add it to a handler of `logging`, and name the attributes in its format: ``%(job_id)s %(message)s``. A record that
     is written outside a run gets `missing` in each of them. The records of the logger `workkit` that concern a job have
@@ -50,5 +51,6 @@ def job_fields(job: Job | RunningJob) -> dict[str, Any]:
         "job_fn": None if job.fn is None else shown(job.fn),
         "job_schedule": job.schedule,
         "job_attempt": job.attempt + 1,
+        "job_meta": job.meta or None,
     }
     return {name: value for name, value in fields.items() if value is not None}

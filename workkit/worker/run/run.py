@@ -56,6 +56,8 @@ class Run:
                 trigger=job.trigger,
                 due=job.due,
                 attempt=job.attempt,
+                crashes=self.claim.crashes,
+                meta=dict(job.meta or {}),
                 started=datetime.fromtimestamp((self.claim.due_ms + self.late_ms) / 1000, UTC),  # the server's clock
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,

@@ -33,9 +33,11 @@ class RunningJob:
     trigger: Trigger | None = None
     due: datetime | None = None
     attempt: int = 0
+    crashes: int = 0  # how many listeners died while they held it: an earlier run may have been cut off
     started: datetime | None = None
     lateness: timedelta = timedelta()
     cancelled: bool = False
+    meta: dict[str, str] = field(default_factory=dict)
     context: dict[str, Any] = field(default_factory=dict)
     _clock: Clock | None = field(default=None, repr=False)
     _report: Callable[[Progress], None] | None = field(default=None, repr=False)

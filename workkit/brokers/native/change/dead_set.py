@@ -105,6 +105,7 @@ class DeadSetChange:
             due_ms=None,
             queued=True,
             options=old.options,
+            meta=old.meta,
         )
         stored = self.codec.encode(new, now_ms=server_ms(self.server), nonce=secrets.token_hex(8))
         return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}

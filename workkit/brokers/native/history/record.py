@@ -81,6 +81,8 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
         case "corrupt" | "broken":
             return "dead" if isinstance(outcome, Done) else None
     match outcome:
+        case Done(expired=True):
+            return "expired"
         case Done(ran=None):
             return None  # cancelled before its handler was called
         case Done(discarded=None):

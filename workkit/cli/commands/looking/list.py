@@ -35,6 +35,7 @@ from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError
 from workkit.jobs.call_text import call_text
+from workkit.jobs.meta import meta_text
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -292,6 +293,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     if job.queue is not None:
         yield "queue", job.queue
     yield "attempts", record.attempts_text(job)
+    if job.meta:
+        yield "meta", meta_text(job.meta)
     if job.progress is not None:
         yield "progress", wording.progress(job.progress)
     if job.error is not None:
