@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from tests import handlers
-from workkit import job
+from workkit import current_job, job
 
 
 class Nameless(type):
@@ -158,3 +159,28 @@ def burn(seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
+
+
+async def compute() -> None:
+    handlers.calls.append("begun")
+    while not handlers.gate.is_set():
+        pass
+
+
+# What a handler takes from the whole process.
+
+
+@job(cpu=True)
+def note_elsewhere(path: str) -> None:
+    note(path, current_job().id, current_job().attempt)
+
+
+def take_all_files() -> None:
+    """Leave room for no further file, socket or loop until the gate opens."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    os.close(lowest)
+    handlers.calls.append("taken")
+    handlers.gate.wait(20)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -23,7 +23,7 @@ Further names and fields may come.
     expired      job, late_ms    (a one-time job that was not started in time)
     no_ping      job, reason     (its monitor was not told)
     given_back   job                                          crashed               listener, jobs
-    health       url             (where its pages are)        stuck                 reason   (its loop does not move)
+    health       url             (where its pages are)        stuck                 reason   (what does not move)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
     revived      url             (its private server was gone, and this program has started it again)

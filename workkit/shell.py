@@ -11,12 +11,12 @@ import atexit
 import os
 import pwd
 import signal
-import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from workkit.clocks import time
 from workkit.errors import MOST_TEXT, InvalidArguments, WorkkitError
 
 MOST_OUTPUT = 64_000  # bytes kept of stdout and of stderr: the last ones

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -155,20 +154,6 @@ def test_ctrl_c_to_all_is_one_signal(processes: Processes, name: str, tmp_path: 
     assert re.search(r"stopped    ran 1, failed 0, given back 0", said)
     assert "on embedded server, 2 processes of 10 threads" in said
     assert ran(tmp_path) == {"slow": 1}
-
-
-def test_the_second_signal_ends_all_at_once(processes: Processes, s: Schedule, tmp_path: Path) -> None:
-    listener = listen(processes, s)
-    pids = children(s)
-    schedule.add_now(s, "app:slow", args=["slow", 60])
-    until((tmp_path / "begun").exists, timeout=WAIT)
-    listener.send(signal.SIGINT)
-    listener.wait_for("stopping   1 running", timeout=WAIT)
-    began = time.monotonic()
-    listener.send(signal.SIGINT)
-    ended(listener, 130, pids=pids)
-    assert time.monotonic() - began < 10
-    assert schedule.counts(s).running == 1
 
 
 def test_children_end_by_themselves_if_their_supervisor_is_killed(

@@ -59,13 +59,3 @@ def test_term_right_after_its_start_ends_a_listener(
     os.kill(pid, signal.SIGTERM)
     assert outer.wait(timeout=15) in (0, 143), outer.transcript()
     assert time.monotonic() - began < 15
-
-
-def test_a_listener_that_listens_still_stops_within_its_deadline(
-    processes: Processes, server: Server, name: str
-) -> None:
-    outer, pid = first(processes, "listen", name, "--redis", server.url)
-    outer.wait_for(" listening ")
-    os.kill(pid, signal.SIGTERM)
-    assert outer.wait() == 0, outer.transcript()
-    outer.wait_for(" stopped ")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests import terminals
-from tests.processes import Process, Processes, until
+from tests.processes import Process, Processes
 from tests.servers import Server
 from workkit import schedule
 from workkit.text.cells import cells
@@ -30,9 +30,6 @@ def greet(name):
     print(name, flush=True)
 def fail():
     raise OSError("disk full")
-def slow(path):
-    open(path, "a").write(f"{os.getpid()}\\n")
-    time.sleep(60)
 """
 
 
@@ -132,24 +129,6 @@ def test_settings_and_environment_reach_listen(processes: Processes, server: Ser
     listener = processes.workkit("listen", env=env | {"WORKKIT_THREADS": "2", "WORKKIT_IMPORT": "app,json.tool"})
     ended(listener, 2)
     assert "the standard library is never run" in listener.err[0]
-
-
-def test_the_first_signal_gives_back_and_the_second_ends(
-    processes: Processes, server: Server, name: str, app: Path
-) -> None:
-    ended(processes.workkit("now", name, "app:slow", str(app / "ran"), "--redis", server.url))
-    listener = processes.workkit("listen", name, "--deadline", "1s", "--redis", server.url)
-    until((app / "ran").exists)
-    listener.send(signal.SIGINT)
-    listener.wait_for(r"stopping   1 running, up to 1 s to finish\. Ctrl-C again stops at once\.")
-    ended(listener)
-    assert "given back 1" in listener.err[-1]
-    listener = processes.workkit("listen", name, "--redis", server.url)
-    until(lambda: len((app / "ran").read_text().split()) == 2)
-    listener.send(signal.SIGINT)
-    listener.wait_for("stopping   1 running, up to 25 s")
-    listener.send(signal.SIGINT)
-    ended(listener, 130, timeout=5)
 
 
 def test_listen_without_a_server_ends_with_69(processes: Processes, name: str) -> None:

@@ -140,6 +140,17 @@ def test_a_job_that_a_listener_cannot_run_is_offered_to_others_only(stage: Stage
     assert (given.id, given.due_ms) == (claim.id, claim.due_ms)
 
 
+def test_a_listener_is_offered_again_what_it_has_given_back_once_it_reconsiders(stage: Stage) -> None:
+    stage.add(3)
+    mine = stage.peer()
+    for claim in mine.claim():
+        mine.end(claim, Released(unknown=True))
+    assert mine.claim() == []
+    for line in mine.lines:
+        line.consumer.reconsider()
+    assert sorted(stage.args(claim) for claim in until(mine.claim)) == [(0,), (1,), (2,)]
+
+
 @promised(Can.RECUR)
 def test_a_recurring_job_is_armed_before_it_starts_and_stays(stage: Stage) -> None:
     job, due = every_minute(stage)

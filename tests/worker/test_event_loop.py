@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from contextvars import copy_context
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +21,11 @@ from tests.servers import Server
 from tests.worker.observation import calls, named
 from tests.worker.test_health import get
 from workkit import schedule
+from workkit.brokers.connect import open_broker
 from workkit.events import Event
+from workkit.jobs import middleware
+from workkit.worker.listener import Listener
+from workkit.worker.loop import How
 from workkit.worker.run.event_loop import EventLoop, run_alone
 from workkit.worker.run.interruption import Interruption
 
@@ -169,3 +178,110 @@ def test_the_loop_gives_a_sign_of_life(loop: EventLoop) -> None:
 def test_run_alone_raises_the_error_of_its_coroutine(fn: Any, raised: type[BaseException]) -> None:
     with pytest.raises(raised):
         run_alone(fn())
+
+
+SHORT = ("stuck", "cannot_run")
+
+# A loop that a handler blocks, and one that cannot be made: what has not begun there goes back.
+
+
+def listener(s: schedule.Schedule, url: str, *, threads: int = 2) -> Listener:
+    how = How(threads=threads, imports=("tests.handlers", "tests.unruly"), stuck_after=timedelta(seconds=6))
+    return Listener([(open_broker(s.name, redis=url), 1)], how=how)
+
+
+def scores(server: Server, s: schedule.Schedule) -> list[float]:
+    return [score for _, score in server.client().zrange(f"{s.name}:next", 0, -1, withscores=True)]
+
+
+@pytest.mark.parametrize("blocker", [unruly.block, unruly.compute])
+def test_what_has_not_begun_on_a_blocked_loop_goes_back_and_plain_jobs_go_on(
+    s: schedule.Schedule, server: Server, seen: list[Event], blocker: Any
+) -> None:
+    with listener(s, server.url) as blocked:
+        schedule.add_now(s, blocker)
+        until(calls(1))
+        for number in range(12):
+            schedule.add_now(s, handlers.note_async, args=[number])
+        waiting = scores(server, s)
+        for number in range(4):
+            schedule.add_now(s, handlers.note, args=[number])
+        until(lambda: len([call for call in handlers.calls if type(call) is tuple and len(call) == 1]) == 4)
+        until(lambda: schedule.counts(s).running == 1 and schedule.counts(s).due == 12)
+        assert set(waiting) <= set(scores(server, s))
+        told = [event.fields["reason"] for event in named(seen, "stuck")]
+        assert len(told) == 1
+        assert re.search("event loop of coroutines has not answered for . s", told[0])
+        schedule.add_now(s, handlers.note_async, args=["late"])  # it is not taken either
+        with listener(s, server.url) as other:
+            until(lambda: schedule.counts(s).due == 0)
+        assert other.wait().ran == 13
+        schedule.add_now(s, handlers.note_async, args=["here again"])
+        handlers.gate.set()
+        until(lambda: schedule.counts(s).due + schedule.counts(s).running == 0)
+        assert len(named(seen, "stuck")) == 1
+    assert blocked.wait().ran == 6
+    assert not named(seen, "failed") + named(seen, "cannot_run")
+
+
+def test_a_coroutine_that_is_given_back_keeps_its_attempt_though_middleware_catches_the_error(
+    s: schedule.Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def careless() -> Generator[None]:
+        with suppress(BaseException):
+            yield
+
+    monkeypatch.setattr(middleware, "AROUND", {s.name: middleware.Around(plain=(careless,))})
+    with listener(s, server.url, threads=3):
+        schedule.add_now(s, unruly.block)
+        until(calls(1))
+        schedule.add_now(s, handlers.note_async, args=["later"])
+        until(lambda: schedule.counts(s).running == 2)
+        until(lambda: schedule.counts(s).running == 1 and schedule.counts(s).due == 1)
+        handlers.gate.set()
+        until(lambda: "later" in [call[0] for call in handlers.calls])
+    assert schedule.counts(s).due == 0
+
+
+def shortages(seen: list[Event]) -> list[str]:
+    """What was said that is missing: by the whole listener, or about one job."""
+    said = [event.fields.get("reason") or event.fields["trouble"] for event in seen if event.name in SHORT]
+    return [str(text) for text in said]
+
+
+def test_without_file_descriptors_what_cannot_begin_goes_back_and_is_tried_again(
+    s: schedule.Schedule, server: Server, seen: list[Event], tmp_path: Path
+) -> None:
+    with listener(s, server.url, threads=4) as listening:
+        schedule.add_now(s, handlers.note)
+        until(calls(1))
+        ours = schedule.add(s, handlers.note_async, at="in 2 seconds", args=["after"])
+        process = schedule.add(s, unruly.note_elsewhere, at="in 2 seconds", args=[str(tmp_path / "noted")])
+        schedule.add_now(s, unruly.take_all_files)  # from here on this test opens nothing either
+        until(lambda: len(shortages(seen)) == 2)
+        handlers.gate.set()
+        until(calls(3))
+        until(lambda: schedule.counts(s).running == 0 and schedule.counts(s).due == 0)
+    assert handlers.calls[2][:2] == ("after", ours.id)
+    assert (tmp_path / "noted").read_text() == f"{process.id} 0\n"
+    assert listening.wait().failed == 0
+    loop, worker = sorted(shortages(seen))
+    full = r"OSError: \[Errno 24\] Too many open files"
+    assert re.match(f"no event loop for coroutines: {full}", loop)
+    assert re.match(f"no worker process.*: {full}", worker)
+
+
+def test_a_module_that_finds_no_file_descriptor_is_imported_later(
+    s: schedule.Schedule, server: Server, seen: list[Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "imported_late.py").write_text("from tests import handlers\ndef f(): handlers.calls.append('late')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    how = How(threads=2, imports=("tests.handlers", "tests.unruly"), folder=tmp_path)
+    with Listener([(open_broker(s.name, redis=server.url), 1)], how=how):
+        schedule.add(s, "imported_late:f", at="in 2 seconds")
+        schedule.add_now(s, unruly.take_all_files)
+        (told,) = until(lambda: named(seen, "cannot_run"))
+        assert "Too many open files" in told.fields["trouble"]
+        handlers.gate.set()
+        until(lambda: "late" in handlers.calls)
+    sys.modules.pop("imported_late")

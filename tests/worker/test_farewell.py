@@ -60,23 +60,6 @@ def listening(processes: Processes, s: Schedule, *options: str) -> Process:
     return listener
 
 
-def test_a_stop_without_the_server_reports_what_it_could_not_store_and_ends_with_status_1(
-    processes: Processes, away: Server, s: Schedule, tmp_path: Path
-) -> None:
-    listener = listening(processes, s, "--deadline", "6s")
-    away.kill()
-    listener.wait_for(" lost ")
-    asked = time.monotonic()
-    listener.send(signal.SIGTERM)
-    listener.wait_for(" stopping ")
-    (tmp_path / "let").touch()
-    assert listener.wait() == 1, listener.transcript()
-    assert time.monotonic() - asked >= 5.9, "it gave up before the deadline"
-    said = [line for line in listener.lines if " unstored " in line]
-    assert len(said) == 1, listener.transcript()
-    assert "3 endings not stored: these jobs will run again" in said[0]
-
-
 def test_a_stop_stores_its_endings_if_the_server_returns_within_the_deadline(
     processes: Processes, away: Server, s: Schedule, tmp_path: Path
 ) -> None:
@@ -94,17 +77,6 @@ def test_a_stop_stores_its_endings_if_the_server_returns_within_the_deadline(
     assert not re.search("not stored", listener.transcript())
     assert not list(schedule.jobs(s))
     assert schedule.counts(s).listeners == 0
-
-
-def test_a_job_is_given_back_only_where_the_server_was_told(processes: Processes, away: Server, s: Schedule) -> None:
-    listener = listening(processes, s, "--deadline", "1s")
-    away.kill()
-    listener.wait_for(" lost ")
-    listener.send(signal.SIGTERM)
-    assert listener.wait() == 1, listener.transcript()
-    assert "given back; another listener" not in listener.transcript()
-    assert "given back 0" in listener.wait_for(" stopped .*")[0]
-    listener.wait_for("3 endings not stored: these jobs will run again")
 
 
 def test_a_process_of_several_that_could_not_store_its_endings_ends_all_with_status_1(

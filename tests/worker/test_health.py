@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,29 @@ def test_it_is_not_ready_without_its_server(own_server: Server, name: str, seen:
         assert get(f"{url}/livez") == (200, "ok\n")
         own_server.start()
         until(lambda: get(f"{url}/readyz")[0] == 200)
+
+
+def test_the_pages_open_again_after_a_handler_has_closed_all_files(
+    server: Server, name: str, processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text("import os\n\ndef close():\n    os.closerange(3, 1000)\n\ndef note():\n    pass\n")
+    s = schedule.create(name, redis=server.url)
+    listener = processes.workkit("listen", name, "--redis", server.url, "--health-port", "0", "-v")
+    url = listener.wait_for(r" health +(http://[^/]*)")[1]
+    schedule.add_now(s, "app:close")
+    assert listener.wait_for(r" health +(http://[^/]*)", count=2)[1] == url
+    assert until(lambda: answered(f"{url}/livez")) == (200, "ok\n")
+    schedule.add_now(s, "app:note")
+    listener.wait_for(" done .* app.note")
+    assert until(lambda: answered(f"{url}/readyz") == (200, "ok\n"))
+    listener.send(signal.SIGTERM)
+    assert listener.wait() == 0, listener.transcript()
+
+
+def answered(url: str) -> tuple[int, str] | None:
+    with suppress(OSError):
+        return get(url)
+    return None
 
 
 def test_a_port_that_is_taken_refuses_before_anything_is_registered(

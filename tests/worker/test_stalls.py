@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import handlers, unruly
-from tests.processes import until
+from tests.processes import Processes, until
 from tests.servers import Server
 from tests.worker.observation import calls
 from tests.worker.test_guards import claimed
@@ -116,3 +117,63 @@ def test_time_in_which_the_process_was_stopped_does_not_count(s: schedule.Schedu
     stalls.look(5000, is_due=True)
     assert stalls.trouble is None
     assert stalls.at == 5001
+
+
+FREEZE = """
+import asyncio, time
+from pathlib import Path
+from workkit import Retry, current_job, job
+
+def direct():
+    for name in ("monotonic", "time", "perf_counter"):
+        setattr(time, name, lambda at=getattr(time, name)(): at)
+
+def freezegun():
+    import freezegun
+    freezegun.freeze_time("2031-01-01").start()
+
+async def sleep():
+    await asyncio.sleep(0.05)
+
+def again():
+    if current_job().attempt < 2:
+        raise Retry("1s")
+
+@job(timeout="0.2s")
+def endless():
+    while True:
+        for _ in range(1000):
+            pass
+"""
+
+
+LISTEN = """
+import sys
+from workkit import events, schedule
+events.subscribe(lambda event: print(event.name, getattr(event.fields.get("job"), "fn", ""), event.fields.get("error_type"), flush=True))
+schedule.listen(schedule.create(sys.argv[1], redis=sys.argv[2]), imports=["app"], listener_timeout="5s")
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("how", ["direct", "freezegun"])
+def test_a_listener_goes_on_though_a_handler_has_frozen_the_clock(
+    server: Server, name: str, processes: Processes, tmp_path: Path, how: str
+) -> None:
+    if how == "freezegun":
+        pytest.importorskip("freezegun")
+    (tmp_path / "app.py").write_text(FREEZE)
+    s = schedule.create(name, redis=server.url)
+    listening = processes.python(LISTEN, name, server.url)
+    listening.wait_for("listening")
+    schedule.add_now(s, f"app:{how}")
+    listening.wait_for(f"^done .*{how}")
+    for fn in ("sleep", "again", "endless"):
+        schedule.add_now(s, f"app:{fn}")
+    schedule.add(s, "app:sleep", at="in 2 seconds")
+    listening.wait_for("^failed .*endless.* JobTimeout")
+    listening.wait_for("^done .*again")
+    listening.wait_for("^done .*sleep", count=2)
+    first = until(lambda: schedule.listeners(s)[0].beat_ms)
+    until(lambda: (schedule.listeners(s)[0].beat_ms or 0) < (first or 0), what="a heartbeat")
+    listening.send(signal.SIGTERM)
+    assert listening.wait() == 0, listening.transcript()

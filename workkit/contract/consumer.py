@@ -71,5 +71,8 @@ class Consumer(Connection, Protocol):
     def pass_on(self) -> None:
         """Hand a wake-up on to another listener."""
 
+    def reconsider(self) -> None:
+        """Be offered again the jobs that it gave back as `unknown`."""
+
     def leave(self) -> None:
         """End the registration. The listener must hold no claim any more."""

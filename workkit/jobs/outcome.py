@@ -90,6 +90,12 @@ class Released:
     unknown: bool = False
 
 
+class NotBegun(CannotRun):
+    """Its handler was not called, as what it needs is not there right now: the job goes back, and is tried again soon.
+    Without `where` it was reported.
+    """
+
+
 DONE = Done()  # the usual one
 Outcome = Done | Again | Dead | Released
 

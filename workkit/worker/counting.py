@@ -5,9 +5,9 @@ itself at once goes with the ending of a run, not through here.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
+from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
 from workkit.contract.history import ALL, BUCKETS, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of

@@ -17,7 +17,7 @@ from workkit.errors import CannotRun
 from workkit.jobs.admission import FREE
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Ran, Released, measured
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, NotBegun, Outcome, Ran, Released, measured
 from workkit.jobs.result import of_cancelled, with_result
 from workkit.text.duration import duration_text
 from workkit.worker import report
@@ -271,13 +271,15 @@ class Dispatch:
             table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=attempt.took_ms, late_ms=late_ms)
 
     def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
-        name = claim.fn[:LONGEST]
-        if name not in self._reported:
+        name, is_passing = claim.fn[:LONGEST], issubclass(type(error), NotBegun)
+        lane.shuns = lane.shuns or is_passing
+        if name not in self._reported and not (is_passing and getattr(error, "where", None) is None):
             if len(self._reported) >= MOST_NAMES:
                 self._reported.clear()
             self._reported.add(name)
             report.cannot_run(claim, error)
-        lane.ends.append((claim, Released(unknown=True)))
+        is_kept = claim.stray and is_passing  # a layout may bury a stray one that is unknown
+        lane.ends.append((claim, Released(delay_ms=ALONE_MS) if is_kept else Released(unknown=True)))
 
     def release(self, lane: Lane, claim: Claim) -> None:
         """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""

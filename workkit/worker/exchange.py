@@ -6,10 +6,10 @@ The loop and `drain` share these steps. Each raises ServerUnreachable or ServerR
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.claim import Orders, Turn
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.hands import Hands
@@ -77,6 +77,9 @@ class Exchange:
         lane.look = lane.look or orders.look
         self.dispatch.lose(lane, orders.fenced)
         lane.update(orders.control)
+        if lane.shuns and not self.hands.executor.event_loop.is_silent:
+            lane.broker.reconsider()
+            lane.shuns, lane.look = False, True
         if orders.cancelled:
             self.dispatch.cancel(lane, orders.cancelled)
         for name, jobs in lane.broker.maintain():

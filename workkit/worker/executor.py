@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
-import time
 from collections.abc import Coroutine
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workkit.clocks import time
 from workkit.contract.claim import Claim
-from workkit.errors import CannotRun, JobCancelled, JobTimeout
+from workkit.errors import CannotRun, JobCancelled, JobTimeout, described
 from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import AROUND, Around, around_of, within, within_async
 from workkit.jobs.names import shown
-from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.outcome import Failure, Kept, NotBegun
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.current import current
-from workkit.worker.run.event_loop import EventLoop, Watched
+from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
 from workkit.worker.run.failure import explained, failure_of, line_of
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
 from workkit.worker.run.invocation import invoke, is_coroutine
@@ -57,6 +58,15 @@ class Executor:
         if claim.options.crashes is not None:
             options = claim.options.over(options)
         return claim.admission(options, control)
+
+    def refusal(self, fn: str) -> CannotRun | None:
+        """Why a function cannot be run here, or not now; None if it can."""
+        refused = self.registry.refusal(fn)
+        if refused is None and self.event_loop.was_silent and self.event_loop.is_silent:
+            handler, options = self.registry.handler(fn)
+            if inspect.iscoroutinefunction(handler) and not options.cpu:
+                return NotBegun(SILENT)
+        return refused
 
     def run(self, run: AnyRun) -> Attempt[AnyRun]:
         """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""
@@ -101,6 +111,8 @@ class Executor:
                     run.end()
         except BaseException as error:  # a handler may raise anything, SystemExit included
             raised = error
+        if run.not_begun is not None:  # also where middleware has caught it
+            raised = run.not_begun
         if run.interruption is not None:  # not a function of its own: an interruption may come at the call of one
             try:
                 run.end()  # the end above may have been interrupted, and this one once more
@@ -127,7 +139,11 @@ class Executor:
     def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None) -> Any:
         watched: Coroutine[Any, Any, Any] = Watched(coroutine)
         whole = watched if around is None else within_async(around.coroutines, watched)
-        return self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
+        try:
+            return self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
+        except NotBegun as error:
+            run.not_begun = error
+            raise
 
     def _kept(self, run: Run, options: RunOptions) -> Kept | None:
         """Write what the handler returned; a worker process has written it where it ran."""
@@ -138,7 +154,10 @@ class Executor:
         """Call the handler in a worker process. Its time counts from the start there."""
         with self._making:
             if self._workers is None:
-                from workkit.worker.offload.worker_pool import WorkerPool  # most listeners need none
+                try:
+                    from workkit.worker.offload.worker_pool import WorkerPool  # most listeners need none
+                except OSError as error:
+                    raise NotBegun(f"no worker process: {described(error)}", where=run.claim.fn) from error
 
                 self._workers = WorkerPool(self.registry)
 

@@ -5,11 +5,11 @@ back.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from workkit import events, tracing
+from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
@@ -145,12 +145,12 @@ class Hands:
 
     def refusal(self, claim: Claim) -> CannotRun | None:
         """Why the function of a claim cannot be run here, or None."""
-        return self.executor.registry.refusal(claim.fn)
+        return self.executor.refusal(claim.fn)
 
     def admission(self, claim: Claim, control: Control) -> Admission | None:
         """Return what a claim needs before its start. Its function is known and can be run."""
         wanted = self.executor.admission(claim, control)
-        if wanted is None:
+        if wanted is None and not (self.executor.event_loop.was_silent and self.executor.event_loop.is_silent):
             if len(self.free) >= MOST_NAMES:
                 self.free.clear()
             self.free.add(claim.fn)

@@ -8,7 +8,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from workkit import events
 from workkit.errors import InvalidOptions
@@ -117,21 +119,74 @@ class Pages:
         self, address: tuple[str, int], *, live: Check, ready: Check, metrics: Callable[[], tuple[str, bytes]] | None
     ) -> None:
         pages = {"/livez": _check(live), "/readyz": _check(lambda: live() or ready()), "/metrics": _metrics(metrics)}
+        self._over, self._handler = threading.Event(), _handler(pages)
         try:
-            self._server = ThreadingHTTPServer(address, _handler(pages))
+            server = _PageServer(address, self._handler, over=self._over)
         except (OSError, OverflowError) as error:
             host, port = address
             reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
             raise InvalidOptions(f"health_port={host}:{port}: {reason}. Give a free port.", given=port) from error
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, name="workkit-health", daemon=True).start()
-        host, port = str(self._server.server_address[0]), self._server.server_address[1]
-        events.emit("health", url=f"http://{host}:{port}")
+        self._thread = threading.Thread(target=self._serve, args=(server,), name="workkit-health", daemon=True)
+        self._thread.start()
+        server.announce()
 
     def close(self) -> None:
         """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._over.set()
+        self._thread.join()
+
+    def _serve(self, server: _PageServer) -> None:
+        """Serve until closed. If a handler closes the socket, open the port again."""
+        while not self._over.is_set():
+            with suppress(_Lost):
+                server.serve_forever()
+            if server.is_ours():
+                server.server_close()
+                return
+            server.socket.detach()  # another file may have its number by now
+            while not self._over.is_set():
+                with suppress(OSError):
+                    server = _PageServer(server.server_address[:2], self._handler, over=self._over)
+                    server.announce()
+                    break
+                self._over.wait(LOOK)
+
+
+class _Lost(Exception):
+    """The socket is closed, or is about to be."""
+
+
+class _PageServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: Any, handler: type[BaseHTTPRequestHandler], *, over: threading.Event) -> None:
+        super().__init__(address, handler)
+        self._over, self._file = over, self._seen()
+
+    def announce(self) -> None:
+        host, port = self.server_address[:2]
+        events.emit("health", url=f"http://{host!s}:{port}")
+
+    def is_ours(self) -> bool:
+        """Whether its descriptor is still that of its socket: a handler may close any, and its number is used again."""
+        return self._seen() == self._file
+
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:  # no file descriptor is free: whoever asked waits on, and would be found again at once
+            self._over.wait(0.1)
+            raise
+
+    def service_actions(self) -> None:
+        if self._over.is_set() or not self.is_ours():
+            raise _Lost
+
+    def _seen(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = os.fstat(self.fileno())
+            return found.st_dev, found.st_ino
+        return None
 
 
 def _check(check: Check) -> Page:

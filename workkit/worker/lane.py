@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim, Ending
-from workkit.errors import ServerError, ServerRefused, WorkkitError
+from workkit.errors import ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
 from workkit.worker.run.progress import ProgressWriter
@@ -38,6 +39,7 @@ class Lane:
     away: float = 0.0  # seconds between the last two answers of the server
     lease: float = 5.0  # seconds without a heartbeat after which others take over
     name: str = ""  # of its registration, as far as it was seen
+    shuns: bool = False  # whether it gave back as unknown what it could only not begin then
     more: bool = False  # whether more was due than was claimed
     passing: int = 0  # how many to claim next, as this listener could run none of the last
     settle_at: float = 0.0  # when the first of its endings has waited long enough
@@ -133,6 +135,23 @@ class Lane:
     def is_quiet(self) -> bool:
         """Whether somebody has told this listener to take nothing new of this schedule."""
         return bool(self.quiet) and self.broker.listener in self.quiet
+
+    @property
+    def looks(self) -> bool:
+        """Whether this listener is to claim what may be due in this schedule."""
+        return self.look and not self.is_quiet
+
+    @property
+    def is_due(self) -> bool:
+        """Whether more was due here than was claimed."""
+        return self.more and not self.is_quiet
+
+    def retrying(self) -> int:
+        """Count the jobs that wait for another attempt; 0 where the server or the layout does not tell."""
+        with suppress(ServerError, Unsupported):
+            counts = self.broker.inspector.counts()
+            return 0 if "retrying" in counts.unknown else counts.retrying
+        return 0
 
     def wake_in(self, ms: float) -> None:
         """Ask again so soon: this listener has put something back, and other listeners may not know of it."""

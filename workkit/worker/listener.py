@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,6 +11,7 @@ from datetime import timedelta
 from functools import partial
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer

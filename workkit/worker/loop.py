@@ -10,21 +10,20 @@ import os
 import random
 import socket
 import threading
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from workkit import events
 from workkit._version import __version__
+from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Orders
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, ServerError, ServerFull, Unsupported
+from workkit.errors import InvalidOptions, ServerError, ServerFull
 from workkit.jobs.functions.consumers import Consumer, Functions
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.functions.signatures import known_functions
@@ -176,7 +175,7 @@ class Loop:
                 for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
                 if (now := time.monotonic()) >= self._stalls.at:
-                    self._stalls.look(now, is_due=any(map(_is_due, self._lanes)) and self._room() > 0)
+                    self._stalls.look(now, is_due=any(lane.is_due for lane in self._lanes) and self._room() > 0)
                 if forks.count != self._born:  # a subscriber of events forked: the child is no listener
                     forks.leave()
                 self._open_for_tokens(self._idle() > 0)
@@ -184,7 +183,7 @@ class Loop:
                 self._hands.flush()
             self._give_back()
             if self._how.burst and self._stop_at is None:
-                self._retrying = sum(map(_retrying, self._lanes))
+                self._retrying = sum(lane.retrying() for lane in self._lanes)
         finally:
             self._close()
         return replace(self._dispatch.tally, retrying=self._retrying)
@@ -232,7 +231,7 @@ class Loop:
     def _next_at(self) -> float:
         at = min([lane.at for lane in self._lanes])
         for lane in self._awake(at):
-            if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (_looks(lane) and self._room())):
+            if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.looks and self._room())):
                 return 0.0
         at = min([at, self._hands.looks_at, *(lane.settle_at for lane in self._lanes if lane.ends)])
         return at if self._stop_at is None else min(at, self._stop_at)
@@ -270,7 +269,7 @@ class Loop:
         try:
             self._exchange.admit(lane)
             settles = self._settles(lane)
-            limit = self._room(is_asked=settles) if _looks(lane) or (lane.asked and not lane.is_quiet) else 0
+            limit = self._room(is_asked=settles) if lane.looks or (lane.asked and not lane.is_quiet) else 0
             if limit > 0 or settles:
                 self._exchange.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
@@ -392,20 +391,3 @@ class Loop:
         ran, tried = t.ran + t.failed + t.retried, {"retried": t.retried, "retrying": self._retrying}
         some = {name: number for name, number in tried.items() if number}
         events.emit("stopped", ran=ran, failed=t.failed, given_back=t.given_back, **some, up_ms=up_ms)
-
-
-def _retrying(lane: Lane) -> int:
-    """Count the jobs of a schedule that wait for another attempt; 0 where the server or the layout does not tell."""
-    with suppress(ServerError, Unsupported):
-        counts = lane.broker.inspector.counts()
-        return 0 if "retrying" in counts.unknown else counts.retrying
-    return 0
-
-
-def _looks(lane: Lane) -> bool:
-    """Whether this listener is to claim what may be due in this schedule."""
-    return lane.look and not lane.is_quiet
-
-
-def _is_due(lane: Lane) -> bool:
-    return lane.more and not lane.is_quiet

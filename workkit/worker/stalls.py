@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import math
 
+from workkit import events
 from workkit.jobs.names import brief, read_name
 from workkit.worker.hands import Hands
 from workkit.worker.task import LookUp
 
 LOOK = 1.0  # seconds between looks
+SOON = 2.0  # the least seconds of silence after which the event loop counts as blocked
 MOST = 2.0  # the most seconds that count between two looks: a suspended process is not stuck
 
 
@@ -67,6 +69,9 @@ class Stalls:
         self._ticks = ticks
         if lost := event_loop.lost:
             return f"the event loop of coroutines has died: {lost}. The next coroutine starts another."
-        if self._silent < self._patience:
-            return None
-        return f"the event loop of coroutines has not answered for {self._silent:.0f} s: a handler blocks it"
+        trouble = f"the event loop of coroutines has not answered for {self._silent:.0f} s: a handler blocks it"
+        if self._silent >= max(SOON, self._patience / 6) and not event_loop.is_silent:  # half of `listener_timeout`
+            self._hands.free.clear()
+            event_loop.give_back()
+            events.emit("stuck", reason=f"{trouble}. Coroutines that have not begun go back, until it answers.")
+        return trouble if self._silent >= self._patience else None

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from urllib.parse import quote, unquote
 from workkit.brokers.embedded.folder import ANOTHER, is_private, opened_folder, prepare_folder, shown_path, write_file
 from workkit.brokers.embedded.program import Release, Running, ask_program, find_program, reads, running_at
 from workkit.brokers.redis_server.address import refused_url
+from workkit.clocks import time
 from workkit.errors import EmbeddedError
 
 SCHEME = "embedded://"

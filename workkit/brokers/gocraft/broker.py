@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
@@ -253,6 +253,10 @@ class GocraftBroker:
                 pipe.lpush(self._woken_by, 1)
                 pipe.expire(self._woken_by, 60)
                 pipe.execute()
+
+    def reconsider(self) -> None:
+        """Serve again the names that were given up."""
+        self._session.reconsider()
 
     def leave(self) -> None:
         """Stop as a pool."""

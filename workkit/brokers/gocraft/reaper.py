@@ -4,7 +4,6 @@ all but have jobs in progress. Set locks right. Normative: spec/layouts/gocraft.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from workkit.brokers.gocraft.keys import Keys
@@ -12,6 +11,7 @@ from workkit.brokers.gocraft.relock import relock
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 
 APART = 60.0  # seconds between two walks over all keys
 STEP = 1000  # keys in one step of a walk

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
@@ -27,6 +26,7 @@ from workkit.brokers.gocraft.unique_key import unique_key_of
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
@@ -81,7 +81,7 @@ class Session:
         """List this listener as a pool."""
         if self._info is not info:
             self._info = info
-            self._priorities = {name: serving.priority for name, serving in info.serves.items()}
+            self._serve_all(info)
             self._limits = {name: one.options.limit for name, one in info.serves.items() if one.options.limit}
         pool = secrets.token_hex(12)
         self.observer.begin(info.threads)
@@ -90,6 +90,15 @@ class Session:
         args = [pool, self._keys.prefix, len(self._priorities), *self._fields, *rows]
         self._now_ms = int(self._call("register", args, pool))
         self.pool, self._number, self._full_at = pool, 0, 0.0
+
+    def _serve_all(self, info: ListenerInfo) -> None:
+        self._priorities = {name: serving.priority for name, serving in info.serves.items()}
+
+    def reconsider(self) -> None:
+        """Serve all its names again."""
+        assert self._info is not None, "register first"
+        self._serve_all(self._info)
+        self._describe()
 
     def _describe(self) -> None:
         assert self._info is not None, "register first"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.session import Session
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
+from workkit.clocks import time
 from workkit.contract.admin import Admin
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Doctor
@@ -214,6 +214,10 @@ class HutchBroker:
 
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""
+
+    def reconsider(self) -> None:
+        """Serve again the queues that were given up."""
+        self._session.reconsider()
 
     def leave(self) -> None:
         """Stop consuming: what still waits here goes back."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +30,7 @@ from workkit.brokers.hutch.topology import dead, work
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Outlet
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError
@@ -123,6 +123,11 @@ class Session:
             return False
         self._news.clear()
         return not self._is_over
+
+    def reconsider(self) -> None:
+        """Consume from all queues again, from the next claim on."""
+        self._served, self._prefetch = list(self._jobs), 0
+        self._news.set()
 
     def leave(self) -> None:
         """Stop consuming. What has arrived goes back, and so does what is still held."""

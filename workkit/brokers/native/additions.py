@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import Script, load
 from workkit.brokers.redis_server.server import Call, Server
+from workkit.clocks import time
 from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.jobs.terms import PLAIN, USUAL
 

@@ -217,6 +217,10 @@ class NativeBroker:
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
 
+    def reconsider(self) -> None:
+        """Be offered again what it gave back as unknown."""
+        self._session.reconsider()
+
     def leave(self) -> None:
         """End the registration. By `maintain`, other listeners take back the claims that it still holds."""
         self._session.leave()

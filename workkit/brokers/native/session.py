@@ -199,6 +199,12 @@ class Session:
         reply = self._server.call(*self._call("reap", [listener, repr(beat), self._lease_ms, 500], listener=listener))
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
+    def reconsider(self) -> None:
+        """Forget which jobs this listener skips."""
+        with self._server.translated() as client:
+            client.delete(self._keys.skip(self._name))
+        self._talk.cursors = b""
+
     def leave(self) -> int:
         """End the registration. Returns the number of records that it still holds; 0: it has ended."""
         if not self._name:

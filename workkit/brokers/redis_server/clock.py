@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.errors import ServerError
 
 STEP = 0.5  # seconds by which the two clocks of this machine may part before the server is asked again

@@ -5,7 +5,6 @@ All keys of a schedule are in one slot, by the {tag} in its name. So one plain c
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from workkit.brokers.redis_server.address import Node, written
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
 from workkit.brokers.redis_server.time_source import TimeClient, TimePipeline
+from workkit.clocks import time
 from workkit.errors import InvalidSchedule
 
 HOPS = 3  # how often one call follows a slot from node to node

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from workkit.brokers.redis_server.server import Call, Server
+from workkit.clocks import time
 from workkit.errors import ServerUnreachable
 
 STALE: Final = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides

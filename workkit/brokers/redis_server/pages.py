@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
@@ -14,6 +13,7 @@ from redis.exceptions import NoScriptError
 
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 
 PAGE = 500
 PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer values

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import redis
 from hiredis import pack_command
+
+from workkit.clocks import time
 
 AS_READ = "surrogateescape"  # write names as the bytes that were read
 IDLE = 1.0  # seconds without use after which a server may have closed a connection

@@ -7,10 +7,10 @@ the attachment start the server. The lock of the folder lets one of all programs
 from __future__ import annotations
 
 import threading
-import time
 from typing import Protocol
 
 from workkit import events
+from workkit.clocks import time
 from workkit.errors import WorkkitError
 
 GONE_SECONDS = 2.0  # after which a caller starts an embedded server again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ import redis
 from workkit.brokers.redis_server.address import Node, written
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
+from workkit.clocks import time
 
 LOOK_SECONDS = 2.0  # between checks that the primary is still one
 DEAF_SECONDS = 10.0  # between checks while no sentinel answers

@@ -7,7 +7,6 @@ where TIME works: a server is asked about it only after it has refused a script.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -17,6 +16,7 @@ import redis
 from redis.client import Pipeline
 
 from workkit.brokers.redis_server.script import Script, with_text
+from workkit.clocks import time
 
 _Call = tuple[Script, Sequence[str], Sequence[Any]]  # a script, its keys and its arguments
 _PROBE = "return redis.pcall('TIME')['err'] and 0 or 1"

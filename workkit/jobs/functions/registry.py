@@ -6,6 +6,7 @@ module: one marked with `@job`, one of a module named by `imports`, or one whose
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import sys
 from collections.abc import Iterable
@@ -31,6 +32,7 @@ from workkit.jobs.names import (
     read_name,
     shown,
 )
+from workkit.jobs.outcome import NotBegun
 from workkit.jobs.run_options import RunOptions
 from workkit.text.nearest import nearest_word
 
@@ -89,6 +91,11 @@ class Registry:
                 found = error
             except BaseException as error:  # an import runs any code, which may raise anything
                 found = _cannot_run(brief(shown(job)), f"looking it up failed: {import_trouble(error)}")
+                found.__cause__ = error
+            if isinstance(found, CannotRun):
+                cause, found.__cause__ = found.__cause__, None
+                if type(cause) is OSError and cause.errno in (errno.EMFILE, errno.ENFILE):  # not remembered
+                    raise NotBegun(str(found), where=found.where, trouble=found.trouble)
             if len(self.found) >= MOST_NAMES:  # a producer of endless new names must not fill this memory
                 self.found.clear()
             self.found[job] = found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
 from workkit.errors import CannotRun, JobCancelled, ServerError, ServerFull, ServerRefused, WorkkitError, text_of

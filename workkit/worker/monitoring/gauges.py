@@ -5,10 +5,10 @@ on it.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from workkit.clocks import time
 from workkit.contract.inspector import Counts, Inspector
 from workkit.errors import Unsupported, WorkkitError
 

@@ -9,7 +9,6 @@ import pickle
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from workkit import tracing
+from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs import meta as metadata

@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from workkit import tracing
-from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost
+from workkit import events, tracing
+from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost, described
 from workkit.jobs.functions.marks import Handler, options_of
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.middleware import ORIGINS, Around
 from workkit.jobs.names import main_module
-from workkit.jobs.outcome import Failure
+from workkit.jobs.outcome import Failure, NotBegun
 from workkit.jobs.run_options import RunOptions
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting
@@ -40,6 +40,7 @@ class WorkerPool:
         self._workers: set[WorkerProcess] = set()
         self._starting = 0
         self._closed = False
+        self._is_short = False  # of what a new process needs
 
     def run(
         self, run: Run, handler: Handler, *, around: Around | None, begun: Callable[[], None], options: RunOptions
@@ -111,13 +112,19 @@ class WorkerPool:
                 return None
         try:
             worker = WorkerProcess(self._setting)
-        except BaseException:
+        except BaseException as error:
             with self._news:
                 self._starting -= 1
                 self._news.notify()
-            raise
+                was_told, self._is_short = self._is_short, True
+            if not isinstance(error, OSError):
+                raise
+            trouble = f"no worker process can be started: {described(error)}"
+            if not was_told:
+                events.emit("stuck", reason=f"{trouble}. Its job goes back, and is tried again.")
+            raise NotBegun(trouble) from None
         with self._news:
-            self._starting -= 1
+            self._starting, self._is_short = self._starting - 1, False
             self._workers.add(worker)
             request.assign(worker)
             if self._closed:

@@ -13,10 +13,14 @@ from contextvars import Context
 from typing import Any
 from weakref import WeakSet
 
+from workkit import events
+from workkit.clocks import measured
 from workkit.errors import WorkerLost, described
+from workkit.jobs.outcome import NotBegun
 from workkit.worker.run import forks
 from workkit.worker.run.interruption import Interruption
 
+SILENT = "the event loop of coroutines does not answer: a handler blocks it"
 TICK = 1.0  # seconds between two ticks, by which others see that the loop moves
 Body = Coroutine[Any, Any, Any]
 
@@ -27,18 +31,20 @@ class EventLoop:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._served: _Served | None = None
+        self._is_short = False  # of what a loop needs, when one was needed last
+        self.was_silent = False  # whether `give_back` was ever called
 
     def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> Any:
         """Run a coroutine on the loop, wait for its end here, and return its value. An interruption cancels it. Raises
-        what the coroutine raises, SystemExit included, and WorkerLost if the loop dies meanwhile.
+        what the coroutine raises, SystemExit included, and WorkerLost if the loop dies meanwhile. Raises NotBegun if no
+        loop answers that could begin it.
         """
         waited = _Waited(coroutine, context)
-        with self._lock:
-            if self._served is None or not self._served.take(waited):
-                self._served = _Served()
-                self._served.take(waited)
-                self._served.start()
-            served = self._served
+        try:
+            served = self._taker(waited)
+        except NotBegun:
+            coroutine.close()
+            raise
         # before it begins: from now on no interruption is raised in this thread, which would leave the coroutine behind
         interruption.interrupt_by(lambda: served.call(waited.stop))
         served.call(waited.start)
@@ -47,6 +53,39 @@ class EventLoop:
         if waited.raised:
             raise waited.raised[0]
         return waited.returned[0] if waited.returned else None
+
+    def _taker(self, waited: _Waited) -> _Served:
+        """Return the loop that has accepted a coroutine. Raises NotBegun."""
+        with self._lock:
+            if self.is_silent:
+                raise NotBegun(SILENT)
+            if self._served is None or not self._served.take(waited):
+                try:
+                    made = _Served()
+                    made.take(waited)
+                    made.start()
+                except (OSError, RuntimeError, MemoryError) as error:  # no file descriptor, or no thread
+                    trouble = f"no event loop for coroutines: {described(error)}"
+                    if not self._is_short:
+                        events.emit("stuck", reason=f"{trouble}. They go back, and are tried again.")
+                    self._is_short = True
+                    raise NotBegun(trouble) from None
+                self._served, self._is_short = made, False
+            return self._served
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the loop has not moved since `give_back`."""
+        served = self._served
+        return served is not None and served.silent_at == served.ticks and served.lost is None
+
+    def give_back(self) -> None:
+        """The loop does not move: give back what has not begun there, and take nothing until it moves."""
+        with self._lock:
+            self.was_silent = True
+            if (served := self._served) is not None:
+                served.silent_at = served.ticks
+                served.give_back()
 
     @property
     def ticks(self) -> int | None:
@@ -69,7 +108,7 @@ class EventLoop:
 
 
 class _Waited:
-    """A coroutine that a thread waits for. `start` and `stop` are for the loop's thread."""
+    """A coroutine that a thread waits for. `start` and `stop` are for the loop's thread, the rest is for any."""
 
     def __init__(self, coroutine: Body, context: Context) -> None:
         self.over = threading.Event()
@@ -78,11 +117,13 @@ class _Waited:
         self._coroutine, self._context = coroutine, context
         self._task: asyncio.Task[None] | None = None
         self._is_early = False  # interrupted before it began
+        self._unbegun = [True]  # whoever takes this begins it, or gives it back
 
     def start(self) -> None:
-        """Begin it."""
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(kept(self._coroutine, self.raised, self.returned), context=self._context)
+        """Begin it, unless it was given back."""
+        if self.over.is_set():
+            return
+        self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
         self._task.add_done_callback(self._ended)
         if self._is_early:
             self._task.cancel()
@@ -93,16 +134,31 @@ class _Waited:
         if self._task is not None:
             self._task.cancel()
 
+    async def _run(self) -> None:
+        if self._is_mine():
+            await kept(self._coroutine, self.raised, self.returned)
+
+    def _is_mine(self) -> bool:
+        with suppress(IndexError):
+            return self._unbegun.pop()
+        return False
+
+    def give_back(self, why: str) -> None:
+        """End it with NotBegun, unless it has begun."""
+        if self._is_mine():
+            self._coroutine.close()
+            self.raised[:] = [NotBegun(why)]
+            self.over.set()
+
     def lose(self, why: str) -> None:
-        """End it with WorkerLost: the loop has died."""
+        """End it, as the loop has died: with WorkerLost if it has begun."""
+        self.give_back(why)
         if not self.over.is_set():
-            if self._task is None:
-                self._coroutine.close()
             self.raised[:] = [WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}")]
             self.over.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # before its first step
+        if task.cancelled() and self._is_mine():  # before its first step
             self.raised.append(asyncio.CancelledError())
             self._coroutine.close()
         self.over.set()
@@ -114,7 +170,9 @@ class _Served:
     def __init__(self) -> None:
         self.ticks = 0
         self.lost: str | None = None
-        self._loop = asyncio.new_event_loop()
+        self.silent_at = -1  # how many ticks it had when it was found not to move
+        _find_room()
+        self._loop = measured(asyncio.new_event_loop())
         self._loop.set_task_factory(watched_task)
         self._pipe = _pipe(self._loop)
         self._lock = threading.Lock()
@@ -123,7 +181,11 @@ class _Served:
 
     def start(self) -> None:
         """Serve from now on."""
-        threading.Thread(target=self._serve, name="workkit-asyncio", daemon=True).start()
+        try:
+            threading.Thread(target=self._serve, name="workkit-asyncio", daemon=True).start()
+        except BaseException:
+            self._loop.close()
+            raise
 
     def take(self, waited: _Waited) -> bool:
         """Accept a coroutine, whose end this loop will report; False if the loop has ended."""
@@ -131,6 +193,11 @@ class _Served:
             if not self._is_over:
                 self._waited.add(waited)
             return not self._is_over
+
+    def give_back(self) -> None:
+        """Give back what has not begun."""
+        for waited in list(self._waited):
+            waited.give_back(SILENT)
 
     def forget(self, waited: _Waited) -> None:
         """Forget a coroutine that has ended."""
@@ -268,6 +335,16 @@ def run_alone(coroutine: Body) -> Any:
     if raised:
         raise raised[0]
     return returned[0]
+
+
+def _find_room() -> None:
+    """Raise OSError if there are no file descriptors for a loop: one that is made halfway complains on stderr."""
+    ends = [*os.pipe()]
+    try:
+        ends += os.pipe()
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 def _end(loop: asyncio.AbstractEventLoop) -> None:

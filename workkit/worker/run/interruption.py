@@ -7,10 +7,10 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from workkit.clocks import time
 from workkit.errors import JobCancelled, JobTimeout
 
 WAKING = signal.SIGURG  # ignored by programs that do not handle it

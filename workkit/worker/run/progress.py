@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Callable, Collection
 from typing import Protocol
 
+from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
 

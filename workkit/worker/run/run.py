@@ -32,6 +32,7 @@ class Run:
     is_prevented: bool = field(default=False, init=False)  # cancelled before its handler was called
     thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
     returned: Any = field(default=None, init=False)  # by the handler
+    not_begun: BaseException | None = field(default=None, init=False)  # why it was not called after all
 
     @property
     def schedule(self) -> str:

@@ -7,13 +7,13 @@ import json
 import os
 import random
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from workkit.clocks import time
 from workkit.worker.monitoring.run_table import RunTable, shared_file
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0

@@ -13,13 +13,13 @@ import os
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from workkit import events
+from workkit.clocks import time
 from workkit.worker.listener import Listener
 
 GRACE = 10.0  # seconds that a process may take to end after the deadline of its stop

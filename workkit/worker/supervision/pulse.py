@@ -5,10 +5,10 @@ long is killed, so that another takes its place. A service manager hears whether
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 from workkit import events
+from workkit.clocks import time
 from workkit.text.duration import duration_text
 from workkit.worker.service import ServiceManager
 from workkit.worker.supervision.listener_process import ListenerProcess

@@ -13,7 +13,6 @@ import selectors
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.inspector import Inspector
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages

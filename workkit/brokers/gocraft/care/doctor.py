@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +23,7 @@ from workkit.brokers.redis_server.care.host import clock, host, scripts
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord, ServerRefused

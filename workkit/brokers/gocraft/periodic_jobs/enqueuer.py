@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from workkit.brokers.gocraft.periodic_jobs.cron_spec import EverySpec, read_spec
 from workkit.brokers.gocraft.periodic_jobs.runs import HORIZON_SECONDS, PeriodicJob, activations
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.contract.listener import Serving
 
 APART: Final = 60.0, 75.0

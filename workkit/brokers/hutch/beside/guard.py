@@ -7,7 +7,6 @@ section 12.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.control_news import ControlNews
 from workkit.brokers.redis_server.description import Description, new_name
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Standing
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, ServerRefused

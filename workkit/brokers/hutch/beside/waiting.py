@@ -5,13 +5,13 @@ asked for again soon; one that waits too long goes back to its queue.
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Wanted
 from workkit.brokers.hutch.codec import Receipt
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Turn
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import Released

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.redis_server.care import checkup
+from workkit.clocks import time
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 

@@ -6,7 +6,6 @@ they are as the spec says: what exists is declared once more, which a broker tak
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
@@ -31,6 +30,7 @@ from workkit.brokers.hutch.topology import Exchange, Queue, Topology, dead, dela
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION
+from workkit.clocks import time
 from workkit.errors import ServerRefused
 
 T = TypeVar("T")

@@ -6,7 +6,6 @@ taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, 
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import work
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
+from workkit.clocks import time
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import InvalidArguments, ServerRefused
 from workkit.jobs.job import Job

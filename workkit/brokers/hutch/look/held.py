@@ -7,7 +7,6 @@ of it that is not taken goes back to its place. Normative: spec/layouts/hutch.md
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from workkit.brokers.hutch.message import Message, received
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.refusal import NOT_FOUND
+from workkit.clocks import time
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
 MOST_BYTES: Final = 16 << 20  # of the bodies of one page; the last messages may pass it

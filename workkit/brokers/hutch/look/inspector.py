@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.clocks import time
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, counted_page
 from workkit.contract.limit_use import LimitUse

@@ -22,6 +22,7 @@ from workkit.brokers.hutch.wire import refusal
 from workkit.brokers.hutch.wire.channel import Channel, Publisher
 from workkit.brokers.hutch.wire.declare import declare
 from workkit.brokers.hutch.wire.tls import context, server_name
+from workkit.clocks import measured
 from workkit.errors import ServerError
 
 T = TypeVar("T")
@@ -245,7 +246,7 @@ class Link:
 
 
 def _serve(ready: Future[asyncio.AbstractEventLoop]) -> None:
-    loop = asyncio.new_event_loop()
+    loop = measured(asyncio.new_event_loop())
     asyncio.set_event_loop(loop)
     loop.call_soon(ready.set_result, loop)
     try:

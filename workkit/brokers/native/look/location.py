@@ -5,7 +5,6 @@ bounded: a page, and the ids in question.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from workkit.brokers.redis_server import pages
 from workkit.brokers.redis_server.pages import PAGE, is_text
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
 from workkit.errors import CorruptRecord, ServerRefused
 
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)

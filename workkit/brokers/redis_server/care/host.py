@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from workkit.brokers.redis_server.address import family
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.time_source import may_call_time, scripts_may_call_time
+from workkit.clocks import time
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
 from workkit.text.duration import age_text
