@@ -75,10 +75,12 @@ def add(
     `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
     counted from 1970, or from `start`.
 
-    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
-    job under it is replaced); unique=True (False for a length), unique_key=None, unique_until="done" ("started"),
-    on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or
-    the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue", "cancel"),
+    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); late="refuse"
+    ("run": the instant may be up to a day past); name=None (the job under it is replaced; one that runs is waited for,
+    and with on_conflict="keep" it is returned); unique=True (False for a length), unique_key=None, unique_until="done"
+    ("started"), on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the
+    first runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
+    "cancel"),
     catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3); ping=None (the
     URL of a monitor); and of its runs retries=0, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None,
     keep=None, keep_most="1MB". What each means: `workkit.jobs.options.OPTIONS`; the rules: spec/features.md.

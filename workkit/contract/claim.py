@@ -77,6 +77,7 @@ class Claim:
             terms=self.terms,
             options=options,
             control=control,
+            recurs=self.recurs,
         )
 
     @property
