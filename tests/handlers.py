@@ -49,6 +49,16 @@ def add_itself(n: int, **options: Any) -> None:
         schedule.add_now(adds_to[-1], add_itself, args=[n + 1], kwargs=options, name="poll", **options)
 
 
+def poll(times: int, after: str, fails_at: int = -1) -> None:
+    run = current_job()
+    calls.append((run.attempt, run.due, run.lateness))
+    run.progress(run.attempt + 1, times + 1)
+    if run.attempt == fails_at:
+        raise OSError("no answer")
+    if run.attempt < times:
+        raise Retry(after=after)
+
+
 def wait_for_gate() -> None:
     calls.append("begun")
     gate.wait(20)

@@ -71,7 +71,8 @@ class Hands:
             else:
                 lane = task.lane
                 now_ms = lane.broker.now_ms() if lane.time_ms is None else lane.time_ms
-                task.late_ms = max(0, now_ms - task.claim.due_ms)
+                claim = task.claim
+                task.late_ms = max(0, now_ms - (claim.due_ms if claim.waited is None else claim.asked_ms))
                 report.started(task)
                 if self.pings is not None and task.claim.standing is not None:
                     self.pings.put(task.claim, "start")

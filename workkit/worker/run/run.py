@@ -56,7 +56,7 @@ class Run:
                 trigger=job.trigger,
                 due=job.due,
                 attempt=job.attempt,
-                started=datetime.fromtimestamp((self.claim.due_ms + self.late_ms) / 1000, UTC),  # the server's clock
+                started=datetime.fromtimestamp((self.claim.asked_ms + self.late_ms) / 1000, UTC),  # the server's clock
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,
                 _report=self.reporter(),

@@ -36,14 +36,14 @@ class Recorder:
         if ending is None or (ending == "done" and not receipt.recurs):
             return None
         ran = None if isinstance(outcome, Done) and claim.trouble else getattr(outcome, "ran", None)
-        late_ms = max(0, now_ms - claim.due_ms) if ran is None else ran.late_ms
+        late_ms = max(0, now_ms - claim.asked_ms) if ran is None else ran.late_ms
         nonce = receipt.entry.nonce if receipt.recurs else ""
         packed = entry_of(
-            claim.due_ms,
+            claim.asked_ms,
             late_ms=late_ms,
             took_ms=0 if ran is None else ran.took_ms,
             ending=ending,
-            attempt=claim.attempt,
+            attempt=claim.failures,
             by_hand=bool(nonce),
         )
         how = MAY if ending == "done" and not nonce else MUST
@@ -88,7 +88,7 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
         case Done(discarded=reason):
             return "cancelled" if (reason or "").startswith("cancelled") else "discarded"
         case Again():
-            return "retried"
+            return None if outcome.is_wait else "retried"
         case Dead():
             return "dead"
     return None
