@@ -38,7 +38,7 @@ from workkit.verbs.opening import producer_of
 from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
-from workkit.verbs.rescheduling import rescheduled
+from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.schedules import schedules
 from workkit.verbs.sending import sent, sent_beside, tell_dropped
@@ -49,7 +49,8 @@ from workkit.verbs.which import Which, changeable, text_of
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "missed",
-    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "sync",
+    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "snooze",
+    "sync",
 ]  # fmt: skip
 
 
@@ -312,6 +313,27 @@ def run(
     if args is not None or kwargs is not None:
         return sent_beside(s, found, args=args, kwargs=kwargs, author=author)
     return broker.admin.by(author).run(found)
+
+
+@overload
+def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | None = None) -> Job: ...
+@overload
+def snooze(
+    s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> list[Job]: ...
+def snooze(
+    s: Schedule, which: Which | list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> Job | list[Job]:
+    """Put the next run of a job off by `time` ("30 minutes"), from its due time, or from now if that has come. A
+    recurring job keeps its rule: times up to that run are left out. It keeps its id. `by`: as in `cancel`.
+
+    Of several jobs, a list, all are put off in one step, or none; in a schedule of several shards all are checked
+    before the first one. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions
+    for a job that runs, is dead, paused or held; Unsupported.
+    """
+    words: Sequence[Which] = [which] if isinstance(which, str | Job) else which
+    moved = [one.after for one in snoozed(s, words, time, by=by)]
+    return moved[0] if isinstance(which, str | Job) else moved
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:

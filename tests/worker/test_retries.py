@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -120,13 +121,17 @@ def test_options_are_part_of_the_job(s: schedule.Schedule) -> None:
     assert not schedule.add(s, at="2100-01-01 9am", fn=handlers.note, timeout="60s", retries=3).new
 
 
+def _has_asked(seen: list[Event], times: int) -> bool:
+    return len(named(seen, "retrying")) == times
+
+
 def test_a_job_that_asks_to_wait_is_shown_as_waiting_with_its_progress(
     server: Server, s: schedule.Schedule, seen: list[Event]
 ) -> None:
     added = schedule.add_now(s, handlers.poll, args=[3, "1h"])
     for n in (1, 2):
         with schedule.listener(s, **HOW):
-            until(lambda n=n: len(named(seen, "retrying")) == n)
+            until(partial(_has_asked, seen, n))
             (job,) = until(lambda: list(schedule.jobs(s, state="waiting")), what="the job to wait")
         assert job.due is not None
         assert added.due is not None

@@ -124,7 +124,8 @@ def read_when(
 
 
 def _read(when: When, *, now: datetime) -> Trigger:
-    now -= when.late_ms * MILLISECOND  # a whole date is the same whatever day it is
+    if when.late:  # a whole date is the same whatever day it is
+        now -= when.late_ms * MILLISECOND
     kind = when._only()
     match kind:
         case "when":

@@ -202,7 +202,7 @@ def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
 
 def _read(when: When, now_ms: int) -> tuple[Trigger, int | None]:
     trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    return trigger, first_run(trigger, now_ms=now_ms - when.late_ms, offset_ms=0)
+    return trigger, first_run(trigger, now_ms=now_ms - (when.late_ms if when.late else 0), offset_ms=0)
 
 
 _remembered = lru_cache(maxsize=1024)(_read)  # rows of one batch share the present, and often their words
