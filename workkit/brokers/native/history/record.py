@@ -8,7 +8,7 @@ from typing import Any
 from workkit.brokers.native.history.ring import Entry, entry_of
 from workkit.brokers.native.settle import Receipt
 from workkit.contract.claim import Claim
-from workkit.contract.history import Ended, Sample
+from workkit.contract.history import Ended, Sample, kept_call
 from workkit.jobs.job import Job
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome
@@ -65,6 +65,7 @@ class Recorder:
             fn=claim.fn,
             listener=listener,
             error=error,
+            call=kept_call(claim.args, claim.kwargs),
         )
 
     def _has_room(self, now_ms: int) -> bool:
@@ -113,6 +114,7 @@ def sample_row(sample: Sample, *, listener: str) -> Record:
         fn=sample.fn,
         listener=listener,
         error="",
+        call=sample.call,
     )
 
 
@@ -126,9 +128,20 @@ def skip_row(job: Job, *, due_ms: int) -> Record:
 
 
 def _row(
-    *, field: str, entry: Entry, times: int, how: int, id: str, name: str | None, fn: str, listener: str, error: str
+    *,
+    field: str,
+    entry: Entry,
+    times: int,
+    how: int,
+    id: str,
+    name: str | None,
+    fn: str,
+    listener: str,
+    error: str,
+    call: str = "",
 ) -> Record:
-    return [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
+    row = [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
+    return [*row, "a", call] if call else row
 
 
 def _brief(failure: Failure) -> str:
