@@ -7,10 +7,11 @@ import threading
 import time
 from typing import Any
 
-from workkit import Discard, Retry, current_job, job
+from workkit import Discard, Retry, current_job, job, schedule
 
 calls: list[Any] = []
 gate = threading.Event()
+adds_to: list[schedule.Schedule] = []  # to which `add_itself` adds
 
 
 @job("note")
@@ -40,6 +41,22 @@ def retry_twice() -> None:
     calls.append(attempt)
     if attempt < 2:
         raise Retry(after="0s")
+
+
+def add_itself(n: int, **options: Any) -> None:
+    calls.append((n,))
+    if n < 3:
+        schedule.add_now(adds_to[-1], add_itself, args=[n + 1], kwargs=options, name="poll", **options)
+
+
+def poll(times: int, after: str, fails_at: int = -1) -> None:
+    run = current_job()
+    calls.append((run.attempt, run.due, run.lateness))
+    run.progress(run.attempt + 1, times + 1)
+    if run.attempt == fails_at:
+        raise OSError("no answer")
+    if run.attempt < times:
+        raise Retry(after=after)
 
 
 def wait_for_gate() -> None:

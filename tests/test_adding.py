@@ -14,7 +14,7 @@ from tests import handlers
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
 from workkit.contract.producer import NewJob
-from workkit.errors import InvalidOptions
+from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs.names import clojure
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
@@ -245,3 +245,36 @@ def test_days_of_a_timedelta_take_the_hour_of_their_start(period: timedelta, wor
     assert new.trigger is not None
     assert new.trigger == row(every=words, **said).trigger
     assert new.due_ms == round(datetime(2026, 11, 23, 8, 30, tzinfo=UTC).timestamp() * 1000)
+
+
+def test_an_instant_up_to_a_day_past_is_taken_where_late_says_so() -> None:
+    past = datetime.fromtimestamp(NOW / 1000, UTC).replace(microsecond=0) - timedelta(hours=23)
+    for given in ({"at": past}, {"at": past.isoformat()}, {"when": f"{past:%Y-%m-%d %H:%M:%S}"}):
+        new = row(**given, name="part-1", late="run")
+        assert new.due_ms == past.timestamp() * 1000
+        assert new.trigger == row(at=past, late="run").trigger, "the same payload whenever it is added"
+        with pytest.raises(Invalid):
+            row(**given, name="part-1")
+        with pytest.raises(Invalid):
+            row(**given, late="refuse")
+    coming = past + timedelta(days=2)
+    assert row(at=coming, late="run").due_ms == row(at=coming).due_ms
+    assert row(at="now", late="run").due_ms is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"at": datetime.fromtimestamp(NOW / 1000, UTC) - timedelta(hours=25)},
+        {"at": "2026-11-20 11:00 UTC"},
+        {"at": "today at 9am"},
+        {"in_": "5 minutes"},
+        {"every": "minute"},
+        {"when": "every minute"},
+        {"when": "* * * * * 0 0"},
+    ],
+    ids=str,
+)
+def test_late_is_refused_where_no_instant_of_the_last_day_is_named(given: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        row(**given, late="run")

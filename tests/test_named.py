@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -93,6 +94,89 @@ def test_a_run_that_has_begun_is_not_disturbed_by_its_successor(s: schedule.Sche
         until(lambda: schedule.counts(s).totals.get("done") == 1)
     assert [job.id for job in schedule.jobs(s)] == [second.id]
     assert schedule.job(s, "import").id == second.id
+
+
+@pytest.mark.parametrize("how", [{}, {"on_conflict": "replace"}], ids=str)
+def test_what_is_added_under_the_name_of_a_running_job_waits_for_its_end(
+    s: schedule.Schedule, how: dict[str, Any]
+) -> None:
+    schedule.add_now(s, handlers.wait_for_gate, name="import")
+    with schedule.listener(s, threads=3, **HOW):
+        until(lambda: handlers.calls)
+        second = schedule.add_now(s, handlers.note, args=[2], name="import", **how)
+        until(lambda: schedule.job(s, second).state == "held", what="the second one to wait")
+        third = schedule.add_now(s, handlers.note, args=[3], name="import", **how)
+        assert (second.new, third.new, third.replaced) == (True, True, second.id)
+        kept = schedule.add_now(s, handlers.note, args=[4], name="import", on_conflict="keep")
+        assert (kept.new, kept.id) == (False, third.id)
+        until(lambda: schedule.job(s, third).state == "held", what="the third one to wait")
+        assert len(handlers.calls) == 1
+        handlers.gate.set()
+        until(lambda: schedule.counts(s).totals.get("done") == 2)
+    assert handlers.calls[1:] == [(3,)]
+
+
+def test_keep_answers_the_job_of_the_name_whether_it_waits_or_runs(s: schedule.Schedule) -> None:
+    first = schedule.add_now(s, handlers.wait_for_gate, name="import", on_conflict="keep")
+    waits = schedule.add_now(s, handlers.note, args=[1], name="import", on_conflict="keep")
+    assert (first.new, waits.new, waits.id) == (True, False, first.id)
+    with schedule.listener(s, threads=3, **HOW):
+        until(lambda: handlers.calls)
+        for when in ("now", "2050-01-01"):
+            again = schedule.add(s, handlers.note, at=when, name="import", on_conflict="keep")
+            assert (again.new, again.id, again.due) == (False, first.id, None)
+        handlers.gate.set()
+        until(lambda: schedule.counts(s).totals.get("done") == 1)
+    assert list(schedule.jobs(s)) == []
+    assert schedule.add_now(s, handlers.note, name="import", on_conflict="keep").new, "it is over: the name is free"
+
+
+def test_keep_leaves_a_recurring_job_of_the_name(s: schedule.Schedule) -> None:
+    daily = schedule.add(s, handlers.note, every="day at 9am", name="digest")
+    again = schedule.add_now(s, handlers.note, name="digest", on_conflict="keep")
+    assert (again.new, again.id, again.due) == (False, daily.id, daily.due)
+
+
+def test_a_name_is_taken_while_its_job_waits_for_another_attempt(s: schedule.Schedule) -> None:
+    first = schedule.add_now(s, handlers.fail, name="import", retries=1, base="1h")
+    assert schedule.drain(s, raise_errors=False, **HOW).retried == 1
+    kept = schedule.add_now(s, handlers.note, name="import", on_conflict="keep")
+    assert (kept.new, kept.id) == (False, first.id)
+    behind = schedule.add_now(s, handlers.note, args=["behind"], name="import")
+    assert (behind.new, behind.replaced) == (True, None)
+    assert schedule.drain(s, raise_errors=False, **HOW).ran == 0
+    schedule.run(s, first)
+    tally = schedule.drain(s, raise_errors=False, **HOW)
+    assert (tally.failed, tally.ran) == (1, 1)
+    assert handlers.calls[-1] == ("behind",)
+
+
+def test_a_fan_out_that_runs_late_and_again_adds_each_part_once(s: schedule.Schedule) -> None:
+    due = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
+    for n in (1, 2):
+        for is_new in (True, False):
+            added = schedule.add(s, handlers.note, at=due, args=[n], name=f"part-{n}", late="run")
+            assert (added.new, added.due) == (is_new, due)
+    assert schedule.drain(s, **HOW).ran == 2
+    assert sorted(handlers.calls) == [(1,), (2,)]
+
+
+def test_a_job_that_adds_its_own_name_runs_again_after_its_end(s: schedule.Schedule) -> None:
+    handlers.adds_to.append(s)
+    schedule.add_now(s, handlers.add_itself, args=[1], name="poll")
+    schedule.drain(s, **HOW)
+    assert handlers.calls == [(1,), (2,), (3,)]
+
+
+def test_a_recurring_job_that_adds_its_own_name_with_keep_stays(s: schedule.Schedule) -> None:
+    handlers.adds_to.append(s)
+    job = schedule.add(
+        s, handlers.add_itself, every="day at 9am", args=[1], kwargs={"on_conflict": "keep"}, name="poll"
+    )
+    schedule.run(s, job)
+    schedule.drain(s, **HOW)
+    assert handlers.calls == [(1,)]
+    assert [found.id for found in schedule.jobs(s)] == [job.id]
 
 
 def test_add_many_takes_names_as_add_does(s: schedule.Schedule) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import handlers
+from tests.processes import until
 from tests.servers import Server
 from workkit import aio, errors, schedule
 from workkit.verbs.past import read_span, summed
@@ -151,3 +152,33 @@ def test_coroutines_read_the_same(s: schedule.Schedule) -> None:
     runs, buckets = asyncio.run(read())
     assert [run.ending for run in runs] == ["dead"]
     assert summed(buckets).dead == 1
+
+
+@pytest.mark.parametrize("how", ["done", "recurring", "long"])
+def test_a_job_that_is_over_still_has_its_arguments(server: Server, name: str, how: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    args, kwargs = ["é" * (2000 if how == "long" else 1), {"n": [1, None]}], {"x": 2.5}
+    if how == "recurring":
+        job = schedule.add(s, handlers.note, every="second", count=1, args=args, kwargs=kwargs)
+        until(lambda: schedule.job(s, job).state == "due")
+    else:
+        job = schedule.add_now(s, handlers.note, args=args, kwargs=kwargs)
+    schedule.drain(s, **HOW)
+    over = schedule.job(s, job.id)
+    assert over.state == "done"
+    assert (over.args, over.kwargs) == (((), None) if how == "long" else (tuple(args), kwargs))
+    again = schedule.add_now(s, over.fn, args=over.args, kwargs=over.kwargs)
+    assert again.new
+
+
+def test_arguments_in_the_history_that_cannot_be_read_are_none(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add_now(s, handlers.note, args=[1])
+    schedule.drain(s, **HOW)
+    client = server.client()
+    (entry,) = client.xrange(f"{name}:runs")
+    assert entry[1][b"a"] == b"[[1]]"
+    for text in ("[", "7", "[7]", "[[1],[2]]", "[]", '{"a":1}', "[[1],{},3]"):
+        client.delete(f"{name}:runs")
+        client.xadd(f"{name}:runs", {**entry[1], b"a": text})
+        assert (schedule.job(s, job.id).args, schedule.job(s, job.id).kwargs) == ((), None)

@@ -26,7 +26,7 @@ from workkit.worker.listener import Listener
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
     "history", "job", "jobs", "listener", "listeners", "mark", "meta", "missed", "pause", "reschedule", "result",
-    "resume", "retry", "run", "runs", "schedules", "skip", "stats", "sync",
+    "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -62,6 +62,17 @@ schedules = _coroutine(schedule.schedules)
 skip = _coroutine(schedule.skip)
 stats = _coroutine(schedule.stats)
 sync = _coroutine(schedule.sync)
+
+
+@overload
+async def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | None = None) -> Job: ...
+@overload
+async def snooze(
+    s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> list[Job]: ...
+async def snooze(s: Schedule, which: Any, time: str | timedelta, *, by: str | None = None) -> Any:
+    """Put the next run of jobs off, as `schedule.snooze`."""
+    return await _coroutine(schedule.snooze)(s, which, time, by=by)
 
 
 @overload

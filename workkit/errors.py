@@ -308,7 +308,11 @@ class WorkkitWarning(UserWarning):
 
 
 class Retry(Exception):
-    """Raise in a handler: run this again, `after` a duration ("30s" or a timedelta)."""
+    """Raise in a handler: run this again, `after` a duration ("30s" or a timedelta).
+
+    With a pause the job waits: that spends nothing of `retries`, its progress stays, and it is late from the time for
+    which it asked. Without one it is another attempt.
+    """
 
     def __init__(self, after: str | timedelta = "0s") -> None:
         super().__init__(after)

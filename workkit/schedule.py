@@ -43,7 +43,7 @@ from workkit.verbs.opening import present, producer_of
 from workkit.verbs.partly_added import PartlyAdded
 from workkit.verbs.past import changes_of, functions_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
 from workkit.verbs.plan import Plan, carry_out, compare, read_plan
-from workkit.verbs.rescheduling import rescheduled
+from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.schedules import schedules
 from workkit.verbs.sending import sent, sent_beside, tell_dropped
@@ -54,7 +54,7 @@ from workkit.verbs.which import Which, changeable, text_of
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
     "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "meta", "missed",
-    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "stats", "sync",
+    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats", "sync",
 ]  # fmt: skip
 
 
@@ -80,13 +80,14 @@ def add(
     `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
     counted from 1970, or from `start`.
 
-    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); name=None (the
-    job under it is replaced); unique=True (False for a length), unique_key=None, unique_until="done" ("started"),
-    on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the first runs, or
-    the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue", "cancel"),
-    catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3), ping=None (a
-    monitor's URL), expires=None, meta=None; and of its runs retries=0, crashes=2, backoff="exponential", base="5s",
-    cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". Meanings: `workkit.jobs.options.OPTIONS`.
+    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); late="refuse"
+    ("run": the instant may be up to a day past); name=None (the job under it is replaced; one that runs is waited for,
+    and with on_conflict="keep" it is returned); unique=True (False for a length), unique_key=None, unique_until="done"
+    ("started"), on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the
+    first runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
+    "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3),
+    ping=None (a monitor's URL), expires=None, meta=None; and of its runs retries=0, crashes=2, backoff="exponential",
+    base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
 
     Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
     mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
@@ -188,8 +189,9 @@ def sync(
 
 
 def job(s: Schedule, which: Which) -> Job:
-    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done"
-    and its `ending`, as long as history has it. Raises NotFound.
+    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done",
+    its `ending` and its arguments, as long as history has it; arguments of more than 1,000 bytes are left out. Of jobs
+    that run once and are done, history keeps a sample where many run. Raises NotFound.
     """
     return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
 
@@ -331,6 +333,27 @@ def run(
     if args is not None or kwargs is not None:
         return sent_beside(s, found, args=args, kwargs=kwargs, author=author)
     return broker.admin.by(author).run(found)
+
+
+@overload
+def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | None = None) -> Job: ...
+@overload
+def snooze(
+    s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> list[Job]: ...
+def snooze(
+    s: Schedule, which: Which | list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> Job | list[Job]:
+    """Put the next run of a job off by `time` ("30 minutes"), from its due time, or from now if that has come. A
+    recurring job keeps its rule: times up to that run are left out. It keeps its id. `by`: as in `cancel`.
+
+    Of several jobs, a list, all are put off in one step, or none; in a schedule of several shards all are checked
+    before the first one. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions
+    for a job that runs, is dead, paused or held; Unsupported.
+    """
+    words: Sequence[Which] = [which] if isinstance(which, str | Job) else which
+    moved = [one.after for one in snoozed(s, words, time, by=by)]
+    return moved[0] if isinstance(which, str | Job) else moved
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:

@@ -110,6 +110,7 @@ def nonce(r: Random) -> bytes:
 
 
 _FLAGS = (
+    b"w3@5*%5B1%2C4%5D", b"w1", b"w9@99999999999999999*", b"w1@5*%5B;-", b"p;w2@1*%22x%22;g1*over:hostile",
     b"p;t600*fn:hostile", b"p;t0*schedule", b"p;t1e999*%zz", b"t5*fn:hostile", b"p;t*",
     b"-", b"-", b"p", b"g1*over:hostile", b"p;g2*fn:hostile", b"g1*unique:hostile;g1*schedule", b"g0*over:hostile",
     b"g99999999999*over:hostile", b"g1*%zz", b"g*", b"g1", b";", b";;p", b"#", b"p;p;p", b"g1*",

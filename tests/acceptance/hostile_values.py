@@ -298,7 +298,8 @@ def _days(r: Random, aim: Aim) -> Value:
 
 
 def _runs(r: Random, aim: Aim) -> Value:
-    fields = {b"i": id_of(r), b"n": b"hostile", b"f": FN.encode(), b"r": r.randbytes(16), b"w": b"", b"m": noise(r)}
+    fields = {b"i": id_of(r), b"n": b"hostile", b"f": FN.encode(), b"r": r.randbytes(16), b"w": b"", b"m": noise(r),
+              b"a": r.choice((b"[[1]]", noise(r)))}  # fmt: skip
     fields[r.choice(list(fields))] = token(r)
     return Value(name="runs", kind="stream", pairs=tuple(fields.items()))
 

@@ -98,21 +98,27 @@ def cpu(wreck: Wreck, s: Schedule) -> Steps:
 
 
 def names(wreck: Wreck, s: Schedule) -> Steps:
-    """A one-shot that was replaced while it ran runs again, beside the new one; such a run of a recurring job is given
-    up.
+    """A name stays with the one-shot until its run elsewhere has ended, and what is added under it waits as long. A run
+    of a recurring job that was replaced is given up.
     """
     cast = wreck.cast
+    add = partial(schedule.add_now, s, feature_jobs.hold)
+    kept = add(args=["fan-out"], name="fan-out", on_conflict="keep")
     schedule.add_now(s, feature_jobs.hold, args=["import-1"], name="import")
     old = schedule.add(s, feature_jobs.hold, every="second", args=["tick-1"], name="tick", overlap="skip")
-    yield ["import-1", "tick-1"]
+    yield ["fan-out", "import-1", "tick-1"]
     assert schedule.add_now(s, feature_jobs.hold, args=["import-2"], name="import").new
     new = schedule.add(s, feature_jobs.note, every="second", args=["tick-2"], name="tick", overlap="skip")
     assert new.replaced == old.id
-    cast.begun("import-2")
     yield []
-    wreck.again("import-1")
-    cast.open("import-1", "import-2")
-    cast.done("import-1", "import-2")
+    again = [add(args=["fan-out"], name="fan-out", on_conflict="keep")]
+    wreck.again("fan-out", "import-1")
+    again.append(add(args=["fan-out"], name="fan-out", on_conflict="keep"))
+    assert [(one.new, one.id) for one in again] == [(False, kept.id)] * 2
+    assert cast.starts("import-2") == []
+    cast.open("fan-out", "import-1", "import-2")
+    cast.done("fan-out", "import-1", "import-2")
+    assert most_at_once(cast.story("import-1", "import-2")) == 1
     assert wreck.after("tick-2", 2)[0]["at"] - wreck.killed_at <= wreck.soon
     assert len(cast.starts("tick-1")) == 1
     assert schedule.cancel(s, "tick").id == new.id

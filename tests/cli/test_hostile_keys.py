@@ -86,6 +86,7 @@ def lines(layout: Layout, name: str, id: str) -> list[tuple[str, ...]]:
         ("wire", "dump", name), ("wire", "verify", name, "--json"),
         ("add", name, "in 1 hour", fn), ("now", name, fn), ("cancel", name, id), ("cancel", name, OTHER[:8]),
         ("pause", name), ("resume", name), ("pause", name, "--fn", fn, "--for", "1h"), ("resume", name, "--fn", fn),
+        ("snooze", name, id, "1h"),
         ("skip", name, id), ("run", name, id), ("mark", name, "release"), ("retry", name, id),
         ("retry", name, "--all", "--yes", "--dry-run"), ("retry", name, "--where", "safe", "--yes"),
         ("retry", name, "--all", "--yes"), ("discard", name, id), ("discard", name, "--all", "--yes"),

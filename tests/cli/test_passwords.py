@@ -33,6 +33,7 @@ HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
 # What stands for each argument of a command. A new argument needs a row.
 SAMPLES = {
+    "duration": "1h",
     "schedule": "NAME", "schedules": "NAME", "when": "7pm tomorrow", "fn": "app:hi", "jobs": "shop.sold", "args": "",
     "which": "nightly", "source": "crontab", "what": "jobs.jsonl",
     "words": "nightly", "file": "jobs.jsonl", "plan": "plan.toml", "shell": "bash", "action": "verify",
@@ -231,6 +232,7 @@ def calls(s: schedule.Schedule) -> dict[str, Callable[[], Any]]:
     more: dict[str, tuple[Any, ...]] = {
         "add": ("app:hi",), "add_now": ("app:hi",), "add_many": ([{"fn": "app:hi", "at": "now"}],), "cancel": ("x",),
         "job": ("x",), "reschedule": ("x",), "run": ("x",), "skip": ("x",),
+        "snooze": ("x", "1h"),
         "sync": ({"x": {"fn": "app:hi", "every": "day at 9am"}},),
     }  # fmt: skip
     keywords = {"add": {"at": "7pm tomorrow"}, "listen": {"burst": True, **HOW}, "drain": HOW}

@@ -23,6 +23,7 @@ REFUSING = (
     "stats evening", 'stats evening --over "1 hour"', "runs evening", "runs evening --json", "result evening x",
     "changes evening", "cancel evening x", "pause evening", "pause evening x", "pause evening --fn app:hi",
     "resume evening", "skip evening x", "run evening x", "reschedule evening x 9am", "mark evening text",
+    "snooze evening x 1h",
     "retry evening --all", "discard evening --all", "doctor evening", "doctor shop evening", "doctor evening --json",
     "wire dump evening",
     "wire verify evening", "forward evening --to shop", "web evening", "web shop evening",

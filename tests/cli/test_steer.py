@@ -103,6 +103,26 @@ def test_skip_says_the_next_run(run: Run, name: str) -> None:
     assert json.loads(run("list", name, "--json").out)[0]["due"] == after + due[4:]
 
 
+def test_snooze_puts_the_next_run_off(run: Run, name: str) -> None:
+    daily, once = added(run, name, "every 1 january at 9am"), added(run, name, "2090-01-01 10:00")
+    before = run("list", name, "--json").out
+    year = json.loads(before)[0]["due"][:4]
+    dry = run("snooze", name, daily[:8], "30 minutes", "--dry-run").out
+    assert re.fullmatch(rf"would snooze {daily[:8]}  app\.hi\(\)  next \w+ 1 January {year} at 9:30 UTC, .*\n", dry)
+    assert run("list", name, "--json").out == before
+    said = run("snooze", name, daily[:8], once, "1h")
+    assert re.fullmatch(
+        rf"snoozed {daily[:8]}  app\.hi\(\)  next \w+ 1 January {year} at 10:00 UTC, in .*, was .* at 9:00 UTC\n"
+        rf"snoozed {once[:8]}  app\.hi\(\)  next .* 2090 at 11:00 UTC, in .*, was .* at 10:00 UTC\n",
+        said.out,
+    )
+    after = run("list", name, "--json").out
+    refused = run("snooze", name, daily, "nothere", "1h")
+    assert (refused.status, refused.out) == (3, "")
+    assert run("snooze", name, daily, "soon").status == 2
+    assert run("list", name, "--json").out == after
+
+
 def test_run_runs_now(run: Run, name: str) -> None:
     recurring, once = added(run, name), added(run, name, "2090-01-01")
     assert run("run", name, recurring, once[:8]).out == (

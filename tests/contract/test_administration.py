@@ -12,12 +12,14 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
+from workkit.contract.claim import Claim
 from workkit.contract.producer import Added
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, NotFound
-from workkit.jobs.admission import Pause
+from workkit.jobs.admission import FREE, Pause
+from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done
-from workkit.jobs.run_options import RunOptions
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
 
 
@@ -186,6 +188,30 @@ def test_a_job_of_the_same_name_is_replaced(stage: Stage) -> None:
     assert [job.id for job in stage.jobs()] == [second.id]
     assert schedule.job(stage.s, "digest").id == second.id
     assert set(stage.producer.inspector.named()) == {"digest"}
+
+
+@promised(Can.NAME)
+def test_a_name_is_taken_until_the_run_of_its_job_has_ended(stage: Stage) -> None:
+    def add(n: int, **how: Any) -> Job:
+        return schedule.add_now(stage.s, stage.note, **stage.given(n), name="import", **how)
+
+    def admitted() -> list[Claim]:
+        return [went for claim in peer.claim() for went in peer.admit(claim, claim.admission(UNSAID, FREE))]
+
+    peer, first = stage.peer(), add(1)
+    (running,) = admitted()
+    kept = add(2, on_conflict="keep")
+    assert (kept.new, kept.id, kept.due) == (False, first.id, None)
+    second = add(3)
+    assert (second.new, second.replaced) == (True, None)
+    assert admitted() == []
+    third = add(4)
+    assert (third.new, third.replaced) == (True, second.id)
+    peer.end(running, Done())
+    (running,) = admitted()
+    assert stage.args(running) == (4,)
+    peer.end(running, Done())
+    assert stage.left() == 0
 
 
 @promised(Can.UNIQUE)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.contract.capability import Can, promised
-from tests.contract.stage import HOW, MINUTE, Stage
+from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from workkit import schedule
-from workkit.errors import NotFound
+from workkit.errors import InvalidOptions, NotFound, TriggerError
 from workkit.jobs.job import Job
-from workkit.jobs.outcome import Done
+from workkit.jobs.outcome import Again, Dead, Done
 
 FULL: dict[str, Any] = {
     "overlap": "skip", "catch_up": "all", "catch_up_within": "2h", "spread": "5 minutes", "priority": 2, "retries": 3,
@@ -133,3 +133,57 @@ def test_a_unique_key_stays_with_its_job(stage: Stage) -> None:
     after = schedule.reschedule(stage.s, first, in_="2 hours")
     again = schedule.add(stage.s, stage.note, in_="1 hour", unique_key="k", **stage.given(2))
     assert (again.id, again.new) == (after.id, False)
+
+
+@promised(Can.RESCHEDULE)
+def test_snooze_puts_off_the_next_run_and_keeps_the_rule(stage: Stage) -> None:
+    daily = schedule.add(stage.s, stage.note, every="day at 9am", name="daily", priority=2, **stage.given(1))
+    once = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(2))
+    assert daily.due is not None
+    assert once.due is not None
+    after = schedule.snooze(stage.s, "daily", "30 minutes", by="ann")
+    assert (after.id, after.due, after.state) == (daily.id, daily.due + HOUR / 2, "waiting")
+    both = schedule.snooze(stage.s, [once, "daily", daily.id], timedelta(hours=1))
+    dues = {once.id: once.due + HOUR, daily.id: daily.due + 1.5 * HOUR}
+    assert {job.id: job.due for job in both} == {job.id: job.due for job in stage.jobs()} == dues
+    assert [(one.verb, one.by) for one in schedule.changes(stage.s)][-1] == ("snooze", "ann")
+    peer = stage.peer()
+    at_ms = round(dues[daily.id].timestamp() * 1000)
+    assert [claim.id for claim in peer.claim(now_ms=at_ms - 1)] == [once.id]
+    (claim,) = peer.claim(now_ms=at_ms)
+    peer.admit(claim, now_ms=at_ms)
+    assert schedule.job(stage.s, "daily").state == "running"
+    assert [job.due for job in stage.jobs() if job.state == "waiting"] == [daily.due + 24 * HOUR]
+
+
+@promised(Can.RESCHEDULE)
+def test_snooze_changes_all_or_nothing(stage: Stage) -> None:
+    waits = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(1))
+    paused = schedule.add(stage.s, stage.note, every="day at 9am", name="paused", **stage.given(2))
+    schedule.pause(stage.s, "paused")
+    peer = stage.peer()
+    stage.add_with(3)
+    running = peer.claim_one()
+    stage.add_with(4)
+    peer.end(peer.claim_one(), Dead(failure=FAILURE))
+    (dead,) = schedule.dead(stage.s)
+    stage.add_with(5)
+    peer.end(peer.claim_one(), Again(delay_ms=10 * MINUTE, attempt=1, failure=FAILURE))
+    (retrying,) = schedule.jobs(stage.s, state="retrying")
+    for other in ("nobody", running.id, dead.id, paused.id, retrying.id):
+        with pytest.raises((NotFound, InvalidOptions)):
+            schedule.snooze(stage.s, [waits.id, other], "1h")
+    with pytest.raises(TriggerError):
+        schedule.snooze(stage.s, waits.id, "soon")
+    assert schedule.job(stage.s, waits.id).due == waits.due
+    assert schedule.snooze(stage.s, [], "1h") == []
+
+
+@promised(Can.RESCHEDULE)
+def test_a_snoozed_job_that_is_overdue_waits_from_now(stage: Stage) -> None:
+    (added,) = stage.add(1)
+    now = stage.producer.now_ms()
+    after = schedule.snooze(stage.s, added.id, "1h")
+    assert after.due is not None
+    assert abs(after.due.timestamp() * 1000 - now - 60 * MINUTE) < 10_000
+    assert stage.peer().claim() == []

@@ -94,6 +94,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"priority": True}, "priority=True is not known. Accepted: 0, 1, 2, 3."),
     ({"priority": 1.0}, "priority=1.0 is not known. Accepted: 0, 1, 2, 3."),
     ({"overlap": ["skip"]}, "overlap=['skip'] is not known. Accepted: allow, skip, queue, cancel."),
+    ({"late": "soon"}, "late='soon' is not known. Accepted: refuse, run."),
     ({"count": 0}, "count=0 is not a number of runs. Accepted: 1 to 1,000,000,000."),
     ({"count": True}, "count=True is not a number of runs. Accepted: 1 to 1,000,000,000."),
     ({"throttle": 30}, 'throttle=30 has no unit. Write "30s" or timedelta(seconds=30).'),

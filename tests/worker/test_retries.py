@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -117,3 +119,49 @@ def test_options_are_part_of_the_job(s: schedule.Schedule) -> None:
     assert plain.id != other.id
     assert schedule.job(s, other).options == other.options
     assert not schedule.add(s, at="2100-01-01 9am", fn=handlers.note, timeout="60s", retries=3).new
+
+
+def _has_asked(seen: list[Event], times: int) -> bool:
+    return len(named(seen, "retrying")) == times
+
+
+def test_a_job_that_asks_to_wait_is_shown_as_waiting_with_its_progress(
+    server: Server, s: schedule.Schedule, seen: list[Event]
+) -> None:
+    added = schedule.add_now(s, handlers.poll, args=[3, "1h"])
+    for n in (1, 2):
+        with schedule.listener(s, **HOW):
+            until(partial(_has_asked, seen, n))
+            (job,) = until(lambda: list(schedule.jobs(s, state="waiting")), what="the job to wait")
+        assert job.due is not None
+        assert added.due is not None
+        assert job.due > added.due + timedelta(minutes=59)
+        assert (job.state, job.attempt, job.error, job.progress) == ("waiting", 0, None, (n, 4))
+        assert (schedule.job(s, job).progress, schedule.job(s, job).state) == ((n, 4), "waiting")
+        counts = schedule.counts(s)
+        assert (counts.waiting, counts.retrying, counts.totals.get("retried", 0)) == (1, 0, 0)
+        schedule.run(s, job)
+    assert schedule.runs(s) == []
+
+
+@pytest.mark.parametrize("how", [{}, {"name": "poll"}, {"unique_key": "k"}], ids=str)
+def test_a_run_after_a_wait_is_late_from_when_it_asked(s: schedule.Schedule, how: dict[str, Any]) -> None:
+    added = schedule.add_now(s, handlers.poll, args=[13, "10 minutes"], retries=3, **how)
+    assert added.due is not None
+    tally = schedule.drain(s, now=added.due + timedelta(hours=3), **HOW)
+    assert (tally.ran, tally.failed) == (1, 0)
+    attempts, dues, lateness = zip(*handlers.calls, strict=True)
+    assert (attempts, set(dues)) == (tuple(range(14)), {added.due})
+    assert max(lateness) < timedelta(seconds=1)
+    (bucket,) = (one.cell for one in schedule.history(s, over="1 day", each="day") if one.cell.done)
+    assert (bucket.done, bucket.retried, bucket.dead, bucket.late) == (1, 0, 0, 0)
+
+
+def test_waits_spend_no_attempt_and_failures_do(s: schedule.Schedule) -> None:
+    added = schedule.add_now(s, handlers.poll, args=[9, "1m", 5], retries=2, backoff="constant", base="1m")
+    assert added.due is not None
+    assert schedule.drain(s, now=added.due + timedelta(hours=1), raise_errors=False, **HOW).ran == 1
+    handlers.calls.clear()
+    schedule.add_now(s, handlers.poll, args=[3, "1m", 3], retries=1, backoff="constant", base="1m")
+    schedule.drain(s, now=added.due + timedelta(minutes=63), raise_errors=False, **HOW)
+    assert len(handlers.calls) == 5

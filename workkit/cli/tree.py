@@ -63,10 +63,11 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "help": CommandEntry("help", "the page of a command or of a topic"),
     },
     RARE: {  # several stand in a line, each with its words in brackets
+        "snooze": CommandEntry("control", "a next run"),
         "forward": CommandEntry("forward", "due jobs to another schedule"),
         "queues": CommandEntry("looking.queues", "on RabbitMQ"),
-        "mark": CommandEntry("mark", "a release on the Timeline"),
-        "wire": CommandEntry("wire", "dump or verify the published layout"),
+        "mark": CommandEntry("mark", "a release"),
+        "wire": CommandEntry("wire", "dump or verify the layout"),
         "schema": CommandEntry("schema", "JSON schema of a plan"),
         "completion": CommandEntry("completion", "for bash, zsh, fish"),
     },

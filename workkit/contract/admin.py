@@ -84,6 +84,12 @@ class Admin(Protocol):
         it has no run that could have another time. Raises NotFound where it has ended.
         """
 
+    def snooze(self, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
+        """Put the next run of each job off by so much from its due time, or from now if that has come; return them as
+        they wait then. All of one shard in one step, or none. `dry_run`: write nothing. Raises NotFound where one has
+        no run that waits, InvalidOptions where one is paused; Unsupported.
+        """
+
     def run(self, job: Job) -> Job:
         """Run a job once now; a recurring one keeps its times. Raises NotFound."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workkit.jobs.admission import Admission, Control, admission
 from workkit.jobs.job import Job
@@ -26,6 +26,16 @@ class Standing:
     has_begun: bool = False
 
 
+class Waited(NamedTuple):
+    """Of an occurrence whose runs have asked to wait: how often, until when the last one did (epoch ms; None: another
+    attempt failed since), and the progress that it had, as JSON.
+    """
+
+    times: int
+    until_ms: int | None = None
+    progress: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class Claim:
     """Work that this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
@@ -38,8 +48,9 @@ class Claim:
     `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
     None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
     in this layout where neither the job nor its handler says them. `stray`: it was in the queue of another name. Where
-    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0. A claim
-    never changes; it is not frozen because a listener makes many thousands in a second.
+    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0.
+    `waited`: how often its runs asked to wait (`Retry` with a pause). A claim never changes; it is not frozen because a
+    listener makes many thousands in a second.
     """
 
     receipt: Any
@@ -60,6 +71,17 @@ class Claim:
     recurs: bool = False
     stray: bool = False
     meta: dict[str, str] | None = None
+    waited: Waited | None = None
+
+    @property
+    def asked_ms(self) -> int:
+        """From when its lateness counts, epoch ms: its due time, or the time for which its last run asked."""
+        return self.due_ms if self.waited is None or self.waited.until_ms is None else self.waited.until_ms
+
+    @property
+    def failures(self) -> int:
+        """How many of its attempts failed: the others asked to wait."""
+        return self.attempt - (0 if self.waited is None else self.waited.times)
 
     @property
     def terms(self) -> Terms:
@@ -81,6 +103,7 @@ class Claim:
             terms=self.terms,
             options=options,
             control=control,
+            recurs=self.recurs,
         )
 
     @property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from workkit.jobs.outcome import Ran
 from workkit.text.brief import brief_repr
@@ -37,7 +38,7 @@ class PastRun:
     `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
     stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
     `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
-    `place`: where it stands among the single runs, as an address.
+    `place`: where it stands among the single runs, as an address. `call`: its arguments, as `kept_call` writes them.
     """
 
     id: str | None
@@ -54,6 +55,7 @@ class PastRun:
     error: str | None = None
     times: int = 1
     place: str | None = None
+    call: str = ""
 
     __repr__ = brief_repr
 
@@ -67,6 +69,17 @@ class Day:
     worst: Ended
 
     __repr__ = brief_repr
+
+
+MOST_CALL = 1_000  # bytes of the arguments that a record keeps
+
+
+def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
+    """Write the arguments of a run as its record keeps them; nothing where there are none, or they take too much."""
+    if not args and not kwargs:
+        return ""
+    text = json.dumps([args, kwargs] if kwargs else [args], separators=(",", ":"))
+    return text if len(text) <= MOST_CALL else ""
 
 
 def bucket_of(ms: float) -> int:
@@ -183,6 +196,7 @@ class Sample:
     ran: Ran
     attempt: int
     times: int
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
@@ -36,10 +37,13 @@ def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | Non
     if last is None or last.ending in ("retried", "skipped"):
         return None
     assert last.id is not None, "single runs have an id"
+    args, kwargs = _call_of(last)
     return Job(
         id=last.id,
         schedule=schedule,
         fn=last.fn or "?",
+        args=args,
+        kwargs=kwargs,
         name=last.name,
         due=last.due,
         state="done",
@@ -47,6 +51,19 @@ def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | Non
         error=last.error,
         ending=last.ending,
     )
+
+
+def _call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None]:
+    """Read the arguments that a record has kept; none where they cannot be read."""
+    try:
+        match json.loads(run.call or "[[]]"):
+            case [list(args)]:
+                return tuple(args), None
+            case [list(args), dict(kwargs)]:
+                return tuple(args), kwargs
+    except (ValueError, RecursionError):
+        pass
+    return (), None
 
 
 def attempts_of_job(inspector: Keeps, job: Job, *, most: int) -> list[PastRun]:

@@ -99,6 +99,11 @@ class WithoutChanges:
         remedy = "Add it again at that time, or keep such jobs in a native schedule."
         raise Unsupported.about("giving a job another time", "is not possible in this layout", remedy, given=job.id)
 
+    def snooze(self, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
+        """Raise Unsupported."""
+        remedy = "Add it again at a later time, or keep such jobs in a native schedule."
+        raise Unsupported.about("putting off a run", "is not possible in this layout", remedy, given=jobs[0].id)
+
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record nothing."""
 

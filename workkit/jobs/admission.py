@@ -101,14 +101,17 @@ def admission(
     terms: Terms,
     options: RunOptions,
     control: Control,
+    recurs: bool = False,
 ) -> Admission | None:
-    """Return what a claim needs before its start; None for a plain claim, which needs nothing."""
+    """Return what a claim needs before its start; None for a plain claim, which needs nothing. Of the jobs of a name
+    that run once, one runs at a time; `overlap` says so of a job that recurs.
+    """
     pause = next((t for t in (f"job:{terms.name or id}", f"fn:{fn}") if t in control.paused), None)
     marks, limited = options.crashes == 0, options.limit or options.rate_ms or control.limit or control.turn_ms
     if terms is PLAIN and pause is None and not limited and not marks:
         return None
     keys: list[tuple[str, int]] = []
-    if terms.overlap:
+    if terms.overlap or (terms.name and not recurs):
         keys.append((f"over:{terms.name or id}", 1))
     if terms.unique_key and not terms.unique_until:
         keys.append((f"unique:{terms.unique_key}", 1))

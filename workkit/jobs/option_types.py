@@ -17,6 +17,7 @@ Backoff = Literal["exponential", "linear", "constant"]
 UniqueUntil = Literal["done", "started"]
 OnConflict = Literal["keep", "replace"]
 Overlap = Literal["allow", "skip", "queue", "cancel"]
+Late = Literal["refuse", "run"]
 CatchUp = Literal["once", "all", "skip"]
 Duration = str | timedelta
 Instant = str | datetime
@@ -55,6 +56,7 @@ class AddOptions(RunKeywords, total=False):
     """The options of `add` and `add_now`, beside the function, its arguments and the time."""
 
     tz: str | ZoneInfo | None
+    late: Late | None
     name: str | None
     unique: bool | None
     unique_key: str | None

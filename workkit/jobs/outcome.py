@@ -64,12 +64,20 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """Run this occurrence again after `delay_ms`, as attempt number `attempt` (from 0)."""
+    """Run this occurrence again after `delay_ms`, as attempt number `attempt` (from 0). `progress`: what is shown of it
+    while it waits, as JSON.
+    """
 
     delay_ms: int
     attempt: int
     failure: Failure | None = None
     ran: Ran | None = field(default=None, repr=False, compare=False)
+    progress: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_wait(self) -> bool:
+        """Whether the run asked to wait: a `Retry` with a pause."""
+        return self.failure is None and self.delay_ms > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +121,10 @@ def decide(
     options: RunOptions = UNSAID,
     cancelled: bool = False,
     chance: float = 0.0,
+    waits: int = 0,
 ) -> Outcome:
-    """What becomes of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0).
+    """What becomes of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0). `waits`
+    of the attempts before it asked to wait, which spends none of `retries`.
 
     `Retry` and `Discard` are answers of the handler; a Retry is honoured until `retries` is used up, always if none
     was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
@@ -126,7 +136,8 @@ def decide(
     if error is None:
         return DONE
     kept = failure or Failure(type=type(error).__name__, message=str(error))
-    tries_left = options.retries is None or attempt < options.retries
+    failures = attempt - waits
+    tries_left = options.retries is None or failures < options.retries
     match error:
         case Discard(reason=reason):
             return Done(discarded=reason)
@@ -149,7 +160,7 @@ def decide(
             pass  # the run was cut off
         case _ if options.retries and tries_left and not isinstance(error, Retry):
             if options.retry_on is None or isinstance(error, options.retry_on):
-                delay = options.delay_ms(attempt, chance=chance)
+                delay = options.delay_ms(failures, chance=chance)
                 return Again(delay_ms=delay, attempt=attempt + 1, failure=kept)
     return Dead(failure=kept)
 

@@ -44,7 +44,8 @@ class Terms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
     """How a job comes in. `many`: every addition is a job of its own. `once`: no second one of the same content waits,
-    where the layout keeps that apart from the usual. `replace`: what holds the unique key gives way.
+    where the layout keeps that apart from the usual. `replace`: what holds the unique key gives way. `keep`: what holds
+    the name does not.
     `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` is what they go by. `debounce_most_ms`: the
     longest that a debounced job is put off.
     """
@@ -52,6 +53,7 @@ class Entrance:
     many: bool = False
     once: bool = False
     replace: bool = False
+    keep: bool = False
     throttle_ms: int | None = None
     debounce_ms: int | None = None
     debounce_most_ms: int | None = None  # needs debounce_ms; None: the usual one
@@ -80,6 +82,7 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
     entrance = Entrance(
         many=read.get("unique") is False,
         replace=read.get("on_conflict") == "replace",
+        keep=read.get("on_conflict") == "keep" and "unique_key" not in read,
         throttle_ms=read.get("throttle"),
         debounce_ms=read.get("debounce"),
         debounce_most_ms=read.get("debounce_most"),
@@ -113,7 +116,7 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
                 raise option_error("unique", False, trouble, "Leave out one.")
     if "unique_key" not in read:
         for name, what in (("on_conflict", "what gives way where"), ("unique_until", "how long")):
-            if name in read:
+            if name in read and not (name == "on_conflict" and "name" in read):
                 trouble = f"without unique_key=: it says {what} a key is taken"
                 remedy = 'Add unique_key="...", or leave it out.'
                 raise InvalidOptions.about(f'{name}="{read[name]}"', trouble, remedy, where=name, given=read[name])

@@ -20,6 +20,7 @@ from workkit.triggers.trigger import Trigger, once, soonest
 KEYWORDS = ("when", "at", "in_", "every", "cron")
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 
 
@@ -27,7 +28,8 @@ _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 class When:
     """A time as the keywords of an addition give it, of which one is set.
 
-    `tz` is the zone of the call, `default_tz` and `dialect` are the schedule's.
+    `tz` is the zone of the call, `default_tz` and `dialect` are the schedule's. `late` "run": an instant of `at` or
+    `when` may be up to a day past, as a datetime or with the whole date in figures.
     """
 
     when: str | None = None
@@ -38,6 +40,13 @@ class When:
     tz: str | ZoneInfo | None = None
     default_tz: str = "UTC"
     dialect: str = "published"
+    late: str | None = None
+
+    @property
+    def late_ms(self) -> int:
+        """How long ago an instant may have passed, ms, beside the second that has begun."""
+        dated = not isinstance(self.at or self.when, str) or _DATE.match(str(self.at or self.when))
+        return 86_400_000 if self.late == "run" and dated else 0
 
     @property
     def zone(self) -> str:
@@ -115,6 +124,8 @@ def read_when(
 
 
 def _read(when: When, *, now: datetime) -> Trigger:
+    if when.late:  # a whole date is the same whatever day it is
+        now -= when.late_ms * MILLISECOND
     kind = when._only()
     match kind:
         case "when":
@@ -188,8 +199,10 @@ def _instant(at: datetime, when: When, now: datetime) -> Trigger:
         raise refused(TriggerError, "at", naive, "has no zone", NO_ZONE, given=at)
     instant = _whole_second(at)
     if instant < now - timedelta(seconds=1):
-        past, trouble = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC", f"passed {age_text((now - at) / MILLISECOND)} ago"
-        raise refused(TriggerError, "at", past, trouble, "Give a later time, or use schedule.add_now.", given=at)
+        age = (now - at) / MILLISECOND + when.late_ms
+        past, trouble = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC", f"passed {age_text(age)} ago"
+        remedy = 'late="run" allows a day. ' * bool(when.late_ms) + "Give a later time, or use schedule.add_now."
+        raise refused(TriggerError, "at", past, trouble, remedy, given=at)
     return once(instant, tz=when.zone)
 
 

@@ -20,7 +20,7 @@ _RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
-    that were given and need a time that recurs.
+    that were given and need a time that recurs. `late`: the instant may be up to a day past.
     """
 
     run: RunOptions = UNSAID
@@ -30,6 +30,7 @@ class Options:
     end: str | datetime | None = None
     recurring: tuple[str, ...] = ()
     meta: dict[str, str] | None = None
+    late: bool = False
 
 
 NO_OPTIONS = Options()  # the usual value
@@ -53,5 +54,6 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
         end=read.get("end"),
         recurring=tuple(name for name in _RECURRING if name in read),
         meta=read.get("meta"),
+        late=read.get("late") == "run",
     )
     return NO_OPTIONS if options == NO_OPTIONS else options

@@ -49,12 +49,16 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
     options = NO_OPTIONS
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
+        if seeks and options.entrance.keep:  # a plan, and a form, say what the job of the name is to become
+            options = replace(options, entrance=replace(options.entrance, keep=False))
     fn, args, kwargs = read_call(given)
     new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
     new.most_bytes = s.max_payload
     if metadata.is_used and not (seeks or s.layout in PLAIN_LAYOUTS):
         new.meta = metadata.carried(new.meta)
-    when = None if verb == "add_now" or _is_now(given) else _when(given, s)
+    when = None if verb == "add_now" or _is_now(given) else _when(given, s, late=options.late)
+    if options.late and given.get("at") is None and given.get("when") is None:
+        raise _not_late("a job that has no instant")
     if when is None or when.is_now:
         new = _queued(new, options, now_ms)
     else:
@@ -100,9 +104,14 @@ _TIMES = frozenset(TIMES)
 _NOT_AT = _TIMES - {"at"}
 
 
-def _when(given: Mapping[str, Any], s: Schedule) -> When:
+def _when(given: Mapping[str, Any], s: Schedule, *, late: bool) -> When:
     times = {name: given.get(name) for name in (*TIMES, "tz")}
-    return When(**times, default_tz=s.tz, dialect=s.dialect)
+    return When(**times, default_tz=s.tz, dialect=s.dialect, late="run" if late else None)
+
+
+def _not_late(what: str) -> InvalidOptions:
+    trouble, remedy = f"with {what}: only one instant can have passed", "Give it with at=, or leave it out."
+    return InvalidOptions.about('late="run"', trouble, remedy, where="late", given="run")
 
 
 def _refuse_time(given: Mapping[str, Any]) -> None:
@@ -145,6 +154,8 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
         elif options.terms.expires_ms is not None:
             trouble, remedy = "with a job that recurs: another run follows", 'Write catch_up_within="1 hour".'
             raise InvalidOptions.about("expires=", trouble, remedy, where="expires")
+        elif options.late:
+            raise _not_late("a job that recurs")
         else:
             if options.start is not None or options.end is not None:
                 now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -200,7 +211,7 @@ def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
 
 def _read(when: When, now_ms: int) -> tuple[Trigger, int | None]:
     trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    return trigger, first_run(trigger, now_ms=now_ms, offset_ms=0)
+    return trigger, first_run(trigger, now_ms=now_ms - (when.late_ms if when.late else 0), offset_ms=0)
 
 
 _remembered = lru_cache(maxsize=1024)(_read)  # rows of one batch share the present, and often their words

@@ -116,6 +116,15 @@ def check_waits(job: Job) -> Job:
     return job
 
 
+def check_snooze(job: Job) -> Job:
+    """Refuse a job without a run to come that could be put off: a dead one, one that runs, or waits for something else
+    than its time. Raises InvalidOptions.
+    """
+    if check_waits(job).state in ("running", "cancelling"):
+        raise _refused(job, "is running", "Snooze it when this run has ended.")
+    return job
+
+
 def check_run(job: Job, control: Control) -> Job:
     """Refuse a job that is paused, and a one-shot that runs already or waits for a slot. Raises InvalidOptions."""
     check_dead(job)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from workkit.contract.inspector import Inspector
@@ -13,11 +14,12 @@ from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseErr
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import first_run, spread_offset_ms
-from workkit.text.duration import epoch_ms
+from workkit.text.duration import MILLISECOND, epoch_ms
 from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.duration import duration
 from workkit.verbs.addition import at_another_time
 from workkit.verbs.author import author_of
-from workkit.verbs.control import check_waits
+from workkit.verbs.control import check_snooze, check_waits
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.verbs.which import Which, changeable
@@ -61,6 +63,20 @@ def rescheduled(
     return Rescheduled(before, after)
 
 
+def snoozed(
+    s: Schedule, words: Sequence[Which], time: str | timedelta, *, by: str | None = None, dry_run: bool = False
+) -> list[Rescheduled]:
+    """Put the next run of each job off, all or none; a job that is named twice once. Raises NotFound, InvalidOptions,
+    TriggerError, Unsupported.
+    """
+    time_ms = -(-duration(time, name="time") // MILLISECOND)
+    broker, author = producer_of(s), author_of(by)
+    before = {job.id: job for job in (check_snooze(changeable(broker.inspector, which)) for which in words)}
+    found = list(before.values())
+    after = broker.admin.by(author).snooze(found, time_ms, dry_run=dry_run) if found else []
+    return list(map(Rescheduled, found, after))
+
+
 def put_back(s: Schedule, job: Job, *, over: Job) -> Job:
     """Give `over` the time back that it had as `job`, with its next run. Raises ChangedMeanwhile, NotFound."""
     broker = producer_of(s)
@@ -93,7 +109,8 @@ def _refused(inspector: Inspector, seen: Job) -> ChangedMeanwhile | InvalidOptio
     now = inspector.job(seen.name or seen.id)
     if now.id != seen.id:
         return _changed(now)
-    trouble, remedy = "has begun its last run", "Add it again to run it at another time."
+    trouble = "has begun its last run" if seen.recurs else "runs once, and has begun"
+    remedy = "Add it again to run it at another time."
     return InvalidOptions.about(f"{_called(seen)} {shown(seen.fn)}", trouble, remedy, given=seen.id)
 
 

@@ -10,7 +10,20 @@ from collections.abc import Sequence
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
-from workkit.contract.history import ALL, BUCKETS, FN, JOB, LATE_MS, LONG_MS, MORE, Cell, Counted, Sample, bucket_of
+from workkit.contract.history import (
+    ALL,
+    BUCKETS,
+    FN,
+    JOB,
+    LATE_MS,
+    LONG_MS,
+    MORE,
+    Cell,
+    Counted,
+    Sample,
+    bucket_of,
+    kept_call,
+)
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.attempt import AnyRun, Attempt
 
@@ -153,10 +166,11 @@ def _samples(kept: list[Measured], seen: int) -> list[Sample]:
             id=claim.id,
             name=claim.terms.name,
             fn=claim.fn,
-            due_ms=claim.due_ms,
+            due_ms=claim.asked_ms,
             ran=ran,
-            attempt=claim.attempt,
+            attempt=claim.failures,
             times=seen // len(kept) + (place < seen % len(kept)),
+            call=kept_call(claim.args, claim.kwargs),
         )
         for place, (claim, ran) in enumerate(kept)
     ]

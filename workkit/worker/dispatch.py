@@ -4,8 +4,9 @@ loop and for `drain`. Endings wait in their lane for the next request.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -230,6 +231,8 @@ class Dispatch:
         outcome, has_begun = attempt.decide(), not attempt.run.is_prevented
         if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
+        if isinstance(outcome, Again) and outcome.is_wait and (told := attempt.run.reports) is not None:
+            outcome = replace(outcome, progress=json.dumps(told.latest))
         # fault: decided {type(outcome).__name__}
         if self.table is not None and has_begun:
             self._note(self.table, attempt, outcome)
@@ -240,7 +243,7 @@ class Dispatch:
             lane.look = True  # a job that waits for the slot is due with this ending
         if self._fenced and claim.receipt in self._fenced:
             return
-        if lane.counter is not None and has_begun:
+        if lane.counter is not None and has_begun and not (isinstance(outcome, Again) and outcome.is_wait):
             lane.counter.ended(attempt, outcome)
         if isinstance(outcome, Done):
             self._ran += 1

@@ -73,7 +73,7 @@ class Hands:
             else:
                 claim, ahead_ms = task.claim, task.lane.ahead_ms
                 now_ms = task.lane.now_ms() if ahead_ms is None else round(time.monotonic() * 1000 + ahead_ms)
-                if (late_ms := now_ms - claim.due_ms) > 0:
+                if (late_ms := now_ms - (claim.due_ms if claim.waited is None else claim.asked_ms)) > 0:
                     task.late_ms = late_ms
                     if late_ms >= report.LATE_MS and not claim.attempt:
                         report.late(task) if self._tells_late else self._late.append(late_ms)

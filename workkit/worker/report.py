@@ -45,8 +45,9 @@ def late(run: Run) -> None:
 def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:
     """Emit that a run ended with this outcome."""
     job, took = attempt.run.claim.job, round(attempt.took_ms)
-    attempts = (attempt.options.retries or job.attempt) + 1
-    tries = {"attempt": job.attempt + 1, "attempts": attempts, "exception": attempt.error}
+    failures = attempt.run.claim.failures
+    attempts = (attempt.options.retries or failures) + 1
+    tries = {"attempt": failures + 1, "attempts": attempts, "exception": attempt.error}
     match outcome:
         case Done(discarded=None):
             events.emit("done", job.schedule, job=job, took_ms=took, late_ms=attempt.run.late_ms)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun
 from workkit.worker.lane import Lane
-from workkit.worker.run.progress import Progress
+from workkit.worker.run.progress import Progress, Reports
 from workkit.worker.run.run import Run
 
 
@@ -17,6 +17,7 @@ class LaneRun(Run):
     """A run whose claim came from a lane: its ending waits there, and so does its progress."""
 
     lane: Lane
+    reports: Reports | None = field(default=None, init=False)
 
     @property
     def schedule(self) -> str:
@@ -26,7 +27,10 @@ class LaneRun(Run):
     def reporter(self) -> Callable[[Progress], None] | None:
         """Return what takes reports of progress; None if nobody reads them."""
         writer = self.lane.progress
-        return None if writer is None else writer.reports(self).put
+        if writer is None:
+            return None
+        self.reports = writer.reports(self)
+        return self.reports.put
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.native.entry import Entry, rate_flag, slot_flag
+from workkit.brokers.native.entry import Entry, rate_flag, slot_flag, waited_flag
 from workkit.brokers.native.settle import TO_THE_END, Receipt
 from workkit.contract.claim import Claim, Standing
 from workkit.jobs.admission import NOTHING, Admission
@@ -43,7 +43,7 @@ def admission_request(
         "id": receipt.id,
         "run": receipt.occurrence,
         "full": after.encode(),
-        "head": after.head,
+        "head": after.head + (f"{waited_flag(claim.waited)};" if claim.waited else ""),
         "tail": b" " + entry.item,
         "nonce": entry.nonce,
         "paid": entry.is_paid,

@@ -3,7 +3,8 @@
 Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
 the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
 are paid, ``b``: its run may have begun, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot
-that it has), then ``#<nonce>``. People can read it in redis-cli, and Lua can build it by concatenation.
+that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then ``#<nonce>``.
+People can read it in redis-cli, and Lua can build it by concatenation.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from workkit.brokers.redis_server.packed import FURTHEST_MS
+from workkit.contract.claim import Waited
 from workkit.jobs.option_readers import LONGEST_MS
 
 PAID, BEGUN = "p", "b"
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
 LEAST_TURN_MS = 1e-6
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
+_WAITED = re.compile(r"w(\d{1,9})(?:@(\d{1,16})\*(\S*))?", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
@@ -85,6 +88,24 @@ class Entry:
         rates = ((unquote(rate[2]), float(rate[1])) for rate in found if rate)
         return next((rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS), None)
 
+    @property
+    def waited(self) -> Waited | None:
+        """How often its runs have asked to wait, until when, and how far they were; None where none has."""
+        found = (_WAITED.fullmatch(part) for part in self._parts()) if "w" in self.flags else ()
+        for times, until, said in (one.groups() for one in found if one):
+            return Waited(min(int(times), self.attempt), None if until is None else int(until), unquote(said or ""))
+        return None
+
+    @property
+    def failures(self) -> int:
+        """How many of its attempts failed: the others asked to wait."""
+        return self.attempt if self.waited is None else self.attempt - self.waited.times
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its last run asked to wait."""
+        return self.waited is not None and self.waited.until_ms is not None
+
     def is_held(self, when: float, now: float) -> bool:
         """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""
         return when > now and self.is_paid
@@ -95,14 +116,25 @@ class Entry:
     def with_flags(
         self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False, has_begun: bool = False
     ) -> str:
-        """Write the flags that it has with these slots and turns. `has_begun`: its run may begin from now on."""
-        parts = [PAID] * is_paid + [BEGUN] * has_begun + [slot_flag(key, limit) for key, limit in slots]
+        """Write the flags that it has with these slots and turns; how it waited stays. `has_begun`: its run may begin
+        from now on.
+        """
+        parts = [waited_flag(self.waited)] * (self.waited is not None)
+        parts += [PAID] * is_paid + [BEGUN] * has_begun + [slot_flag(key, limit) for key, limit in slots]
         return (";".join(parts) or "-") + self.nonce
 
 
 def rate_flag(key: str, turn_ms: float) -> str:
     """Write the flag of the rate that holds an entry."""
     return f"t{turn_ms:.15g}*{quote(key, safe='/:=')}"
+
+
+def waited_flag(waited: Waited | None) -> str:
+    """Write the flag of an occurrence whose runs have asked to wait; nothing where none has."""
+    if waited is None:
+        return ""
+    until = "" if waited.until_ms is None else f"@{waited.until_ms}*{quote(waited.progress, safe='/:=')}"
+    return f"w{waited.times}{until}"
 
 
 def slot_flag(key: str, limit: int) -> str:

@@ -119,6 +119,7 @@ def _said(job: NewJob, what: Stored) -> dict[str, Any]:
         "seen": job.seen,
         "serial": terms.unique_key is not None or None,
         "replace": entrance.replace or None,
+        "keeps": entrance.keep or None,
         "debounce": entrance.debounce_ms,
         "most": entrance.most_ms,
         "throttle": entrance.throttle_ms,

@@ -93,6 +93,7 @@ def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim
         attempt=entry.attempt,
         crashes=entry.crashes,
         recurs=receipt.recurs,
+        waited=None if entry.flags == "-" else entry.waited,
         trouble=trouble,
         reason=reason,
         armed=trouble != "broken" and (not recurs or entry.kind == "o"),

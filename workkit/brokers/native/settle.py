@@ -9,8 +9,8 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.native.entry import Entry, read_entry, regular
-from workkit.contract.claim import Claim
+from workkit.brokers.native.entry import Entry, read_entry, regular, waited_flag
+from workkit.contract.claim import Claim, Waited
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 
@@ -96,13 +96,25 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
             return out | _over(claim) | _buried(claim, failure, reason) | {"count": "dead"}
         case Again(delay_ms=delay, attempt=attempt, failure=failed):
             entry, kept = receipt.entry, _kept(receipt)
-            out |= {"count": "retried"} | _freed(receipt, set(entry.slots).difference(kept))
-            entry = replace(entry, attempt=attempt, flags=entry.with_flags(slots=kept))
+            out |= {} if outcome.is_wait else {"count": "retried"}
+            out |= _freed(receipt, set(entry.slots).difference(kept))
+            if outcome.is_wait or claim.waited is not None:
+                entry = replace(entry, flags=waited_flag(_waited(claim, outcome, now_ms + delay)) + entry.nonce)
+            entry = replace(entry, attempt=attempt)
+            entry = replace(entry, flags=entry.with_flags(slots=kept))
             out |= {"again": [entry.encode(), delay]}
             return out | ({"error": [receipt.occurrence, _packed(failed, now_ms)]} if failed else {})
         case Released(delay_ms=delay, unknown=unknown):
             out |= _back(claim, delay) | _freed(receipt, set(receipt.entry.slots).difference(_kept(receipt)))
             return out | ({"skip": receipt.id} if unknown else {})
+
+
+def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:
+    """Tell how often the runs of an occurrence have asked to wait, and for a wait until when, with its progress."""
+    before = claim.waited or Waited(0)
+    if not outcome.is_wait:
+        return Waited(before.times)
+    return Waited(before.times + 1, until_ms, before.progress if outcome.progress is None else outcome.progress)
 
 
 def _kept(receipt: Receipt) -> list[tuple[str, int]]:
@@ -158,7 +170,7 @@ def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Fail
         "kind": entry.kind,
         "flags": entry.flags,
         "due": entry.due_ms,
-        "attempt": entry.attempt,
+        "attempt": entry.failures,
         "reason": reason,
         "error": [failure.type, failure.message, failure.where, failure.traceback],
     }

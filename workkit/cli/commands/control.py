@@ -201,6 +201,49 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str 
 
 
 @click.command(
+    "snooze",
+    cls=Command,
+    takes="SCHEDULE WHICH... DURATION [OPTIONS]",
+    about=(
+        "Put the next run of jobs off, by DURATION from its time, or from now if that has come. All of them, or none.",
+        f"A recurring job keeps its rule: the times up to that run are left out. {WHICH}",
+    ),
+    examples=(
+        'workkit snooze app-tasks digest "30 minutes"',
+        "workkit snooze app-tasks 8cd9280b 3a442290 2h --dry-run",
+    ),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which(), nargs=-1, required=True)
+@click.argument("duration")
+@zone_option("zone of the times; default UTC")
+@click.option("--dry-run", cls=Option, is_flag=True, help="show what would change, change nothing")
+@by_option
+@verbose_option
+@server_options
+def snooze_command(
+    schedule: str,
+    which: tuple[str, ...],
+    duration: str,
+    tz: str | None,
+    dry_run: bool,
+    by: str | None,
+    server: str | None,
+) -> None:
+    """Put the next run off."""
+    from workkit.verbs.opening import present
+    from workkit.verbs.rescheduling import snoozed
+
+    zone = zone_of(tz, read_settings())
+    s = known(schedule, server=server)
+    for before, after in snoozed(s, which, duration, by=by, dry_run=dry_run):
+        assert after.due is not None
+        was = "" if before.due is None else f", was {wording.instant_text(before.due, zone)}"
+        next_ = f"{wording.instant_text(after.due, zone)}, {wording.distance(after.due, present(s))}{was}"
+        terminal.say(f"{'would snooze' if dry_run else 'snoozed'} {titled(after)}  next {next_}", indent=2)
+
+
+@click.command(
     "run",
     cls=Command,
     takes="SCHEDULE WHICH... [OPTIONS]",

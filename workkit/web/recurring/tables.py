@@ -21,7 +21,7 @@ CHANGES: Final = 5
 DID: Final = {
     "pause": "paused", "resume": "resumed", "skip": "next run left out", "run": "run by hand", "cancel": "cancelled",
     "retry": "retried from the dead set", "discard": "discarded from the dead set", "sync": "changed by a plan",
-    "interrupt": "one run cancelled", "reschedule": "given another time",
+    "interrupt": "one run cancelled", "reschedule": "given another time", "snooze": "next run put off",
 }  # fmt: skip
 
 

@@ -36,12 +36,13 @@ class Attempt(Generic[AnyRun]):
 
     def _failed(self) -> Outcome:
         assert self.error is not None, "it failed"
-        attempt = self.run.claim.attempt
+        claim = self.run.claim
         try:
             return decide(
                 self.error,
                 self.failure,
-                attempt=attempt,
+                attempt=claim.attempt,
+                waits=claim.attempt - claim.failures,
                 options=self.options,
                 cancelled=self.run.cancelled,
                 chance=random.random(),

@@ -59,7 +59,7 @@ class Run:
                 attempt=job.attempt,
                 crashes=self.claim.crashes,
                 meta=dict(job.meta or {}),
-                started=datetime.fromtimestamp((self.claim.due_ms + self.late_ms) / 1000, UTC),  # the server's clock
+                started=datetime.fromtimestamp((self.claim.asked_ms + self.late_ms) / 1000, UTC),  # the server's clock
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,
                 _report=self.reporter(),

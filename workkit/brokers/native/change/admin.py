@@ -156,6 +156,10 @@ class NativeAdmin:
         """Give a job another time: see `Admin.reschedule`."""
         return self._runs.reschedule(job, trigger=trigger, due_ms=due_ms, author=self.author, dry_run=dry_run)
 
+    def snooze(self, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
+        """Put the next run of each job off: see `Admin.snooze`."""
+        return self._runs.snooze(jobs, time_ms, author=self.author, dry_run=dry_run)
+
     def run(self, job: Job) -> Job:
         """Run a job once now: see `Admin.run`."""
         after, undoing = self._runs.run(job, change=self._change(_act("run", job)), undoable=self.undos is not None)

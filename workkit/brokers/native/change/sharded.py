@@ -115,6 +115,15 @@ class ShardedAdmin:
 
         return first_found(self._shards, job.id, moved)
 
+    def snooze(self, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
+        """Put the next run of each job off: all are looked at before the first one is changed, each in its shard."""
+
+        def moved(job: Job, dry: bool) -> Job:
+            return first_found(self._shards, job.id, lambda shard: shard.snooze([job], time_ms, dry_run=dry)[0])
+
+        found = [moved(job, True) for job in jobs]
+        return found if dry_run else [moved(job, False) for job in jobs]
+
     def run(self, job: Job) -> Job:
         """Run a job once now. Raises NotFound."""
         return first_found(self._shards, job.id, lambda shard: shard.run(job))

@@ -8,7 +8,7 @@ from typing import Any
 from workkit.brokers.native.history.ring import Entry, entry_of
 from workkit.brokers.native.settle import Receipt
 from workkit.contract.claim import Claim
-from workkit.contract.history import Ended, Sample
+from workkit.contract.history import Ended, Sample, kept_call
 from workkit.jobs.job import Job
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome
@@ -36,14 +36,14 @@ class Recorder:
         if ending is None or (ending == "done" and not receipt.recurs):
             return None
         ran = None if isinstance(outcome, Done) and claim.trouble else getattr(outcome, "ran", None)
-        late_ms = max(0, now_ms - claim.due_ms) if ran is None else ran.late_ms
+        late_ms = max(0, now_ms - claim.asked_ms) if ran is None else ran.late_ms
         nonce = receipt.entry.nonce if receipt.recurs else ""
         packed = entry_of(
-            claim.due_ms,
+            claim.asked_ms,
             late_ms=late_ms,
             took_ms=0 if ran is None else ran.took_ms,
             ending=ending,
-            attempt=claim.attempt,
+            attempt=claim.failures,
             by_hand=bool(nonce),
         )
         how = MAY if ending == "done" and not nonce else MUST
@@ -65,6 +65,7 @@ class Recorder:
             fn=claim.fn,
             listener=listener,
             error=error,
+            call=kept_call(claim.args, claim.kwargs),
         )
 
     def _has_room(self, now_ms: int) -> bool:
@@ -90,7 +91,7 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
         case Done(discarded=reason):
             return "cancelled" if (reason or "").startswith("cancelled") else "discarded"
         case Again():
-            return "retried"
+            return None if outcome.is_wait else "retried"
         case Dead():
             return "dead"
     return None
@@ -115,6 +116,7 @@ def sample_row(sample: Sample, *, listener: str) -> Record:
         fn=sample.fn,
         listener=listener,
         error="",
+        call=sample.call,
     )
 
 
@@ -128,9 +130,20 @@ def skip_row(job: Job, *, due_ms: int) -> Record:
 
 
 def _row(
-    *, field: str, entry: Entry, times: int, how: int, id: str, name: str | None, fn: str, listener: str, error: str
+    *,
+    field: str,
+    entry: Entry,
+    times: int,
+    how: int,
+    id: str,
+    name: str | None,
+    fn: str,
+    listener: str,
+    error: str,
+    call: str = "",
 ) -> Record:
-    return [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
+    row = [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
+    return [*row, "a", call] if call else row
 
 
 def _brief(failure: Failure) -> str:

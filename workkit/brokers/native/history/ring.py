@@ -83,6 +83,7 @@ def past_run(
     error: str | None = None,
     times: int = 1,
     place: str | None = None,
+    call: str = "",
 ) -> PastRun | None:
     """Make the value of an entry; None if its times are beyond the calendar."""
     due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
@@ -103,6 +104,7 @@ def past_run(
         error=error,
         times=times,
         place=place,
+        call=call,
     )
 
 

@@ -50,7 +50,7 @@ class Owed:
             entry = read_entry(text)
             if entry is not None and entry.is_held(when, self.now):
                 self.held += 1
-            elif entry is not None and entry.attempt:
+            elif entry is not None and entry.attempt and not entry.is_waiting:
                 self.retrying += 1
             else:
                 self.plain.append((entry.item if entry else text, when))

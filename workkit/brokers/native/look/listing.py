@@ -17,6 +17,7 @@ from workkit.brokers.native.look.pauses import pause_of
 from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
 from workkit.brokers.redis_server.cursor import ordered_pages
+from workkit.brokers.redis_server.listener_info import read_said
 from workkit.brokers.redis_server.packed import read_packed, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, is_text, piped
 from workkit.brokers.redis_server.server import Server
@@ -103,7 +104,7 @@ class Listing:
     def held(self, rows: Sequence[Row], marked: Collection[bytes]) -> Iterator[Shown]:
         """Show records of listeners. `marked` are the jobs and occurrences that were cancelled."""
         for row, job in self._shown(rows, "running"):
-            yield row, marked_job(job, row.entry, row.said, marked=marked)
+            yield row, marked_job(job, row.entry, progress_of(row), marked=marked)
 
     def parked(self, rows: Sequence[Row], control: Control) -> Iterator[Shown]:
         """Show parked entries, with the reason why each waits."""
@@ -119,11 +120,14 @@ class Listing:
         """Show items of `S:next` and entries of `S:again`."""
         errors = self._last_errors([row for row in rows if row.entry.attempt])
         for row, job in self._shown(rows, None):
-            at, attempt = whole_ms(row.when), row.entry.attempt
+            at, attempt = whole_ms(row.when), row.entry.failures
             error = errors.get(row.occurrence, {}) if attempt else {}
             if row.entry.is_held(row.when, now):
                 yield row, at_due(job, at, state="held", attempt=attempt, why=why_of_rate(row.entry), **error)
-            elif attempt:
+            elif row.entry.is_waiting:
+                state = "due" if row.when <= now else "waiting"
+                yield row, at_due(job, at, state=state, attempt=attempt, progress=progress_of(row), **error)
+            elif row.entry.attempt:
                 yield row, at_due(job, at, state="retrying", attempt=attempt, **error)
             elif control.paused and (pause := pause_of(job, control)) is not None:
                 yield row, at_due(job, at, state="paused", why=pause_text(pause))
@@ -160,7 +164,7 @@ class Listing:
     def _of(self, row: Row, id: str, payload: bytes | None, state: JobState | None) -> Job | None:
         if state is None:
             return self.read(id, payload)
-        return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.attempt)
+        return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.failures)
 
     def _again(self, rows: Sequence[Row]) -> Iterator[tuple[bool, bytes | None]]:
         """Look again at rows whose payload was gone, in one step. Those that are gone too have ended."""
@@ -184,6 +188,13 @@ class Listing:
     def _without_payload(self, row: Row, state: JobState | None) -> Job:
         job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
         return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
+
+
+def progress_of(row: Row) -> Progress | None:
+    """Read how far a run is, or how far it was when it asked to wait."""
+    if row.said is not None or row.entry.waited is None:
+        return row.said
+    return read_said(row.entry.waited.progress.encode())
 
 
 def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: Collection[bytes]) -> Job:

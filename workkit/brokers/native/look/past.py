@@ -174,6 +174,7 @@ def read_run(fields: Mapping[bytes, bytes], place: bytes | None = None) -> PastR
         error=said[b"m"],
         times=times,
         place=None if place is None else place.decode(),
+        call=fields.get(b"a", b"").decode("utf-8", "replace"),
     )
 
 

@@ -128,7 +128,7 @@ def _jobs(
 
     def job(entry: Entry, due_ms: int, **known: Any) -> Job:
         id = _id(entry)
-        found = listing.read(id, payloads[id], due_ms=due_ms, attempt=entry.attempt, **known)
+        found = listing.read(id, payloads[id], due_ms=due_ms, attempt=entry.failures, **known)
         return found or Job(id=id, schedule=listing.codec.schedule, fn="?", error="its payload is missing")
 
     running = [
@@ -139,7 +139,7 @@ def _jobs(
     def queued(entry: Entry, when: int) -> Job:
         if entry.is_held(when, now):
             return job(entry, when, state="held", why=why_of_rate(entry))
-        return job(entry, when, state="retrying" if entry.attempt else "waiting")
+        return job(entry, when, state="retrying" if entry.attempt and not entry.is_waiting else "waiting")
 
     return running, [queued(entry, when) for entry, when in soon]
 

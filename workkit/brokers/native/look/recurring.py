@@ -121,8 +121,9 @@ def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: C
         parked, again = aside.parked.get(id), aside.again.get(id)
         if again is not None:
             entry, when = again
-            attempt = entry.attempt
-            state, why = ("held", why_of_rate(entry)) if entry.is_held(when, now) else ("retrying", None)
+            attempt, state = entry.failures, "waiting" if entry.is_waiting else "retrying"
+            if entry.is_held(when, now):
+                state, why = "held", why_of_rate(entry)
             due = when if due is None else min(due, when)
         elif parked is not None:
             state, why = ("held", parked.why) if parked.pause is None else ("due", None)  # or its pause is just over

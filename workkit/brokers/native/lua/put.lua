@@ -1,5 +1,5 @@
 -- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
--- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting counts ended plans
+-- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting again counts ended plans
 -- KEYS first(1) first(2) first(3) slots crashed lately days changes
 -- ARGV number now batch change additions
 --      now: ms; '' = by this server's clock
@@ -9,7 +9,7 @@
 --        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
 --        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
---        replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
+--        keeps: it leaves the holder of the name; replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
 --        throttle ms, window: only the first addition in this window is added
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
 --        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor
@@ -52,7 +52,7 @@ local function put(m)
     if not can_move(m.over, m.name) then return '3', '', '', '' end
     if not m.name then old, old_recurs, old_content = m.over[1], m.over[2], m.over[1] end
   end
-  if old and old_content == m.id then return '0', old, place(old, m.name or old) or '', '' end
+  if old and (m.keeps or old_content == m.id) then return '0', old, place(old, m.name or old) or '', '' end
   local holder, holder_recurs = holder_of(unique, m.key)
   if m.over and holder ~= old then holder, m.key = nil, nil end -- it has given its key up
   if holder and not (m.replace or m.debounce) and (holder ~= old or not (old_recurs or place(old, m.name or old))) then
@@ -60,14 +60,14 @@ local function put(m)
   end
   local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
   local latest, kept = latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
-  local gave_way = old and (give_way(old, old_recurs, m.name or old) or old == holder and m.serial and supersede(old, m.key))
-  if gave_way then replaced = old end
+  if old and (give_way(old, old_recurs, m.name or old) or m.name and supersede(old, 'over:' .. m.name, true)
+    or old == holder and m.serial and supersede(old, 'unique:' .. m.key)) then replaced = old end
   if holder and holder ~= old then
     local at = place(holder, holder)
     if give_way(holder, holder_recurs, holder) then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
-    elseif m.serial and supersede(holder, m.key) then
+    elseif m.serial and supersede(holder, 'unique:' .. m.key) then
       replaced = holder
     end
   end

@@ -1,6 +1,6 @@
 -- ran: record an occurrence in the step that ends it. `r` is the list {the field of its job in S:lately, '' if the job does not
 -- recur; its 16 bytes; how many it stands for; whether it enters S:runs: 0 if none of its job did for 30 s, 1 yes, 2 no; id; name;
--- function; listener; error}.
+-- function; listener; error; perhaps 'a' and its arguments}.
 -- The head of a ring (16 bytes): day 2, worst ending and runs of that day 3, last entry of S:runs 4 (s), runs since then 4, 0 3.
 -- Nothing here may stop a job: a key of another type is left alone.
 -- KEYS lately days runs
@@ -28,7 +28,7 @@ end
 
 local function keep_run(r, times) -- the number of the entry
   return redis.pcall('XADD', runs, 'MAXLEN', '~', 50000, entry_id(runs), 'i', r[5], 'n', r[6], 'f', r[7], 'r', r[2], 'w', r[8],
-    'm', r[9], 'x', string.format('%.0f', times))
+    'm', r[9], 'x', string.format('%.0f', times), unpack(r, 10))
 end
 
 local function keep_in_ring(r)

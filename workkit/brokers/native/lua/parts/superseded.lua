@@ -1,20 +1,25 @@
 -- superseded: remove a job that an addition replaces though a listener has claimed it; forget names and unique keys whose jobs
 -- are over.
--- KEYS jobs cancelled waiting slots
+-- KEYS jobs cancelled waiting again slots
 -- part: range
-local function has_not_begun(id, key) -- of a claimed one-shot. Removes one that is parked for the slot of the key
-  local slot = 'unique:' .. key
+local function was_parked(id, slot) -- whether it waited for this slot; then it does not any more
   for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
-    if string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@') == id then
+    local of, entry = string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@[^%z]*%z(.*)$')
+    if of == id then
       redis.call('ZREM', waiting, member)
+      if string.find(entry, '^%a %S+ %d+ %d+ g%S*;g') then redis.call('ZADD', again, 0, entry) end -- its end frees other slots
       return true
     end
   end
-  return redis.call('ZLEXCOUNT', slots, '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') == 0
+  return false
 end
 
-local function supersede(id, key) -- whether a one-shot that a listener has claimed was removed before it began
-  if not has_not_begun(id, key) then return false end
+local function has_begun(id, slot) -- a claimed one-shot that takes this slot first
+  return redis.call('ZLEXCOUNT', slots, '[' .. slot .. '\0' .. id .. '@', '(' .. slot .. '\0' .. id .. 'A') > 0
+end
+
+local function supersede(id, slot, needs_parked) -- whether a one-shot that a listener has claimed was removed before it began
+  if not was_parked(id, slot) and (needs_parked or has_begun(id, slot)) then return false end
   redis.call('HDEL', jobs, id)
   redis.call('ZREM', cancelled, id)
   return true
