@@ -63,9 +63,6 @@ OF_A_PERSON = {
 SEED, VALUES = 20261126, 400
 
 
-pytestmark = pytest.mark.parametrize("own_server", ["valkey"], indirect=True)
-
-
 class Day:
     """One schedule with its listeners as processes. `words` find its layout and its servers."""
 
