@@ -125,11 +125,11 @@ def test_what_was_not_put_back_raises_where_it_was_named(answer: Any, error: typ
     ("args", "jobs", "error"),
     [
         ("text", [ONE], InvalidArguments), (b"x", [ONE], InvalidArguments), ({1: "a"}, [ONE], InvalidArguments),
-        (7, [ONE], InvalidArguments), ([], [], InvalidOptions), ([], [ONE, TWO], InvalidOptions),
+        (7, [ONE], InvalidArguments), ("text", [], InvalidArguments), ({2: 1}, [ONE, TWO], InvalidArguments),
     ],
     ids=str,
 )  # fmt: skip
-def test_other_arguments_belong_to_one_job(args: Any, jobs: list[Job], error: type[Exception]) -> None:
+def test_other_arguments_are_a_list_or_an_object(args: Any, jobs: list[Job], error: type[Exception]) -> None:
     listing: Any = Listing()
     with pytest.raises(error):
         dead_jobs.retry_dead(listing, jobs, args=args, rate=None, one=False)

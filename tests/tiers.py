@@ -172,6 +172,7 @@ ONE_PRODUCT = (
     "acceptance/test_crowd.py",
     "acceptance/test_features_order.py",
     "acceptance/test_features_running.py",
+    "acceptance/test_debris.py",
     "acceptance/test_hostile.py",
     "acceptance/test_hostile_values.py",
     "acceptance/test_main_job.py",

@@ -143,7 +143,11 @@ class InvalidFunction(Invalid):
 
 
 class InvalidArguments(Invalid):
-    """Arguments that cannot travel, or that the function does not take."""
+    """Arguments that cannot travel, or that the function does not take. `unfit`: those of a run, whose function was not
+    called.
+    """
+
+    unfit: bool = False
 
 
 class InvalidOptions(Invalid):

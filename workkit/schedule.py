@@ -458,21 +458,25 @@ def retry(
     *,
     where: str | None = None,
     args: Sequence[Any] | Mapping[str, Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
     rate: str | None = None,
     by: str | None = None,
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is a name, an id, the beginning of one, or a Job; `where` is a filter as in `jobs`, where a text without a
-    qualifier may be a part of any field; neither means all. `args` makes a new job of one: a list replaces
-    the positional arguments, a dictionary those given by name. `rate` ("100/minute", "3/10s")
+    qualifier may be a part of any field; neither means all. `args` makes a new job of each: a list replaces the
+    positional arguments, a dictionary those given by name. So does `kwargs`, which are put over the named arguments of
+    each. All are checked before the first job is put back. `rate` ("100/minute", "3/10s")
     spreads them. `by`: as in `cancel`. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the
     record of the named job cannot be read.
     """
     pause_ms(rate)
     author, found = author_of(by), dead(s, which, where=where)
     admin = producer_of(s).admin.by(author)
-    return retry_dead(admin, found, args=args, rate=rate, one=which is not None, most_bytes=s.max_payload)
+    return retry_dead(
+        admin, found, args=args, kwargs=kwargs, rate=rate, one=which is not None, most_bytes=s.max_payload
+    )
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:

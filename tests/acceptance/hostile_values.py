@@ -209,6 +209,7 @@ def _control(r: Random, aim: Aim) -> Value:
             lambda r: r.choice((b"-1", b"0", b"1.5", b"nan", b"inf", b"1e300", b"0x10", b"", b"\xff", noise(r))),
         ),
         (b"turn_ms", lambda r: r.choice((b"nan", b"-1", b"inf", b"-inf", b"1e300", b"1e400", b"", b"\xff", b"x" * 9))),
+        (b"known_dead", lambda r: r.choice((b"-1", b"nan", b"9" * 15, b"9" * 16, b"", b"\xff", noise(r)))),
         (b"paused:schedule", pause),
         (b"paused:fn:#'tests.acceptance.hostile_jobs/note", pause),
         *((as_bytes(f"paused:job:{name}"), pause) for name in aim.names),

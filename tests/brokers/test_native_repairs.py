@@ -242,3 +242,17 @@ def test_marks_whose_run_came_back_meanwhile_stay(
     before = keys(client, name)
     assert [doctor.repair(finding) for finding in findings] == [False, False]
     assert keys(client, name) == before
+
+
+@pytest.mark.parametrize("what", ["no-job", "unreadable", "item"])
+def test_a_repair_takes_an_item_out_of_the_index_of_its_priority_too(
+    doctor: Doctor, client: Any, name: str, peer: NativeBroker, what: str
+) -> None:
+    id, data = payload("2050 1 1 * 9 0 0")
+    item = b"[1]" if what == "item" else wire.item(id)
+    if what == "unreadable":
+        client.hset(f"{name}:jobs", id, data[:-9])
+    client.zadd(f"{name}:next", {item: 9_000_000_000_000})
+    client.zadd(f"{name}:first:2", {item: 9_000_000_000_000})
+    repaired(doctor, only(doctor, what))
+    assert not client.exists(f"{name}:next", f"{name}:first:2")

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule, wire
+from workkit.errors import InvalidArguments
 from workkit.schedule import Schedule
 
 Dying = Callable[[int], Schedule]
@@ -129,6 +130,41 @@ def test_arguments_that_the_function_refuses_leave_the_dead_job(
     assert schedule.counts(s).dead == 1
 
 
+def test_other_arguments_for_all_of_an_error_are_checked_one_by_one(
+    run: Run, server: Server, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    (folder / "grown.py").write_text("def one(user: int, day):\n    pass\n")
+    s = schedule.create(name)
+    for args, kwargs in (([1], {}), ([2], {}), ([], {"user": 3}), ([4, "monday", 5], {}), ([6, "monday"], {})):
+        schedule.add_now(s, "grown:one", args=args, kwargs=kwargs)
+    schedule.add_now(s, "tests.handlers:fail", args=["disk"])
+    monkeypatch.syspath_prepend(folder)
+    schedule.drain(s, imports=["grown", "tests.handlers"], folder=None, raise_errors=False)
+    monkeypatch.delitem(sys.modules, "grown")  # as in a process that reads the file only
+    assert len(schedule.dead(s)) == 5
+    bare = run("retry", name, "--where", "InvalidArguments", "--dry-run")
+    assert (bare.status, bare.out.count("does not fit: ")) == (1, 4), "those that it had"
+    words = ("--where", "InvalidArguments", "--kwargs", '{"day": "tuesday"}')
+    tried = run("retry", name, *words, "--dry-run")
+    assert (tried.status, len(tried.out.splitlines()), tried.out.count("does not fit: ")) == (1, 4, 1)
+    assert 'grown.one(user=3, day="tuesday")' in tried.out
+    assert tried.err == "4 dead jobs would be meant. 1 of them would not fit. Nothing was changed.\n"
+    refused = run("retry", name, *words, "--yes")
+    assert (refused.status, "1 of 4 do not fit. All: --dry-run." in refused.err) == (2, True)
+    assert len(schedule.dead(s)) == 5
+    (wrong,) = (one for one in schedule.dead(s) if len(one.args) == 3)
+    assert run("discard", name, wrong.id).status == 0
+    assert run("retry", name, *words, "--dry-run").status == 0
+    assert run("retry", name, *words, "--yes").out == "retried 3\n"
+    found = sorted((one.args, one.kwargs) for one in schedule.jobs(s) if one.state == "due")
+    day = {"day": "tuesday"}
+    assert found == [((), {"user": 3} | day), ((1,), day), ((2,), day)]
+    (left,) = schedule.dead(s)
+    with pytest.raises(InvalidArguments):
+        schedule.retry(s, left, args=[{1}])
+
+
 def test_what_dies_while_somebody_is_asked_is_not_discarded(
     run: Run, dying: Dying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +244,7 @@ def test_show_prints_the_traceback_of_a_dead_job(run: Run, dying: Dying) -> None
     assert "\n    Traceback (most recent call last):\n" in out
     assert f"\n    {TRACE}\n    OSError: disk 0\n" in out
     record = json.loads(run("show", s.name, dead.id, "--json").out)
-    assert record == json.loads(run("dead", s.name, "--json").out)[0]
+    assert record | {"acknowledged": False} == json.loads(run("dead", s.name, "--json").out)[0]
     assert "raise OSError(text)" in record["traceback"]
 
 
@@ -259,7 +295,8 @@ def test_discard(run: Run, dying: Dying) -> None:
         (("--all", "abcdef"), 2, '"abcdef" and --all were both given. Keep one.'),
         (("abcdef",), 3, 'no dead job "abcdef" in'),
         (("--all", "--rate", "fast", "--yes"), 2, "--rate 'fast' is not a rate."),
-        (("--all", "--args", "[1]", "--yes"), 2, "--args was given for 2 dead jobs; they belong to one."),
+        (("--all", "--args", "[1]", "--kwargs", "{}", "--yes"), 2, "--args and --kwargs were both given. Keep one:"),
+        (("--all", "--kwargs", "[1]", "--yes"), 2, "not an object. Write --kwargs"),
         (("abcdef", "--args", "7"), 2, "neither a list nor an object. Write --args '[7]'."),
         (("abcdef", "--args", "oops"), 2, "not JSON"),
     ],

@@ -41,7 +41,7 @@ HANG: Final = 15.0  # seconds of one command
 ID, OTHER, POOL = "a" * 24, "b" * 24, "d" * 24
 BESIDE: Final[Mapping[str, str]] = {
     "listeners": "zset", "running": "hash", "progress": "hash", "control": "hash", "slots": "zset", "rates": "zset",
-    "begun": "hash", "counted": "hash", "crashes": "hash", "unique": "hash", "unique_until": "zset", "doubted": "zset",
+    "begun": "hash", "counted": "hash", "crashes": "hash", "unique": "hash", "unique_until": "zset", "doubted": "hash",
 }  # fmt: skip
 Spots = Sequence[tuple[str, str]]  # keys, each with its type
 

@@ -19,7 +19,8 @@ from workkit import schedule
 from workkit.cli.tree import ENTRIES
 
 REFUSING = (
-    "list evening", "list evening --json", "show evening 54111adf", "dead evening", "listeners evening",
+    "list evening", "list evening --json", "show evening 54111adf", "dead evening", "dead evening --acknowledge",
+    "listeners evening",
     "stats evening", 'stats evening --over "1 hour"', "runs evening", "runs evening --json", "result evening x",
     "changes evening", "cancel evening x", "pause evening", "pause evening x", "pause evening --fn app:hi",
     "resume evening", "skip evening x", "run evening x", "reschedule evening x 9am", "mark evening text",

@@ -12,9 +12,8 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.arguments import check_call, compiled_check
-from workkit.jobs.job import Job
 from workkit.jobs.names import clojure
-from workkit.verbs.dead import read_args
+from workkit.verbs.dead import check_other
 from workkit.verbs.new_job import called
 
 
@@ -166,8 +165,7 @@ def test_whoever_adds_is_the_one_who_is_warned(server: Server, name: str) -> Non
     ],
 )
 def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(args: Any, message: str) -> None:
-    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
-    for check in (lambda: called("app:f", args=args, kwargs=None), lambda: read_args(args, [one])):
+    for check in (lambda: called("app:f", args=args, kwargs=None), lambda: check_other(args, None)):
         with pytest.raises(InvalidArguments) as caught:
             check()
         assert str(caught.value) == message
@@ -177,7 +175,6 @@ def test_add_and_retry_refuse_arguments_that_are_no_list_with_the_same_sentence(
 def test_add_takes_named_arguments_as_kwargs_only_and_retry_takes_an_object() -> None:
     with pytest.raises(InvalidArguments, match=r"args=\{'a': 1\} is a dict, not a list\."):
         called("app:f", args={"a": 1}, kwargs=None)
-    one = Job(id="5" * 40, schedule="s", fn="#'app/f")
-    read_args({"a": 1}, [one])
+    check_other({"a": 1}, None)
     with pytest.raises(InvalidArguments, match=r"args: 1 is not a text"):
-        read_args({1: "a"}, [one])  # type: ignore[dict-item]
+        check_other({1: "a"}, None)

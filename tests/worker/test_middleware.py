@@ -46,7 +46,7 @@ HERE = {**HOW, "imports": [__name__, "tests.handlers"]}
 
 def ran(s: schedule.Schedule, fn: Any, *, seen: list[Event], **options: Any) -> Event:
     """Add a job, run it in a listener, and return the event of its end."""
-    with schedule.listener(s, **HERE):
+    with schedule.listener(s, keep_unfit="0s", **HERE):
         schedule.add_now(s, fn, **options)
         ends = ("done", "failed", "dead", "discarded", "retrying")
         return until(lambda: [event for event in seen if event.name in ends])[0]

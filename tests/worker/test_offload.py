@@ -119,7 +119,7 @@ def test_errors_come_back_as_themselves(
 
 
 def test_arguments_that_do_not_fit_end_it_there_too(s: schedule.Schedule, seen: list[Event], tmp_path: Path) -> None:
-    with schedule.listener(s, **HOW):
+    with schedule.listener(s, keep_unfit="0s", **HOW):
         schedule.add_now(s, "tests.cpu:typed", args=[str(tmp_path), "7"], retries=5)
         schedule.add_now(s, "tests.cpu:typed", args=[str(tmp_path)], retries=5)
         failed = until(lambda: (found := named(seen, "dead"))[1:] and found)

@@ -67,6 +67,9 @@ class Admin(Protocol):
     def remember(self, history: History) -> None:
         """Set what listeners keep of past runs, for all of them: see `contract.history`."""
 
+    def acknowledge(self) -> None:
+        """Note that all that is dead now is known: checkups report only what dies later. Raises Unsupported."""
+
     def forget_history(self) -> None:
         """Remove all that is kept of past runs. Listeners begin anew."""
 

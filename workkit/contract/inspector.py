@@ -25,9 +25,9 @@ from workkit.text.brief import brief_repr
 class Counts:
     """How many jobs of one schedule are in each state. The states are those of `Inspector.jobs`.
 
-    `late_ms`: how long the oldest due job has waited for a listener; None if no job is due. `totals`: the runs of the
-    last 48 hours, by outcome. `unknown`: the fields that the server does not tell, which are 0 or None here, each with
-    the reason in a sentence.
+    `known_dead`: how many of the dead were acknowledged. `late_ms`: how long the oldest due job has waited for a
+    listener; None if no job is due. `totals`: the runs of the last 48 hours, by outcome. `unknown`: the fields that the
+    server does not tell, which are 0 or None here, each with the reason in a sentence.
     """
 
     waiting: int = 0
@@ -38,6 +38,7 @@ class Counts:
     held: int = 0
     paused: int = 0
     dead: int = 0
+    known_dead: int = 0
     listeners: int = 0
     late_ms: int | None = None
     totals: dict[str, int] = field(default_factory=dict)

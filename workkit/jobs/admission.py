@@ -48,7 +48,7 @@ class Control:
     """The pauses and limits of a schedule at this moment, for all listeners. `quiet`: those that take nothing new.
 
     `history`: what listeners keep of past runs (spec/history.md). Two values that differ only there, or in `quiet`,
-    are equal.
+    are equal. `known_dead_ms`: somebody knows of what died up to this instant; None: nobody has said so.
 
     Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
     """
@@ -58,6 +58,7 @@ class Control:
     turn_ms: float | None = None  # between two starts
     history: History = field(default="full", compare=False)
     quiet: frozenset[str] = field(default=frozenset(), compare=False)
+    known_dead_ms: int | None = field(default=None, compare=False)
 
     def lapsed(self, now_ms: int) -> list[str]:
         """List the targets whose pause has reached its end."""

@@ -105,6 +105,7 @@ class ListenOptions(TypedDict, total=False):
     burst: bool | None
     listener_timeout: Duration | None
     health_port: int | str | None
+    keep_unfit: Duration | None
     publish: bool | None
     sync: bool | str | Path | None
     plan_version: str | int | None

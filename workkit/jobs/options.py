@@ -211,6 +211,8 @@ OPTIONS: tuple[VerbOption, ...] = (
                default='"10s"', meaning="a listener without a heartbeat for so long loses its jobs to others"),
     VerbOption(name="health_port", **_BOTH_LISTEN, type=int | str, read=read.address, value="PORT",
                meaning="serve /livez, /readyz and /metrics on 127.0.0.1, or elsewhere with ADDRESS:PORT"),
+    VerbOption(name="keep_unfit", **_LISTENER, type=Duration, read=read.seconds, value="DURATION", default='"10m"',
+               meaning="a due job whose arguments do not fit is left so long for other listeners, then dead"),
     VerbOption(name="publish", **_LISTENER, type=bool, read=read.boolean, value="", default="True",
                meaning="False: do not tell on the server which functions it knows (names, parameters, defaults)"),
     VerbOption(name="sync", **_LISTENER, type=bool | str | Path, read=read.yes_or_file, value="", default="False",

@@ -92,10 +92,14 @@ class Dead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """Given back with no attempt spent. `unknown`: this listener cannot run it and must not be offered it again."""
+    """Given back with no attempt spent. `unknown`: this listener cannot run it and must not be offered it again.
+    `unfit_ms`: its arguments do not fit here. A layout that can leaves it for others at once, and offers it here again
+    after so long; any other one puts it off by `delay_ms`.
+    """
 
     delay_ms: int = 0
     unknown: bool = False
+    unfit_ms: int = 0
 
 
 class NotBegun(CannotRun):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
-from typing import TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 from workkit import wire
 from workkit.contract.admin import Admin, Arguments, Revival
@@ -90,16 +90,18 @@ def retry_dead(
     dead: Sequence[Job],
     *,
     args: Arguments | None,
+    kwargs: Mapping[str, Any] | None = None,
     rate: str | None,
     one: bool,
     most_bytes: int = MOST_BYTES,
 ) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
-    Raises InvalidOptions for `rate`, InvalidArguments for `args`, CorruptRecord for a record that cannot be read.
+    Raises InvalidOptions for `rate`, InvalidArguments for `args` and `kwargs`, CorruptRecord for a record that cannot
+    be read.
     """
     revived = 0
-    for job, answer in revive(admin, dead, args=args, rate=rate, most_bytes=most_bytes):
+    for job, answer in revive(admin, dead, args=args, kwargs=kwargs, rate=rate, most_bytes=most_bytes):
         if one and (refused := revival_refusal(job, answer)):
             raise refused
         revived += answer == "revived"
@@ -107,18 +109,25 @@ def retry_dead(
 
 
 def revive(
-    admin: Admin, dead: Sequence[Job], *, args: Arguments | None, rate: str | None, most_bytes: int = MOST_BYTES
+    admin: Admin,
+    dead: Sequence[Job],
+    *,
+    args: Arguments | None,
+    kwargs: Mapping[str, Any] | None = None,
+    rate: str | None,
+    most_bytes: int = MOST_BYTES,
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
     each with the answer. Raises as `retry`, before anything is put back.
     """
-    every_ms = pause_ms(rate)
-    if args is not None:
-        args = read_args(args, dead, most_bytes=most_bytes)
-    for page in _pages(enumerate(reversed(dead)), admin.at_once):
+    every_ms, others = pause_ms(rate), None
+    if args is not None or kwargs is not None:
+        check_other(args, kwargs)
+        others = [other_arguments(job, args=args, kwargs=kwargs, most_bytes=most_bytes) for job in reversed(dead)]
+    for page in _pages(enumerate(reversed(dead)), 1 if others else admin.at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
-        jobs = [job for _, job in page]
-        yield from zip(jobs, admin.retry(jobs, args=args, delays_ms=delays), strict=True)
+        jobs, other = [job for _, job in page], others[page[0][0]] if others else None
+        yield from zip(jobs, admin.retry(jobs, args=other, delays_ms=delays), strict=True)
 
 
 def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
@@ -156,19 +165,33 @@ def pause_ms(rate: str | None) -> float:
     return 0.0 if rate is None else turn_ms(rate)
 
 
-def read_args(args: Arguments, dead: Sequence[Job], *, most_bytes: int = MOST_BYTES) -> Arguments:
-    """Read other arguments as JSON has them. Refuse those that are neither a list nor an object, that are for more or
-    less than one job, that its function does not take, or that are too large. Raises InvalidArguments, InvalidOptions.
+def check_other(args: Any, kwargs: Any) -> None:
+    """Refuse other arguments that are neither a list nor an object, or given twice. Raises InvalidArguments,
+    InvalidOptions.
     """
-    if not isinstance(args, Mapping):
-        check_list(args)
-    elif (name := next((name for name in args if not isinstance(name, str)), None)) is not None:  # type: ignore[redundant-expr]
+    if args is not None and kwargs is not None:
+        remedy = "Keep one: the other arguments of each job stay."
+        raise InvalidOptions.about("args= and kwargs=", "were both given", remedy, where="kwargs", given=kwargs)
+    where, given = ("args", args) if kwargs is None else ("kwargs", kwargs)
+    if not isinstance(given, Mapping):
+        if where == "args":
+            check_list(args)
+            return
+        remedy = 'Write {"user": 42}.'
+        raise InvalidArguments.about(f"kwargs={kwargs!r}", "is no object", remedy, where=where, given=given)
+    if (name := next((name for name in given if not isinstance(name, str)), None)) is not None:
         trouble = "is not a text, and arguments are named by texts"
-        raise InvalidArguments.about(f"args: {name!r}", trouble, 'Write {"user": 42}.', where="args", given=args)
-    if len(dead) != 1:
-        trouble = f"was given for {len(dead)} dead jobs; they belong to one"
-        raise InvalidOptions.about("args=", trouble, "Name that job.", where="args", given=args)
-    job = dead[0]
+        raise InvalidArguments.about(f"{where}: {name!r}", trouble, 'Write {"user": 42}.', where=where, given=given)
+
+
+def other_arguments(
+    job: Job, *, args: Arguments | None, kwargs: Mapping[str, Any] | None, most_bytes: int = MOST_BYTES
+) -> Arguments:
+    """Write the other arguments of one dead job as JSON has them: `args`, or its own named ones with `kwargs` over
+    them. Refuse those that its function does not take, or that are too large. Raises InvalidArguments.
+    """
+    args = args if kwargs is None else {**(job.kwargs or {}), **kwargs}
+    assert args is not None, "one of both"
     with suppress(InvalidFunction):  # a record that cannot be read: `revive` says so
         if isinstance(args, Mapping):
             args = recalled(job, kwargs=args, plain=is_plain(job.fn)).kwargs or {}

@@ -24,12 +24,13 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
     deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
     listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez, /readyz and /metrics), publish=True (False: do not tell on the server which functions
-    it knows), sync=False (True, or a pyproject.toml: first make the planned jobs of imported modules so, and those of
-    the file, unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises ServerUnreachable
-    where the server cannot be reached at the start; later it waits. What it has to report goes to the standard logger
-    `workkit`: a dead job is one ERROR. A loop that does nothing for three times listener_timeout ends the process with
-    status 70.
+    or "ADDRESS:PORT", for /livez, /readyz and /metrics), keep_unfit="10m" (for so long from its due time, a job whose
+    arguments do not fit is left for other listeners; then it is dead), publish=True (False: do not tell on the server
+    which functions it knows), sync=False (True, or a pyproject.toml: first make the planned jobs of imported modules
+    so, and those of the file, unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises
+    ServerUnreachable where the server cannot be reached at the start; later it waits. What it has to report goes to the
+    standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times listener_timeout ends
+    the process with status 70.
     """
     from workkit.verbs.listening import until_stopped
 

@@ -129,7 +129,7 @@ class Frame:
                 n=self._count(page),
                 is_here=page.name == self.page,
                 is_odd=page.name == "doctor",
-                is_bad=page.name == "dead" and bool(self.counts and self.counts.dead),
+                is_bad=page.name == "dead" and bool(self.counts and self.counts.dead > self.counts.known_dead),
             )
             for page in self.pages
             if page.icon and page.is_care == care

@@ -12,9 +12,10 @@ from operator import attrgetter
 from typing import Any
 
 from workkit import events
+from workkit.clocks import time
 from workkit.contract.claim import Claim, Turn
 from workkit.contract.tally import Tally
-from workkit.errors import CannotRun
+from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
@@ -30,6 +31,7 @@ from workkit.worker.task import LaneRun, LookUp
 
 CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
 _LANE = attrgetter("run.lane")
+UNFIT_MS = 5000  # the delay of a job whose arguments do not fit, in a layout that cannot offer it to others alone
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
 
@@ -39,9 +41,11 @@ class Dispatch:
 
     hands: Hands
     stopping: bool = False
+    keep_unfit_ms: int = 0  # for so long from its due time, a job whose arguments do not fit is left for others
     table: RunTable | None = None  # where runs are counted for metrics
     _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
+    _unfit: dict[tuple[Lane, str], float] = field(default_factory=dict)  # until when such a job is left for others, s
     _ran: int = 0
     _failed: int = 0
     _retried: int = 0
@@ -228,6 +232,10 @@ class Dispatch:
         if attempt.error is not None and issubclass(type(attempt.error), CannotRun) and attempt.options.crashes != 0:
             self._cannot_run(lane, claim, attempt.error)
             return
+        if attempt.error is not None and (left_ms := self._unfit_ms(attempt)):
+            self._cannot_run(lane, claim, attempt.error, unfit_ms=left_ms)
+            lane.look = lane.look or bool(claim.slots)
+            return
         outcome, has_begun = attempt.decide(), not attempt.run.is_prevented
         if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms)))
@@ -273,16 +281,37 @@ class Dispatch:
             late_ms = run.late_ms if not run.claim.attempt else None
             table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=attempt.took_ms, late_ms=late_ms)
 
-    def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException) -> None:
+    def _unfit_ms(self, attempt: Attempt[LaneRun]) -> int:
+        """For how long a job is left for others, because its arguments do not fit the function as it is here. Some
+        layouts count its lateness anew when it was put off, so the first look at it counts too.
+        """
+        run, now = attempt.run, time.monotonic()
+        error: Any = attempt.error
+        if not (issubclass(type(error), InvalidArguments) and error.unfit) or run.cancelled:
+            return 0
+        key, left_ms = (run.lane, run.claim.occurrence), self.keep_unfit_ms - run.late_ms
+        until = self._unfit.pop(key, now + left_ms / 1000)
+        if left_ms <= 0 or until <= now:
+            return 0
+        if len(self._unfit) >= MOST_NAMES:
+            self._unfit.clear()
+        self._unfit[key] = until
+        return max(1, round((until - now) * 1000))
+
+    def _cannot_run(self, lane: Lane, claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
         name, is_passing = claim.fn[:LONGEST], issubclass(type(error), NotBegun)
         lane.shuns = lane.shuns or is_passing
         if name not in self._reported and not (is_passing and getattr(error, "where", None) is None):
             if len(self._reported) >= MOST_NAMES:
                 self._reported.clear()
             self._reported.add(name)
-            report.cannot_run(claim, error)
-        is_kept = claim.stray and is_passing  # a layout may bury a stray one that is unknown
-        lane.ends.append((claim, Released(delay_ms=ALONE_MS) if is_kept else Released(unknown=True)))
+            report.cannot_run(claim, error, unfit_ms=unfit_ms)
+        outcome = Released(unknown=True)
+        if unfit_ms:
+            outcome = Released(delay_ms=UNFIT_MS, unfit_ms=unfit_ms)
+        elif claim.stray and is_passing:  # a layout may bury a stray one that is unknown
+            outcome = Released(delay_ms=ALONE_MS)
+        lane.ends.append((claim, outcome))
 
     def release(self, lane: Lane, claim: Claim) -> None:
         """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""

@@ -25,7 +25,7 @@ from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
-from workkit.worker.run.failure import explained, failure_of, line_of
+from workkit.worker.run.failure import failure_of, line_of
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
 from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.returned import kept_value
@@ -179,7 +179,7 @@ class Executor:
         return attempt
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
-        """Replace an error that says too little: an interruption names its cause; see `explained` for the others."""
+        """Replace an error that says too little: an interruption names its cause."""
         at = error.__traceback__
         if run.clock is not None and run.clock.expired and isinstance(error, JobTimeout | asyncio.CancelledError):
             if isinstance(run.clock, TestClock):
@@ -188,9 +188,6 @@ class Executor:
             return JobTimeout(f"took longer than its timeout of {seconds:g} s").with_traceback(at)
         if run.cancelled and isinstance(error, asyncio.CancelledError):
             return JobCancelled(f"job {run.claim.id} was cancelled", given=run.claim.id).with_traceback(at)
-        if isinstance(error, TypeError):
-            job = run.claim
-            return explained(error, self.registry.resolve(job.fn), args=job.args, kwargs=job.kwargs)
         return error
 
     def _standing(self, error: BaseException, run: Run) -> BaseException:

@@ -63,6 +63,7 @@ class How:
     burst: bool = False
     health: tuple[str, int] | None = None
     stuck_after: timedelta = timedelta(seconds=30)
+    keep_unfit: timedelta = timedelta(minutes=10)
     publish: bool = True  # tell which functions it knows
 
 
@@ -100,7 +101,7 @@ class Loop:
             self._hands.pings = Pings()
         else:
             self._hands = Publisher(to, post=self._inbox.put)
-        self._dispatch = Dispatch(self._hands)
+        self._dispatch = Dispatch(self._hands, keep_unfit_ms=round(how.keep_unfit.total_seconds() * 1000))
         self._exchange = Exchange(self._hands, self._dispatch)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)

@@ -9,6 +9,7 @@ from workkit import events
 from workkit.contract.claim import Claim
 from workkit.errors import WorkkitError, text_of
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.text.duration import duration_text
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.run import Run
 
@@ -93,10 +94,13 @@ def expired(claim: Claim, late_ms: int) -> None:
     events.emit("expired", claim.job.schedule, job=claim.job, late_ms=late_ms)
 
 
-def cannot_run(claim: Claim, error: BaseException) -> None:
-    """Emit that this listener cannot run a function, and leaves it for others. A stray job goes to the dead set."""
-    trouble = error.trouble if isinstance(error, WorkkitError) and not claim.stray else None
-    reason = f"{text_of(error)} {'It goes to the dead set.' if claim.stray else 'Left for other listeners.'}"
+def cannot_run(claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
+    """Emit that this listener cannot run a function, and leaves it for others. A stray job goes to the dead set.
+    `unfit_ms`: the arguments of the job do not fit, and it is left for so long.
+    """
+    trouble = error.trouble if isinstance(error, WorkkitError) and not (claim.stray or unfit_ms) else None
+    left = f"Left for other listeners for {duration_text(unfit_ms)}, then dead." if unfit_ms else None
+    reason = f"{text_of(error)} {left or ('It goes to the dead set.' if claim.stray else 'Left for other listeners.')}"
     events.emit("cannot_run", claim.job.schedule, job=claim.job, reason=reason, trouble=trouble)
 
 

@@ -20,6 +20,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.cli.commands.looking.dead_errors import by_error
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
+from workkit.verbs.opening import producer_of
 from workkit.web.door.ways import Local
 from workkit.web.pages.dead_rows import beginning
 
@@ -217,3 +218,12 @@ def test_hostile_texts_harm_nothing_and_secrets_are_hidden(opened: Open, s: Sche
             assert not {"\x00", "\x1b", "\u202e"} & set(answer.text)
             assert len(answer.content) < 60_000
     assert "xxxxxx" not in viewer.get(paths[2]).text.partition("args")[2].partition("]")[0]
+
+
+def test_acknowledged_deaths_are_not_red(browser: Browser, s: Schedule) -> None:
+    die(s)
+    assert 'class="bad"' in browser.get(f"/s/{s.name}/").text
+    producer_of(s).admin.acknowledge()
+    assert 'class="bad"' not in browser.get(f"/s/{s.name}/").text
+    die(s, alike=1, others=0)
+    until(lambda: 'class="bad"' in browser.get(f"/s/{s.name}/").text)

@@ -49,6 +49,10 @@ class HutchAdmin(WithoutChanges):
         """Raise Unsupported: an exchange keeps nothing of past runs."""
         self._refuse(f"history={history!r}", "Leave it out. " + NATIVE)
 
+    def acknowledge(self) -> None:
+        """Raise Unsupported: nothing here keeps up to when deaths are known."""
+        self._refuse("acknowledging dead jobs", "Retry or discard them.")
+
     def forget_history(self) -> None:
         """Raise Unsupported: an exchange keeps nothing of past runs."""
         self._refuse("history", "There is nothing to remove.")

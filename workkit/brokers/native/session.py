@@ -31,10 +31,12 @@ from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.outcome import DONE, Released
 
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
+MOST_UNFIT, EVERY = 10_000, b""  # jobs that this listener is to be offered again; beyond that, every one it has left
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
 
 
@@ -59,6 +61,7 @@ class Session:
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
+        self._unfit: dict[bytes, int] = {}  # ids whose arguments do not fit here, and until when others have them, ms
         self._excess = 0  # records that only the server knows
         self._now_ms = 0
         self._name = ""
@@ -149,6 +152,7 @@ class Session:
         """
         try:
             self._step(self._talk.take_up)
+            self._offer_again()
         except Gone:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
@@ -172,6 +176,15 @@ class Session:
         pairs = list(zip(names, map(float, stale[1::2]), strict=True))
         orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._news.take())
         return orders, [p for p in pairs if p[0] != self._name]
+
+    def _offer_again(self) -> None:
+        """Take the mark from jobs that were left for others long enough. Claims then read the queue from its front."""
+        if over := [id for id, until_ms in self._unfit.items() if until_ms <= self._now_ms]:
+            with self._server.translated() as client:
+                skip = self._keys.skip(self._name)
+                client.delete(skip) if EVERY in over else client.srem(skip, *over)
+            self._talk.cursors = b""
+            self._unfit = {id: ms for id, ms in self._unfit.items() if id not in over and EVERY not in over}
 
     @property
     def _me(self) -> Description:
@@ -240,6 +253,7 @@ class Session:
         lost += self._take_lost()
         self._ready, self._armed, self._ends, self._missed = [], [], [], []
         self._name = ""
+        self._unfit.clear()
         self._talk.drop()
         return lost
 
@@ -352,7 +366,10 @@ class Session:
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])
-            for claim, _ in ends:
+            for claim, outcome in ends:
+                if outcome is not DONE and isinstance(outcome, Released) and outcome.unfit_ms:
+                    id = claim.receipt.id if len(self._unfit) < MOST_UNFIT else EVERY
+                    self._unfit[id] = self._now_ms + outcome.unfit_ms
                 held = self._held.pop(claim.receipt.field, None)
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)

@@ -104,9 +104,11 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
             entry = replace(entry, flags=entry.with_flags(slots=kept))
             out |= {"again": [entry.encode(), delay]}
             return out | ({"error": [receipt.occurrence, _packed(failed, now_ms)]} if failed else {})
-        case Released(delay_ms=delay, unknown=unknown):
-            out |= _back(claim, delay) | _freed(receipt, set(receipt.entry.slots).difference(_kept(receipt)))
-            return out | ({"skip": receipt.id} if unknown else {})
+        case Released(delay_ms=delay, unknown=unknown, unfit_ms=unfit):
+            out |= _back(claim, 0 if unfit else delay) | _freed(
+                receipt, set(receipt.entry.slots).difference(_kept(receipt))
+            )
+            return out | ({"skip": receipt.id} if unknown or unfit else {})
 
 
 def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:

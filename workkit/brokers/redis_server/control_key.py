@@ -19,8 +19,9 @@ from workkit.jobs.options import MOST_AT_ONCE
 LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 PAUSED = b"paused:"
 QUIET = b"quiet:"
+KNOWN_DEAD = b"known_dead"
 _LATER = re.compile(rb"[a-z_]{1,40}(?::.*)?", re.DOTALL)  # a field of a later version
-_VERSION = re.compile(rb"\d{1,18}")
+_VERSION, _INSTANT = re.compile(rb"\d{1,18}"), re.compile(rb"\d{1,15}")
 _LIMIT, _TURN = re.compile(rb"\d{1,9}"), re.compile(rb"\d+\.?\d*(?:e[-+]?\d+)?")
 _ARRAYS = range(0x92, 0xA0)  # the first byte of a packed array of 2 to 15
 
@@ -40,7 +41,11 @@ def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
         for name, value in fields.items()
         if name.startswith(QUIET) and value == b"1"
     )
-    control = Control(paused=paused, limit=limit, turn_ms=turn, history=history, quiet=quiet)
+    known = fields.get(KNOWN_DEAD, b"")
+    known_dead_ms = int(known) if _INSTANT.fullmatch(known) else None
+    control = Control(
+        paused=paused, limit=limit, turn_ms=turn, history=history, quiet=quiet, known_dead_ms=known_dead_ms
+    )
     return fields.get(b"v", b""), control
 
 
@@ -92,6 +97,8 @@ def is_control(name: bytes, value: bytes) -> bool:
             return read_limit(value) is not None
         case b"turn_ms":
             return read_turn(value) is not None
+        case b"known_dead":
+            return _INSTANT.fullmatch(value) is not None
         case b"v":
             return _VERSION.fullmatch(value) is not None
     return _LATER.fullmatch(name) is not None

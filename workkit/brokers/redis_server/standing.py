@@ -22,7 +22,10 @@ def standing_control(server: Server, key: str) -> Control:
 
 
 def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:
-    """Read a control key: its version, the pauses whose time has not passed, and the schedule's own limits."""
+    """Read a control key: its version, the pauses whose time has not passed, and the schedule's own limits. An
+    instant up to which deaths are known is none if it is still to come.
+    """
     version, control = read_control([part for pair in fields.items() for part in pair])
     lasting = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now_ms}
-    return version, replace(control, paused=lasting)
+    known = control.known_dead_ms
+    return version, replace(control, paused=lasting, known_dead_ms=None if known is None or known > now_ms else known)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,12 +20,12 @@ from workkit.cli.look import filter_help, where_option
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
 from workkit.cli.printing.far import Far
-from workkit.errors import NotFound, WorkkitError
+from workkit.errors import InvalidArguments, NotFound, WorkkitError
 from workkit.jobs.call_text import call_text
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.admin import Admin
+    from workkit.contract.admin import Admin, Arguments
     from workkit.jobs.job import Job
 
 PART_FAILED = 1
@@ -58,6 +59,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
         "workkit retry app-tasks 54111adf",
         'workkit retry app-tasks --where "disk full" --rate 100/minute',
         "workkit retry app-tasks 54111adf --args '[8]'",
+        'workkit retry app-tasks --where "takes 2 arguments" --kwargs \'{"day": "monday"}\' --dry-run',
     ),
 )
 @_choice
@@ -66,8 +68,9 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     "args",
     cls=Option,
     metavar="JSON",
-    help="other arguments, as a JSON list, or an object of named ones; for one job",
+    help="other arguments for each, as a JSON list, or an object of named ones",
 )
+@click.option("--kwargs", cls=Option, metavar="JSON", help="named arguments, put over those that each has")
 @click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
 @by_option
 @verbose_option
@@ -80,32 +83,51 @@ def retry_command(
     dry_run: bool,
     yes: bool,
     args: str | None,
+    kwargs: str | None,
     rate: str | None,
     by: str | None,
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import pause_ms, read_args, revival_refusal, revive
+    from workkit.verbs.dead import check_other, other_arguments, pause_ms, revival_refusal, revive
 
     _check_choice("retry", schedule, which, everything, where)
     pause_ms(rate)
     values = None if args is None else json_value("args", args, list, dict)
+    named = None if kwargs is None else json_value("kwargs", kwargs, dict)
+    has_other = values is not None or named is not None
+    if has_other:
+        check_other(values, named)
     choice = _read(schedule, which, where, server, by)
-    if values is not None and choice.meant:
-        read_args(values, choice.meant, most_bytes=choice.most_bytes)
-        args_, kwargs = (None, values) if isinstance(values, dict) else (values, None)
-        folder.check_arguments(choice.meant[0], args=args_, kwargs=kwargs)
-    if (status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes)) is not None:
+    after: dict[int, Job] = {}
+    misfits: dict[int, InvalidArguments] = {}
+    for job in choice.meant if has_other or dry_run else ():
+        try:
+            if has_other:
+                other = other_arguments(job, args=values, kwargs=named, most_bytes=choice.most_bytes)
+                after[id(job)] = _with(job, other)
+            folder.check_arguments(after.get(id(job), job), args=None, kwargs=None)
+        except InvalidArguments as misfit:
+            misfits[id(job)] = misfit
+    if misfits and not (dry_run or choice.missed):
+        more = (
+            f" {len(misfits):,} of {len(choice.meant):,} do not fit. All: --dry-run." if len(choice.meant) > 1 else ""
+        )
+        terminal.talk(f"Nothing was changed.{more}")
+        raise next(iter(misfits.values()))
+    if (
+        status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes, misfits=misfits, after=after)
+    ) is not None:
         return status
     refused: list[WorkkitError] = []
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
-    answers = revive(choice.admin, choice.meant, args=values, rate=rate, most_bytes=choice.most_bytes)
+    answers = revive(choice.admin, choice.meant, args=values, kwargs=named, rate=rate, most_bytes=choice.most_bytes)
     for done, (job, said) in enumerate(answers, 1):
         far(done)
         if error := revival_refusal(job, said):
             refused.append(error)
         elif which:
-            terminal.say(f"retried {job.short_id}  {call_text(job if values is None else _with(job, values))}")
+            terminal.say(f"retried {job.short_id}  {call_text(after.get(id(job), job))}")
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
@@ -163,11 +185,9 @@ def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: 
         )
 
 
-def _with(job: Job, values: list[Any] | dict[str, Any]) -> Job:
+def _with(job: Job, other: Arguments) -> Job:
     """Show a job as it runs with other arguments."""
-    if isinstance(values, dict):
-        return replace(job, args=(), kwargs=values)
-    return replace(job, args=tuple(values), kwargs=None)
+    return replace(job, kwargs=dict(other)) if isinstance(other, Mapping) else replace(job, args=tuple(other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +203,19 @@ class Choice:
     missed: list[NotFound]
     most_bytes: int
 
-    def agreed(self, verb: str, *, asks: bool, dry_run: bool, yes: bool) -> int | None:
-        """Show what would be done, and ask; the exit status where nothing is to be done."""
+    def agreed(
+        self,
+        verb: str,
+        *,
+        asks: bool,
+        dry_run: bool,
+        yes: bool,
+        misfits: Mapping[int, InvalidArguments] = MappingProxyType({}),
+        after: Mapping[int, Job] = MappingProxyType({}),
+    ) -> int | None:
+        """Show what would be done, and ask; the exit status where nothing is to be done. By `id` of the value:
+        `misfits` are those whose arguments do not fit, `after` shows them with other arguments.
+        """
         count = wording.plural(len(self.meant), "dead job")
         if self.missed:
             if self.meant:
@@ -196,9 +227,11 @@ class Choice:
             return 0
         if dry_run:
             for job in self.meant:
-                terminal.say(_line(job), indent=2)
-            terminal.talk(f"{count} would be meant. Nothing was changed.")
-            return 0
+                trouble = f"  does not fit: {misfits[id(job)]}" if id(job) in misfits else ""
+                terminal.say(wording.printable(_line(after.get(id(job), job)) + trouble), indent=2)
+            wrong = f" {len(misfits):,} of them would not fit." if misfits else ""
+            terminal.talk(f"{count} would be meant.{wrong} Nothing was changed.")
+            return PART_FAILED if misfits else 0
         if yes or not asks:
             return None
         if not terminal.is_terminal(sys.stdin):

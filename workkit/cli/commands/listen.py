@@ -97,7 +97,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     after=f"{OPTIONAL}\n"
     "Ctrl-C or TERM: finish, give back the rest. Again: stop at once. TSTP: take nothing new, CONT: go on. "
     "USR2 or TTIN: dump stacks.",
-    rare=("jobs", "consumers", "sources", "plan_version", "no_publish", "reload_dirs"),
+    rare=("jobs", "consumers", "sources", "plan_version", "no_publish", "reload_dirs", "keep_unfit"),
     topic="listening",
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE[:WEIGHT]]...")
@@ -148,6 +148,12 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @click.option("--sync", cls=Option, is_flag=True, help="first make the planned jobs so, unless a newer plan holds")
 @plan_version_option
+@click.option(
+    "--keep-unfit",
+    cls=Option,
+    metavar="DURATION",
+    help="a due job whose arguments do not fit is left so long for other listeners, then dead; default 10m",
+)
 @click.option("--no-publish", cls=Option, is_flag=True, help="do not tell on the server which functions it knows")
 @click.option("--reload", cls=Option, is_flag=True, help="for development: start again when a Python file changes")
 @click.option(
@@ -174,6 +180,7 @@ def listen_command(
     strict: bool,
     sync: bool,
     plan_version: str | None,
+    keep_unfit: str | None,
     no_publish: bool,
     reload: bool,
     reload_dirs: tuple[str, ...],
@@ -207,6 +214,8 @@ def listen_command(
     how["health_port"] = health_port or settings.health_port
     if burst:
         how["burst"] = True
+    if keep_unfit:
+        how["keep_unfit"] = keep_unfit
     if no_publish:
         how["publish"] = False
     if sync:

@@ -122,7 +122,8 @@ def _figures(counts: Counts, facts: Facts) -> Iterator[Figure]:
         n: int = getattr(counts, field)
         why = counts.unknown.get(field, "")
         path = "dead" if field == "dead" else f"jobs?state={field}"
-        yield Figure(n=None if why else n, text=text, path=path, is_bad=field == "dead" and n > 0, why=why)
+        is_bad = field == "dead" and n > counts.known_dead
+        yield Figure(n=None if why else n, text=text, path=path, is_bad=is_bad, why=why)
     threads = f", {facts.threads:,} threads" if facts.threads else ""
     why = counts.unknown.get("listeners", "")
     text = ("listener" if counts.listeners == 1 else "listeners") + threads

@@ -20,14 +20,18 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
     where fewer are dead.
     """
     count = asked.pulse.counts.dead
-    if count < MANY:
+    if count - asked.pulse.counts.known_dead < MANY:
         return ()
     known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
-    return asked.served.fresh("died", lambda: _lately(known, asked.now), given=(asked.veil, known.graves))
+    until_ms = asked.pulse.control.known_dead_ms or 0
+    return asked.served.fresh(
+        "died", lambda: _lately(known, asked.now, until_ms), given=(asked.veil, known.graves, until_ms)
+    )
 
 
-def _lately(known: Known, now: datetime) -> tuple[Died, ...]:
-    first_ms = (now - LATELY).timestamp() * 1000
+def _lately(known: Known, now: datetime, until_ms: int) -> tuple[Died, ...]:
+    """Those after the deaths that are acknowledged, up to `until_ms`."""
+    first_ms = max((now - LATELY).timestamp() * 1000, until_ms + 1)
     lately = tuple(takewhile(lambda grave: grave.died_ms >= first_ms, known.graves))
     groups = known.groups if len(lately) == len(known.graves) else by_error(lately)
     return tuple(

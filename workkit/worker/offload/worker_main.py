@@ -33,7 +33,7 @@ from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Fu
 from workkit.worker.run import forks
 from workkit.worker.run.current import current
 from workkit.worker.run.event_loop import Watched, run_alone
-from workkit.worker.run.failure import explained, failure_of
+from workkit.worker.run.failure import failure_of
 from workkit.worker.run.interruption import Clock
 from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.progress import Progress, Reports
@@ -127,7 +127,7 @@ class Worker:
             with tracing.within(order.trace):
                 within(around.plain, partial(_call, handler, run, around))
         except BaseException as error:  # a handler may raise anything, SystemExit included
-            return _ended(explained(error, handler, args=claim.args, kwargs=claim.kwargs))
+            return _ended(error)
         finally:
             current.reset(token)
             metadata.CARRIED.reset(carried)

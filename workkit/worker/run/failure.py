@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from workkit.errors import InvalidArguments, text_of, type_name
+from workkit.errors import text_of, type_name
 from workkit.jobs import arguments, middleware, structured
-from workkit.jobs.arguments import check_call
-from workkit.jobs.functions.marks import Handler
 from workkit.jobs.outcome import Failure
 
 TRACEBACK_BYTES = 8192
@@ -25,20 +21,6 @@ _OWN = (
     str(Path(structured.__file__).parent),
 )
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
-def explained(
-    error: BaseException, handler: Handler, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
-) -> BaseException:
-    """Replace the TypeError of a call that did not fit by one that names the parameter; return any other error as it
-    is.
-    """
-    if isinstance(error, TypeError) and without_ours(error.__traceback__) is None:
-        try:
-            check_call(handler, args=args, kwargs=kwargs)
-        except InvalidArguments as better:
-            return better
-    return error
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -51,6 +51,12 @@ class GocraftAdmin(WithoutChanges):
         remedy = "Leave it out, or use the native layout."
         raise Unsupported.about(f"history={history!r}", "cannot be kept in a gocraft namespace", remedy, given=history)
 
+    def acknowledge(self) -> None:
+        """Raise Unsupported: nothing here keeps up to when deaths are known."""
+        raise Unsupported.about(
+            "acknowledging dead jobs", "cannot be kept in a gocraft namespace", "Retry or discard them."
+        )
+
     def forget_history(self) -> None:
         """Raise Unsupported: a namespace keeps nothing of past runs."""
         raise Unsupported.about("history", "is not kept in a gocraft namespace", "There is nothing to remove.")

@@ -20,6 +20,7 @@ from workkit.brokers.redis_server.care.host import clock, host, scripts
 from workkit.brokers.redis_server.key_type import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
@@ -82,8 +83,9 @@ class NativeDoctor:
         yield from read[0].findings()
 
     def _dead(self) -> Iterator[Finding]:
+        known = standing_control(self.server, self.keys.control).known_dead_ms
         with self.server.translated() as client:
-            count = client.zcard(self.keys.dead)
+            count = client.zcount(self.keys.dead, "-inf" if known is None else f"({known}", "+inf")
         kept = "They are kept for 90 days, at most 10,000 of them."
         yield from dead(count, schedule=self.keys.schedule, kept=kept)
 

@@ -114,6 +114,11 @@ class NativeAdmin:
         """Set what is kept of past runs: see `Admin.remember`."""
         self._set({"history": "" if history == "full" else history})
 
+    def acknowledge(self) -> None:
+        """Note that what is dead now is known: see `Admin.acknowledge`."""
+        args = [self._change(Act(verb="acknowledge", target=DEAD)), "known_dead", str(server_ms(self.server))]
+        self._call("declare", args)
+
     def forget_history(self) -> None:
         """Remove all that is kept of past runs."""
         keys = Past(server=self.server, keys=self.keys).all_keys()

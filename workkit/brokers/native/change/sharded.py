@@ -87,6 +87,11 @@ class ShardedAdmin:
         for shard in self._told_once():
             shard.remember(history)
 
+    def acknowledge(self) -> None:
+        """Note that what is dead now is known, in all shards."""
+        for shard in self._told_once():
+            shard.acknowledge()
+
     def forget_history(self) -> None:
         """Remove all that is kept of past runs, in all shards."""
         for shard in self._told_once():

@@ -77,6 +77,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
         pipe.zcount(k.turns, f"({now}", "+inf")
+        pipe.zcount(k.dead, "-inf", known_until(control))
         pipe.zrange(k.next, 0, 0, withscores=True)
         pipe.zlexcount(k.waiting, *PAUSES)
         pipe.hgetall(k.stats)
@@ -89,7 +90,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         if set(listed) <= set(names):
             break
         names = listed
-    queued, again, dead, parked, marked, due, turns, head, parked_by_pause, stats, *held = answers
+    queued, again, dead, parked, marked, due, turns, known_dead, head, parked_by_pause, stats, *held = answers
     owed, first = Owed(now), cursor.take(page) or []
     owed.look_at(first)
     while not cursor.is_over and owed.read < MOST_OWED and owed.rest(again, turns)[1]:
@@ -115,10 +116,16 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         held=parked - parked_by_pause + owed.held + held_later,
         paused=paused,
         dead=dead,
+        known_dead=known_dead,
         listeners=len(listed),
         late_ms=_late_ms(late, now),
         totals=totals_of(stats),
     )
+
+
+def known_until(control: Control) -> int | str:
+    """Write the score up to which deaths are acknowledged."""
+    return "-inf" if control.known_dead_ms is None else control.known_dead_ms
 
 
 def _late_ms(scores: Iterable[float], now: int) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.count import Owed, totals_of
+from workkit.brokers.native.look.count import Owed, known_until, totals_of
 from workkit.brokers.native.look.listing import Listing, Progress, claims_of, marked_job
 from workkit.brokers.native.look.location import item_id
 from workkit.brokers.native.look.parked import PAUSES, why_of_rate
@@ -49,17 +49,18 @@ def read_pulse(listing: Listing) -> Pulse:
         )
         now = int(clock[0]) * 1000 + int(clock[1]) // 1000
         names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
+        version, control = standing(fields, now_ms=now)
         near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
         pipe = client.pipeline(transaction=False)
         pipe.zcount(k.next, "-inf", now)
         pipe.zcount(k.turns, f"({now}", "+inf")
+        pipe.zcount(k.dead, "-inf", known_until(control))
         for name, _ in near:
             pipe.hgetall(k.running(name))
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
-        due, turns, *held = pipe.execute()
-    version, control = standing(fields, now_ms=now)
+        due, turns, known_dead, *held = pipe.execute()
     infos = [
         replace(
             quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
@@ -93,6 +94,7 @@ def read_pulse(listing: Listing) -> Pulse:
         held=parked - parked_by_pause + owed.held + held_later,
         paused=paused,
         dead=dead,
+        known_dead=known_dead,
         listeners=len(beats),
         late_ms=now - min(late) if late else None,
         totals=totals_of(stats),

@@ -17,6 +17,7 @@ if not stood or tonumber(stood) ~= tonumber(score) then return 0 end
 local has_job = redis.call('HEXISTS', jobs, id) == 1
 if due == '-' then
   if has_job then return 0 end
+  for level = 1, 3 do redis.call('ZREM', first[level], item) end
   return redis.call('ZREM', next_, item)
 end
 if not has_job then return 0 end

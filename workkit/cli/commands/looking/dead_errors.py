@@ -1,19 +1,31 @@
-"""`dead --by error`: how many errors are behind the dead jobs. Errors that differ only in what varies are one."""
+"""`dead --by error`: how many errors are behind the dead jobs. Errors that differ only in what varies are one. Beside
+it `dead --acknowledge`, and which of the dead are acknowledged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from workkit.cli.printing import table, terminal
 from workkit.cli.printing.table import Column
-from workkit.contract.record import MOST_IDS, error_record
+from workkit.cli.unlisted import listed_jobs
+from workkit.contract.record import MOST_IDS, dead_record, error_record
+from workkit.contract.where import Where
+from workkit.errors import Unsupported
 from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text import wording
+
+if TYPE_CHECKING:
+    from workkit.schedule import Schedule
 
 ERRORS = (
     Column(title="JOBS"),
@@ -23,6 +35,50 @@ ERRORS = (
     Column(title="ERROR", cut_to=12),
     Column(title="PRINT", rank=5),
 )
+
+
+def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
+    """Note that what is dead now is known. A part of it cannot be: what is kept is one instant."""
+    from workkit.verbs.author import author_of
+    from workkit.verbs.opening import producer_of
+
+    if where is not None:
+        raise click.UsageError("--acknowledge is about all that is dead now, and --where names a part. Keep one.")
+    for s in schedules:
+        broker = producer_of(s)
+        broker.admin.by(author_of(None)).acknowledge()
+        known = wording.plural(broker.inspector.counts().known_dead, "dead job")
+        terminal.say(f"{s.name}: {known} acknowledged. workkit doctor reports those that die later.")
+
+
+def known_until(s: Schedule) -> float:
+    """Tell up to when deaths are acknowledged, in epoch milliseconds; 0 where nobody or nothing says so."""
+    from workkit.verbs.opening import producer_of
+
+    with suppress(Unsupported):
+        return producer_of(s).inspector.control().known_dead_ms or 0
+    return 0
+
+
+def talk_known(s: Schedule, dead: Sequence[Job]) -> None:
+    """Say which of these dead jobs, the latest first, are acknowledged."""
+    until_ms = known_until(s)
+    if known := [job for job in dead if _died_ms(job) <= until_ms]:
+        which = "All of these are" if len(known) == len(dead) else f"{known[0].short_id} and what failed before it is"
+        terminal.talk(f"{which} acknowledged: workkit doctor does not report them.")
+
+
+def dead_records(s: Schedule, where: Where, by: str | None) -> Iterator[dict[str, Any]]:
+    """Write dead jobs, or their errors, as `dead --json` does."""
+    found = listed_jobs(s, state="dead", where=where)
+    if by == "error":
+        return error_records(by_error(found), s.name)
+    until_ms = known_until(s)
+    return (dead_record(job) | {"acknowledged": _died_ms(job) <= until_ms} for job in found)
+
+
+def _died_ms(job: Job) -> float:
+    return math.inf if job.due is None else job.due.timestamp() * 1000
 
 
 @dataclass(slots=True, kw_only=True)

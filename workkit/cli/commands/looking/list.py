@@ -1,4 +1,4 @@
-"""`list`, `show` and `dead`: looking at jobs. Nothing here changes anything."""
+"""`list`, `show` and `dead`: looking at jobs. Only `dead --acknowledge` changes something: what others report."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
-from workkit.cli.commands.looking.dead_errors import by_error, error_records, show_errors
+from workkit.cli.commands.looking.dead_errors import (
+    acknowledge_dead,
+    by_error,
+    dead_records,
+    show_errors,
+    talk_known,
+)
 from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.look import filter_help, look_options, most_rows, paging_options
@@ -326,6 +332,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     metavar="|".join(BY),
     help="job: a line a job; error: a line an error, with its number of jobs; default job",
 )
+@click.option("--acknowledge", cls=Option, is_flag=True, help="they are known: doctor reports only later ones")
 @json_option()
 @click.option("-v", "--verbose", cls=Option, is_flag=True, help="show the traceback of each job, and of errors")
 @server_options
@@ -336,6 +343,7 @@ def dead_command(
     everything: bool,
     tz: str | None,
     by: str | None,
+    acknowledge: bool,
     as_json: bool,
     verbose: bool,
     server: str | None,
@@ -347,12 +355,13 @@ def dead_command(
     most = most_rows(limit, everything)
     meant = read_filter(where or "", "dead")
     schedules = opened(schedule, command="dead", server=server)
-    if as_json:
-        found = (one for s in schedules for one in islice(_dead_records(s, meant, by), most))
+    if acknowledge:
+        acknowledge_dead(schedules, where)
+    elif as_json:
+        found = (one for s in schedules for one in islice(dead_records(s, meant, by), most))
         if not record.show_json(found):
             _nothing(schedules, "dead", meant, server)
-        return
-    for s in schedules:
+    for s in schedules if not (acknowledge or as_json) else ():
         if by == "error" and (errors := by_error(listed_jobs(s, state="dead", where=meant))):
             show_errors(errors, schedule=s.name, most=most, now=present(s).astimezone(zone))
             continue
@@ -365,16 +374,12 @@ def dead_command(
                 terminal.data(f"\n{job.short_id}  {call_text(job)}")
                 for row in _traceback(job):
                     terminal.data(row)
+            talk_known(s, shown)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
             chosen = shlex.join(["--where", where]) if where else shown[0].short_id
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", meant, server)
-
-
-def _dead_records(s: Schedule, where: Where, by: str | None) -> Iterator[dict[str, Any]]:
-    found = listed_jobs(s, state="dead", where=where)
-    return error_records(by_error(found), s.name) if by == "error" else map(record.dead_record, found)
 
 
 def _dead_table(jobs: Sequence[Job], times: Sequence[str]) -> tuple[tuple[Column, ...], list[list[str]]]:

@@ -1,8 +1,9 @@
 -- runs: which run of a message has begun, and how often one was cut off. A place is a queue, \0 and a message id.
 -- KEYS begun counted crashes
+-- part: counter
 local function count_crash(place, run) -- once for each run
   if redis.call('HSETNX', counted, run, 1) == 0 then return end
-  redis.call('HINCRBY', crashes, place, 1)
+  add_to(crashes, place, 1)
   redis.call('EXPIRE', crashes, 604800)
   redis.call('EXPIRE', counted, 604800)
   if redis.call('HLEN', crashes) > 10000 then redis.call('HDEL', crashes, redis.call('HRANDFIELD', crashes)) end
