@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import Any, Final
 from uuid import UUID
 
-from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange, waiting_key
+from workkit.brokers.hutch.ladder import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
 from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
 
@@ -63,6 +63,14 @@ def again(
         said[ERROR] = error[:MOST_ERROR]
     copy = _copy(names.own_exchange, private, message, said)
     return copy if delay_ms <= 0 else _delayed(names, copy, private, delay_ms)
+
+
+def delayed_again(names: Names, message: Message, *, now_ms: int) -> Message:
+    """Compose the copy by which a delayed message waits for the rest of its delay."""
+    left_ms = min(max(1, (message.due_ms or 0) - now_ms), LONGEST_MS)
+    copy = _copy("", "", message, {ERROR: error} if (error := message.headers.get(ERROR)) else {})
+    headers = {name: value for name, value in copy.headers.items() if name != "x-delivery-count"}
+    return _delayed(names, replace(copy, headers=headers), message.first_key, left_ms)
 
 
 def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: int, error: str, reason: str) -> Message:

@@ -58,15 +58,20 @@ class Message:
         routing key.
         """
         if self.is_private:
-            return text(self.headers.get(KEY)) or self._first_key
-        return self._first_key
+            return text(self.headers.get(KEY)) or self.first_key
+        return self.first_key
 
     @property
     def is_private(self) -> bool:
         """Whether it was sent to one queue of ours. Only then our headers about attempts are ours: a message that
         another program sends again may still carry them.
         """
-        return self._first_key.startswith(f"{OWN}queue.")
+        return self.first_key.startswith(f"{OWN}queue.")
+
+    @property
+    def queue(self) -> str | None:
+        """The one queue of ours that it goes to; None: to every queue of its key."""
+        return self.first_key.removeprefix(f"{OWN}queue.") if self.is_private else None
 
     @property
     def attempt(self) -> int:
@@ -95,7 +100,8 @@ class Message:
         return read_context(text(self.headers.get(TRACEPARENT)), text(self.headers.get(TRACESTATE)))
 
     @property
-    def _first_key(self) -> str:
+    def first_key(self) -> str:
+        """The key by which it leaves its delay: the first of `CC`; else its routing key."""
         copies = self.headers.get("CC")
         if copies is not None and isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
             for copy in copies:
