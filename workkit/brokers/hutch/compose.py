@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from workkit.brokers.hutch.ladder import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
-from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
+from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, OPTIONS, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
 
 MOST_ERROR: Final = 2000  # characters of an error that are kept
@@ -107,7 +107,7 @@ def revived(
             exchange=exchange,
             routing_key=at,
             properties=_properties(names.dialect, now_ms, None, message.properties.get("priority")),
-            headers=said,
+            headers={**said, **{name: value for name, value in message.headers.items() if name in OPTIONS}},
             body=body,
         )
     return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms)

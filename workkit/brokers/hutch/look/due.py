@@ -57,4 +57,5 @@ def shown_job(message: Message, *, schedule: str, state: JobState, queue: str | 
         attempt=message.attempt,
         error=error or None,
         queue=queue,
+        options=message.options,
     )
