@@ -14,7 +14,7 @@ from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
 from tests.processes import until
-from workkit.brokers.hutch.look.inspector import HELD
+from workkit.brokers.hutch.look.inspector import HELD, LISTED
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.redis_server.address import masked
 from workkit.jobs.outcome import Dead
@@ -116,7 +116,7 @@ def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Open
     assert [(job["state"], job["args"][0]["id"]) for job in json.loads(ran.out)] == [
         ("waiting", 5), ("due", 4), ("dead", 1), ("dead", 2), ("dead", 3),
     ]  # fmt: skip
-    said = f"{HELD}\n"
+    said = f"{HELD}\n{LISTED}\n"
     assert ran.err == said
     ran = look("list")
     assert ran.out.startswith(f"{on.names.exchange}: 1 waiting, 1 due, 3 dead.")

@@ -39,7 +39,7 @@ class HutchAdmin(WithoutChanges):
         where its unique key could not be freed.
         """
         what = f"{job.short_id} {shown(job.fn)}"
-        if job.state not in ("waiting", "retrying"):
+        if job.state != "waiting":
             trouble = f"is {job.state}, and here only messages can be cancelled whose delay has not ended"
             raise Unsupported.about(what, trouble, NATIVE, given=job.id)
 

@@ -107,7 +107,10 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
     made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
-    said = _unique(job, text) | _trace(job) | _options(job)
+    said: dict[str, Any] = _unique(job, text) | _trace(job)
+    if job.options is not UNSAID:
+        set_ = job.options.fields()
+        said |= {header: set_[member] for header, member in OPTIONS.items() if member in set_}
     return replace(made, headers={**made.headers, **said}) if said else made
 
 
@@ -120,12 +123,6 @@ def _unique(job: NewJob, text: bytes) -> dict[str, str]:
         content = sha1(f"{job.fn}\n".encode() + text, usedforsecurity=False).hexdigest()
         return {UNIQUE: f"content:{content}"}
     return {}
-
-
-def _options(job: NewJob) -> dict[str, Any]:
-    """Say its retries in headers of ours."""
-    set_ = job.options.fields() if job.options is not UNSAID else {}
-    return {header: set_[member] for header, member in OPTIONS.items() if member in set_}
 
 
 def _trace(job: NewJob) -> dict[str, str]:

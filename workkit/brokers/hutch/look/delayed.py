@@ -27,9 +27,9 @@ from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.brokers.hutch.wire.refusal import LOCKED
 from workkit.errors import ServerError, ServerRefused
-from workkit.jobs.job import Job, JobState
+from workkit.jobs.job import Job
 
-MOST_LOOKS: Final = 10
+MOST_LOOKS: Final = 16
 """How often a message is given back. RabbitMQ 4 moves one on that came back 20 times, long before its time."""
 OTHERS: Final = 5.0  # seconds in which another program may end its look
 AGAIN: Final = 0.2  # seconds until the next try
@@ -44,12 +44,11 @@ class Delayed:
     names: Names
 
     def jobs(self) -> list[Job]:
-        """List them, soonest first: `waiting`, or `retrying` after a failure. Equal additions of one id are one job."""
+        """List them, soonest first, also those that come again. Equal additions of one id are one job."""
         found: dict[tuple[str, str | None], Job] = {}
 
         def seen(message: Message) -> bool:
-            state: JobState = "retrying" if message.attempt else "waiting"
-            job = shown_job(message, schedule=self.names.exchange, state=state, queue=message.queue)
+            job = shown_job(message, schedule=self.names.exchange, state="waiting", queue=message.queue)
             found[message.id, message.queue] = job
             return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -37,6 +37,11 @@ from workkit.text.listing import listed
 SHORTEST: Final = 6  # characters of an id that name a job
 SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again
 COUNTED: Final = "Messages that come again after a failure are counted as waiting."
+UNASKED: Final = (
+    "listing waiting jobs cannot be done here. Delayed messages are held while somebody looks: "
+    "ask for them, workkit list --state waiting."
+)
+LISTED: Final = "Messages that come again after a failure are listed as waiting."
 HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 
@@ -77,8 +82,9 @@ class HutchInspector(WithoutHistory):
         )
 
     def pulse(self) -> Pulse:
-        """Look at it by the other calls: see `Inspector.pulse`."""
-        return composed_pulse(self, now_ms=_now_ms())
+        """Look at it by the other calls: see `Inspector.pulse`. It leaves out delayed messages, as pages ask often."""
+        pulse = composed_pulse(self, now_ms=_now_ms(), soon=("due",))
+        return replace(pulse, unknown={"soon": UNASKED, **pulse.unknown})
 
     def jobs(self, *, state: JobState | None = None) -> Iterator[Job]:
         """List what is due, at most 100 messages of each queue of our namespace, or what we have delayed, soonest
@@ -88,7 +94,7 @@ class HutchInspector(WithoutHistory):
             return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
         missing = self.unlisted()
         if state is None:
-            seen = [f'state="{one}"' for one in ("due", "waiting", "retrying", "running", "dead") if one not in missing]
+            seen = [f'state="{one}"' for one in ("due", "waiting", "running", "dead") if one not in missing]
             why = " ".join(dict.fromkeys(missing.values()))
             raise Unsupported.about(
                 "listing all jobs", f"cannot be done here. {why}", f"Accepted: {listed(seen, 'or')}."
@@ -99,14 +105,14 @@ class HutchInspector(WithoutHistory):
             raise Unsupported.about(f"listing {state} jobs", trouble, remedy, where="state", given=state)
         if state == "running":
             return self._running()
-        if state in ("waiting", "retrying"):
-            return (job for job in self.delayed.jobs() if job.state == state)
+        if state == "waiting":
+            return iter(self.delayed.jobs())
         return self._due.jobs(self._known().ours) if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. What is due can be listed where the names of its queues are known."""
         known = self._known()
-        found: dict[JobState, str] = {"running": HELD}
+        found: dict[JobState, str] = {"running": HELD, "retrying": LISTED}
         if self.beside is not None:
             del found["running"]
         if known.closed is not None and not known.keys:
