@@ -104,6 +104,60 @@ def test_a_forward_publishes_what_recurs(
 
 
 @pytest.mark.parametrize(
+    ("words", "tail"),
+    [
+        (('{"id": 1}',), None),
+        (("[1]",), "a forward to hutch refuses it: there its one argument is a JSON object"),
+        (("5",), "a forward to hutch refuses it: there its one argument is a JSON object"),
+        ((), "a forward to RabbitMQ refuses it: a message has one argument, given by position"),
+        (('{"id": 1}', "2"), "a forward to RabbitMQ refuses it: a message has one argument, given by position"),
+        (("--kwarg", "id=1"), "a forward to RabbitMQ refuses it: a message has one argument, given by position"),
+    ],
+)
+def test_an_addition_tells_which_arguments_a_message_cannot_have(
+    run: Run, server: Server, name: str, words: tuple[str, ...], tail: str | None
+) -> None:
+    note = 'note: orders.created is a plain name: a forward passes it on, and a function marked @job("orders.created")'
+    for command in (("add", name, "tomorrow at 9am"), ("now", name)):
+        ran = run(*command, "@orders.created", *words, "--redis", server.url)
+        assert ran.status == 0
+        assert f"{note} runs it{'' if tail is None else f'; {tail}'}. Added" in ran.err
+
+
+@pytest.mark.parametrize("when", ["every hour", "now"])
+def test_a_job_that_a_forward_cannot_publish_says_its_remedy_and_is_mended_by_a_retry(
+    run: Run, folder: Path, amqp: str, server: Server, name: str, when: str
+) -> None:
+    names, times = Names(exchange=name, dialect="hutch"), f"{name}-times"
+    to = ("forward", times, "--to", name, "--to-layout", "hutch", "--to-amqp", amqp, "--burst")
+    redis = ("--redis", server.url)
+    try:
+        with rabbit.connected(amqp) as channel:
+            channel.exchange_declare(name, "topic", durable=True)
+            channel.queue_declare(names.queue("orders.created"), durable=True)
+            channel.queue_bind(names.queue("orders.created"), name, "orders.created")
+            command = ("now", times) if when == "now" else ("add", times, when)
+            assert run(*command, "@orders.created", "[1]", *redis).status == 0
+            s = schedule.create(times, redis=server.url)
+            if when != "now":
+                schedule.run(s, next(schedule.jobs(s)))
+            until(lambda: run(*to, *redis).status == 0 and schedule.counts(s).dead == 1)
+            (dead,) = schedule.jobs(s, state="dead")
+            short = dead.short_id
+            assert dead.error is not None
+            assert dead.error.startswith("InvalidArguments: args[0] is an array, and its readers need an object. Write")
+            assert f"Then publish it: workkit retry {times} {short} --args JSON." in dead.error
+            assert ("Its next runs have the same arguments" in dead.error) is (when != "now")
+            assert run("retry", times, short, "--args", '[{"value": [1]}]', *redis).status == 0
+            assert run(*to, *redis).status == 0
+            _, _, body = channel.basic_get(names.queue("orders.created"), auto_ack=True)
+            assert body == b'{"value":[1]}'
+            assert schedule.counts(s).dead == 0
+    finally:
+        rabbit.forget(amqp, names, names.queue("orders.created"))
+
+
+@pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--amqp", "amqp://h"), "--amqp: SCHEDULE is always native. Say the RabbitMQ of the other side: --to-amqp."),

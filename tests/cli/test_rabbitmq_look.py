@@ -14,7 +14,7 @@ from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
 from tests.processes import until
-from workkit.brokers.hutch.look.inspector import DELAYED, HELD
+from workkit.brokers.hutch.look.inspector import HELD, LISTED
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.redis_server.address import masked
 from workkit.jobs.outcome import Dead
@@ -114,17 +114,17 @@ def test_dead_messages_are_retried_and_discarded(look: Command, on: Opened) -> N
 def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Opened, management: str) -> None:
     ran = look("list", "--json")
     assert [(job["state"], job["args"][0]["id"]) for job in json.loads(ran.out)] == [
-        ("due", 4), ("dead", 1), ("dead", 2), ("dead", 3),
+        ("waiting", 5), ("due", 4), ("dead", 1), ("dead", 2), ("dead", 3),
     ]  # fmt: skip
-    said = f"{DELAYED}\n{HELD}\n"
+    said = f"{HELD}\n{LISTED}\n"
     assert ran.err == said
     ran = look("list")
     assert ran.out.startswith(f"{on.names.exchange}: 1 waiting, 1 due, 3 dead.")
     assert ran.err == said
-    ran = look("list", "--state", "waiting")
+    ran = look("list", "--state", "running")
     assert (ran.status, ran.out) == (4, "")
     assert ran.err == (
-        "error: listing waiting jobs cannot be done here. Delayed messages cannot be listed, only counted. "
+        f"error: listing running jobs cannot be done here. {HELD} "
         f"Count them: workkit stats {on.names.exchange} --layout hutch --amqp {quote(masked(on.url))} "
         f"--management {quote(masked(management))}.\n"
     )
@@ -133,7 +133,7 @@ def test_list_shows_what_can_be_listed_and_says_what_not(look: Command, on: Open
 def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opened) -> None:
     enable = "rabbitmq-plugins enable rabbitmq_management"
     ran = blind("list", "--json")
-    assert [job["state"] for job in json.loads(ran.out)] == ["dead"] * 3
+    assert [job["state"] for job in json.loads(ran.out)] == ["waiting"] + ["dead"] * 3
     assert enable in ran.err
     ran = blind("stats", "--json")
     (found,) = json.loads(ran.out)
@@ -212,7 +212,31 @@ def test_a_layout_without_queues_refuses_to_list_them(run: Run) -> None:
 def test_what_is_not_seen_cannot_be_changed(look: Command) -> None:
     ran = look("cancel", "abcdef01")
     assert (ran.status, ran.out) == (4, "")
-    assert ran.err.startswith('error: "abcdef01" cannot be found and changed. Delayed messages cannot be listed')
+    assert ran.err == (
+        'error: "abcdef01" cannot be found and changed. Dead messages are searched, those that workkit has delayed, '
+        "and the first of each work queue: it may be further back, held by a listener, delayed by another library, "
+        "or done.\n"
+    )
+
+
+def test_a_delayed_message_is_listed_shown_and_cancelled(blind: Command) -> None:
+    (job,) = json.loads(blind("list", "--state", "waiting", "--json").out)
+    assert (job["fn"], job["args"], job["state"], bool(job["due"])) == ("shop.sold", [{"id": 5}], "waiting", True)
+    short = job["id"][:8]
+    assert "shop.sold" in blind("list", "--state", "waiting").out
+    assert json.loads(blind("show", short, "--json").out)["id"] == job["id"]
+    ran = blind("cancel", short)
+    assert (ran.status, ran.out) == (0, f'cancelled {short}  shop.sold({{"id": 5}})\n')
+    ran = blind("cancel", short)
+    assert (ran.status, "cannot be found and changed" in ran.err) == (4, True)
+    assert blind("list", "--state", "waiting", "--json").out == "[]\n"
+
+
+def test_what_is_due_is_not_cancelled(look: Command) -> None:
+    (job,) = json.loads(look("list", "--state", "due", "--json").out)
+    ran = look("cancel", job["id"][:8])
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err.startswith(f"error: {job['id'][:8]} shop.sold is due, and here only messages can be cancelled")
 
 
 def test_ids_of_dead_messages_are_completed(

@@ -43,6 +43,7 @@ class Can(StrEnum):
     BATCH = "keep how far a batch of additions is, so that it can be resumed"
     LOOK = "list jobs in every state, find one, count them"
     LOOK_AT_DUE = "list what is due and what is dead, find such a job, count it"
+    LOOK_AT_DELAYED = "list what waits for its time, and find such a job"
     LIST_LISTENERS = "list listeners and what they hold"
     REMEMBER = "keep past runs"
     TELL = "tell which functions its listeners know"

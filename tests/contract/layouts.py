@@ -187,7 +187,10 @@ class OnRabbitmq:
     @property
     def can(self) -> frozenset[Can]:
         kept = {Can.UNIQUE, Can.LIMIT_SCHEDULE, Can.PAUSE, Can.LIST_LISTENERS} if self.has_redis else set()
-        return frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.CHECK} | kept)
+        return frozenset(
+            {Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.LOOK_AT_DELAYED, Can.CHECK}
+            | kept
+        )
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
         return {"args": ({f"a{place}": value for place, value in enumerate(args)},)}

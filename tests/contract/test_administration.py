@@ -292,7 +292,7 @@ def test_waiting_jobs_are_listed_soonest_first(stage: Stage) -> None:
     assert list(schedule.jobs(stage.s, state="dead")) == []
 
 
-@promised(Can.LOOK, refused=False)
+@promised(Can.LOOK_AT_DELAYED, refused=False)
 def test_a_job_that_is_nowhere_is_refused_with_the_nearest(stage: Stage) -> None:
     ids = [schedule.add(stage.s, stage.note, in_=f"{n} hours", **stage.given()).id for n in range(1, 7)]
     for id in ids:

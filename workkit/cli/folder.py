@@ -59,7 +59,8 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
         raise InvalidFunction(f'"{text}": {trouble}', given=text)
     name = read_name(stored_name(text))
     if is_plain(plain):
-        return text, f'{plain} is a plain name: a forward passes it on, and a function marked @job("{plain}") runs it'
+        runs = f'a forward passes it on, and a function marked @job("{plain}") runs it'
+        return text, f"{plain} is a plain name: {runs}{_no_message(call)}"
     if name is None or not name.is_python:
         return text, None
     if hidden := hidden_part(name):
@@ -84,6 +85,18 @@ def check_arguments(job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str
     call = job.args if args is None else args, (job.kwargs if kwargs is None else kwargs) or {}
     with suppress(InvalidFunction):  # the job keeps its function, also one that is elsewhere
         checked(spoken(job.fn), Path.cwd(), call=call)
+
+
+def _no_message(call: Arguments | None) -> str:
+    """Say which forward refuses these arguments (spec/forward.md 2); empty where a message can have them."""
+    args, kwargs = call or ([{}], None)
+    if kwargs or len(args) != 1:
+        return "; a forward to RabbitMQ refuses it: a message has one argument, given by position"
+    return (
+        ""
+        if isinstance(args[0], Mapping)
+        else "; a forward to hutch refuses it: there its one argument is a JSON object"
+    )
 
 
 def _elsewhere(module: str, folder: Path) -> str:

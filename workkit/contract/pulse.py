@@ -25,8 +25,10 @@ WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
 T = TypeVar("T")
 
 
-def composed_pulse(inspector: Inspector, *, now_ms: int) -> Pulse:
-    """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason."""
+def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = WAITING) -> Pulse:
+    """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason. `soon`:
+    the states whose first jobs it holds.
+    """
     unknown: dict[str, str] = {}
 
     def asked(part: str, call: Callable[[], T], otherwise: T) -> T:
@@ -40,12 +42,12 @@ def composed_pulse(inspector: Inspector, *, now_ms: int) -> Pulse:
         return list(islice(inspector.jobs(state=state), SOON))
 
     listeners = asked("listeners", inspector.listeners, list[ListenerInfo]())
-    soon = [job for state in WAITING for job in asked("soon", partial(first, state), list[Job]())]
+    first_jobs = [job for state in soon for job in asked("soon", partial(first, state), list[Job]())]
     return Pulse(
         now_ms=now_ms,
         counts=asked("counts", inspector.counts, Counts()),
         control=asked("control", inspector.control, FREE),
-        soon=soonest(soon),
+        soon=soonest(first_jobs),
         listeners=tuple(sorted(listeners, key=lambda info: info.beat_ms or 0)[:MOST_LISTENERS]),
         unknown=unknown,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
@@ -25,12 +23,7 @@ def changeable(inspector: Inspector, which: Which) -> Job:
     try:
         return inspector.job(text_of(which))
     except NotFound as error:
-        if reasons := inspector.unlisted():
-            raise unseen(str(error.given), reasons.values()) from error
+        if inspector.unlisted():
+            trouble = "cannot be found and changed"
+            raise Unsupported.about(f'"{error.given}"', trouble, error.remedy, given=error.given) from error
         raise
-
-
-def unseen(which: str, reasons: Iterable[str]) -> Unsupported:
-    """Make the error for a job that was not found where a layout cannot see all jobs."""
-    trouble = f"cannot be found and changed. {' '.join(dict.fromkeys(reasons)).rstrip('.')}"
-    return Unsupported.about(f'"{which}"', trouble, given=which)

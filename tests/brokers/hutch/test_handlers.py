@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -42,6 +43,18 @@ def test_a_handler_that_fails_runs_again_until_its_retries_are_spent(on: Opened,
     assert (method.routing_key, properties.headers["workkit-attempt"]) == ("dead_queue.hutch.fails", 3)
     assert properties.headers["workkit-error"].startswith("OSError: disk full (consumers.py:")
     assert (tally.ran, tally.retried, tally.failed) == (1, 4, 1)
+
+
+def test_what_a_message_says_of_its_retries_wins_over_its_handler(on: Opened, listening: Listener) -> None:
+    s = schedule.create(on.names.exchange, amqp=on.url, layout="hutch")
+    soon = timedelta(milliseconds=20)
+    schedule.add_now(s, "hutch.fails", args=[{"n": 0, "until": 9}], retries=0)
+    schedule.add_now(s, "hutch.fails", args=[{"n": 1, "until": 9}], retries=1)
+    schedule.add_now(s, "hutch.fails", args=[{"n": 2, "until": 9}], backoff="linear", base=soon, jitter=False)
+    died = {on.got(on.names.dead_queue)[1].headers["workkit-attempt"] for _ in range(3)}
+    listening.stop()
+    assert died == {1, 2, 3}
+    assert sorted(consumers.seen) == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
 
 
 def test_retry_and_discard_are_answers(on: Opened, listening: Listener) -> None:

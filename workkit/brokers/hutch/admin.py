@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 from workkit.brokers.hutch.beside.pauses import Pauses
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
+from workkit.brokers.hutch.change.dead_queue import LOOKS, DeadQueueChange
 from workkit.brokers.hutch.codec import needs_redis
+from workkit.brokers.hutch.look.delayed import Delayed
+from workkit.brokers.hutch.message import UNIQUE, Message, text
 from workkit.brokers.hutch.names import Names
 from workkit.contract.admin import Arguments, Revival
 from workkit.contract.without_history import WithoutChanges
-from workkit.errors import Unsupported
+from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 
 NATIVE = "Keep such jobs in a native schedule, and forward it here."
 
@@ -26,12 +30,37 @@ class HutchAdmin(WithoutChanges):
 
     at_once: ClassVar[int] = 10_000  # each call reads the queue from its head
     dead_queue: DeadQueueChange
+    delayed: Delayed
     names: Names
     beside: Beside | None = None
 
     def cancel(self, job: Job) -> Job:
-        """Raise Unsupported: a message cannot be taken out of the middle of a queue."""
-        self._refuse("cancelling a job", "A message that was published cannot be called back. " + NATIVE)
+        """Take a delayed message out of its delay. Raises NotFound; Unsupported for one whose delay has ended, and
+        where its unique key could not be freed.
+        """
+        what = f"{job.short_id} {shown(job.fn)}"
+        if job.state != "waiting":
+            trouble = f"is {job.state}, and here only messages can be cancelled whose delay has not ended"
+            raise Unsupported.about(what, trouble, NATIVE, given=job.id)
+
+        def is_meant(message: Message) -> bool:
+            found = (message.id, message.queue) == (job.id, job.queue)
+            if found and self.beside is None and UNIQUE in message.headers:
+                raise needs_redis(f"the unique key of {what}", given=job.id)
+            return found
+
+        taken: list[Message] = []
+        for seconds in LOOKS:
+            time.sleep(seconds)
+            while found := self.delayed.take(is_meant):
+                taken += found
+            if taken:
+                keys = {text(message.headers.get(UNIQUE)) for message in taken} - {""}
+                if keys and self.beside is not None:
+                    self.beside.call("keep", [word for key in keys for word in (key, job.id, 0)])
+                return job
+        trouble = "is not delayed any more: it has run, or is due"
+        raise NotFound.about(what, trouble, f"Look for it: workkit show {job.schedule} {job.short_id}.", given=job.id)
 
     def pause(self, target: str, pause: Pause) -> None:
         """Pause a job name or the whole exchange: see `Admin.pause`. Raises Unsupported for one job."""
@@ -62,7 +91,7 @@ class HutchAdmin(WithoutChanges):
         self._refuse("a next run to leave out", "Each message runs once. " + NATIVE)
 
     def run(self, job: Job) -> Job:
-        """Raise Unsupported: a delayed message cannot be found."""
+        """Raise Unsupported: a message keeps the time with which it was published."""
         self._refuse("running a waiting job now", "Add the job again. " + NATIVE)
 
     def retry(

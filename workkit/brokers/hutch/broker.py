@@ -16,6 +16,7 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages, needs_redis
+from workkit.brokers.hutch.look.delayed import Delayed
 from workkit.brokers.hutch.look.inspector import HutchInspector
 from workkit.brokers.hutch.management.client import Management
 from workkit.brokers.hutch.names import Names
@@ -59,8 +60,11 @@ class HutchBroker:
         self._out = Link(address, name="publish", patience=patience)
         self._in = Link(address, name="consume", patience=patience)
         self._aside = Link(address, name="aside", patience=patience)
-        self._inspector = HutchInspector(link=self._aside, names=names, management=self._management, beside=beside)
         self._outlet = Outlet(self._out, names=names)
+        self._delayed = Delayed(link=self._aside, outlet=self._outlet, names=names)
+        self._inspector = HutchInspector(
+            link=self._aside, names=names, management=self._management, delayed=self._delayed, beside=beside
+        )
         self._gate = Gate()
         if beside is not None:
             self._gate = RedisGate(Guard(beside, namespace=names.namespace, lease_ms=round(patience * 500)))
@@ -88,9 +92,9 @@ class HutchBroker:
 
     @property
     def admin(self) -> Admin:
-        """Changes the dead queue; pauses and limits, where a Redis is beside."""
+        """Changes the dead queue, cancels what is delayed; pauses and limits, where a Redis is beside."""
         change = DeadQueueChange(link=self._aside, outlet=self._outlet, names=self._names)
-        return HutchAdmin(dead_queue=change, names=self._names, beside=self._beside)
+        return HutchAdmin(dead_queue=change, delayed=self._delayed, names=self._names, beside=self._beside)
 
     @property
     def doctor(self) -> Doctor:

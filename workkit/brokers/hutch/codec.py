@@ -14,7 +14,7 @@ from typing import Any
 
 from workkit.brokers.hutch import body, compose
 from workkit.brokers.hutch.ladder import LONGEST_MS
-from workkit.brokers.hutch.message import TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
+from workkit.brokers.hutch.message import OPTIONS, TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
@@ -24,6 +24,9 @@ from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.run_options import UNSAID
+
+_say_no_options = OPTIONS.keys().isdisjoint
+_CARRIED = frozenset(member.removesuffix("_ms") for member in OPTIONS.values())
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +69,7 @@ def read_claim(
         now_ms if due is None else min(due, now_ms),
         attempt=message.attempt,
         crashes=int(redelivered),
+        options=UNSAID if _say_no_options(message.headers) else message.options,
         trouble=None if trouble is None else "corrupt",
         reason=trouble,
         usual=USUAL[names.dialect],
@@ -83,6 +87,7 @@ def as_job(claim: Claim, *, schedule: str, state: JobState) -> Job:
         state=state,
         attempt=claim.attempt,
         error=claim.reason,
+        options=claim.options,
     )
 
 
@@ -106,7 +111,10 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
     made = compose.new(names, job.fn, text, now_ms=now_ms, due_ms=due_ms, content=content, priority=job.terms.priority)
-    said = _unique(job, text) | _trace(job)
+    said: dict[str, Any] = _unique(job, text) | _trace(job)
+    if job.options is not UNSAID:
+        set_ = job.options.fields()
+        said |= {header: set_[member] for header, member in OPTIONS.items() if member in set_}
     return replace(made, headers={**made.headers, **said}) if said else made
 
 
@@ -156,8 +164,9 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
         raise Unsupported.about(f'"{job.fn}"', trouble, remedy, given=job.fn)
     refuse_native(job.options)
     if job.options is not UNSAID:
-        said = ", ".join(f"{name}=" for name in job.options.keywords()) or "an option of runs"
-        raise _refused(said, "Give it to @job, for all messages of this key.")
+        said = [f"{name}=" for name in job.options.keywords() if name not in _CARRIED]
+        if said:
+            raise _refused(", ".join(said), "Give it to @job, for all messages of this key.")
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
                         ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms),

@@ -12,8 +12,8 @@ from secrets import token_bytes
 from typing import Any, Final
 from uuid import UUID
 
-from workkit.brokers.hutch.ladder import delay_key, first_step, step_exchange, waiting_key
-from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, QUEUE, REASON, Message, portable
+from workkit.brokers.hutch.ladder import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
+from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, OPTIONS, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
 
 MOST_ERROR: Final = 2000  # characters of an error that are kept
@@ -65,6 +65,14 @@ def again(
     return copy if delay_ms <= 0 else _delayed(names, copy, private, delay_ms)
 
 
+def delayed_again(names: Names, message: Message, *, now_ms: int) -> Message:
+    """Compose the copy by which a delayed message waits for the rest of its delay."""
+    left_ms = min(max(1, (message.due_ms or 0) - now_ms), LONGEST_MS)
+    copy = _copy("", "", message, {ERROR: error} if (error := message.headers.get(ERROR)) else {})
+    headers = {name: value for name, value in copy.headers.items() if name != "x-delivery-count"}
+    return _delayed(names, replace(copy, headers=headers), message.first_key, left_ms)
+
+
 def dead(names: Names, message: Message, *, queue: str, attempts: int, now_ms: int, error: str, reason: str) -> Message:
     """Compose the copy for the dead queue. It leaves out the message's `CC`, which would lead the copy back."""
     said = {
@@ -99,7 +107,7 @@ def revived(
             exchange=exchange,
             routing_key=at,
             properties=_properties(names.dialect, now_ms, None, message.properties.get("priority")),
-            headers=said,
+            headers={**said, **{name: value for name, value in message.headers.items() if name in OPTIONS}},
             body=body,
         )
     return copy if delay_ms <= 0 else _delayed(names, copy, at, delay_ms)

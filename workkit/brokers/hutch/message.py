@@ -6,6 +6,7 @@ Everything is read tolerantly, because other programs write these headers. Norma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -13,6 +14,10 @@ from typing import Any, Final
 
 from workkit.brokers.hutch.ladder import final_key, is_delay_key
 from workkit.brokers.hutch.names import OWN
+from workkit.errors import CorruptRecord
+from workkit.jobs.option_readers import LONGEST_MS
+from workkit.jobs.options import read_stored
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext, read_context
 
 ATTEMPT: Final = "workkit-attempt"
@@ -25,6 +30,11 @@ QUEUE: Final = "workkit-queue"
 UNIQUE: Final = "workkit-unique"
 UNIQUE_UNTIL: Final = "workkit-unique-until"
 COPY: Final = "workkit-copy"
+OPTIONS: Final = {
+    "workkit-retries": "retries", "workkit-backoff": "backoff", "workkit-base-ms": "base_ms",
+    "workkit-cap-ms": "cap_ms", "workkit-jitter": "jitter",
+}  # fmt: skip
+"""The headers that say how often a message is tried again and when, each with its member of `RunOptions`."""
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
 
@@ -58,15 +68,20 @@ class Message:
         routing key.
         """
         if self.is_private:
-            return text(self.headers.get(KEY)) or self._first_key
-        return self._first_key
+            return text(self.headers.get(KEY)) or self.first_key
+        return self.first_key
 
     @property
     def is_private(self) -> bool:
         """Whether it was sent to one queue of ours. Only then our headers about attempts are ours: a message that
         another program sends again may still carry them.
         """
-        return self._first_key.startswith(f"{OWN}queue.")
+        return self.first_key.startswith(f"{OWN}queue.")
+
+    @property
+    def queue(self) -> str | None:
+        """The one queue of ours that it goes to; None: to every queue of its key."""
+        return self.first_key.removeprefix(f"{OWN}queue.") if self.is_private else None
 
     @property
     def attempt(self) -> int:
@@ -75,6 +90,19 @@ class Message:
             return 0
         said = whole(self.headers.get(ATTEMPT))
         return said if said is not None and said > 0 else 0
+
+    @property
+    def options(self) -> RunOptions:
+        """How often it is tried again and when, as its producer says; what cannot be read is left out."""
+        found: dict[str, Any] = {}
+        for header, member in OPTIONS.items():
+            value = self.headers.get(header)
+            if not isinstance(value, bool):
+                number = whole(value)
+                value = text(value) or (number if number is None or number <= LONGEST_MS else None)
+            with suppress(CorruptRecord):
+                found |= read_stored({member: value}, [member])
+        return RunOptions(**found) if found else UNSAID
 
     @property
     def due_ms(self) -> int | None:
@@ -95,7 +123,8 @@ class Message:
         return read_context(text(self.headers.get(TRACEPARENT)), text(self.headers.get(TRACESTATE)))
 
     @property
-    def _first_key(self) -> str:
+    def first_key(self) -> str:
+        """The key by which it leaves its delay: the first of `CC`; else its routing key."""
         copies = self.headers.get("CC")
         if copies is not None and isinstance(copies, Sequence) and not isinstance(copies, str | bytes):
             for copy in copies:

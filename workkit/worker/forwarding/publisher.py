@@ -11,7 +11,16 @@ from workkit import events
 from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
-from workkit.errors import CannotRun, JobCancelled, ServerError, ServerFull, ServerRefused, WorkkitError, text_of
+from workkit.errors import (
+    CannotRun,
+    InvalidArguments,
+    JobCancelled,
+    ServerError,
+    ServerFull,
+    ServerRefused,
+    WorkkitError,
+    text_of,
+)
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.outcome import Failure
@@ -255,7 +264,7 @@ class Publisher(Hands):
         with self._news:
             self._trying.discard(run)
         took_ms = (time.monotonic() - run.started) * 1000
-        self._tell(Attempt(run, error, None if error is None else _failure(error), took_ms, UNSAID))
+        self._tell(Attempt(run, error, None if error is None else _failure(error, run), took_ms, UNSAID))
 
     def _pause(self, pairs: Sequence[Pair], seconds: float) -> list[Pair]:
         """Wait for the next try, and return the claims that were not taken back meanwhile."""
@@ -304,10 +313,17 @@ def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
     return found
 
 
-def _failure(error: Exception) -> Failure:
-    """Keep the sentence of a refusal; of any other error, which is a fault of ours, also its place."""
+def _failure(error: Exception, run: LaneRun) -> Failure:
+    """Keep the sentence of a refusal; of any other error, which is a fault of ours, also its place. What the other side
+    refuses of the arguments is mended by a retry with others.
+    """
     if isinstance(error, WorkkitError):
-        return Failure(type=type(error).__name__, message=text_of(error))
+        message = text_of(error)
+        if isinstance(error, InvalidArguments):
+            message += f" Then publish it: workkit retry {run.schedule} {run.claim.id[:8]} --args JSON."
+            if run.claim.recurs:
+                message += " Its next runs have the same arguments: cancel it, and add it with others."
+        return Failure(type=type(error).__name__, message=message)
     return failure_of(error)
 
 

@@ -14,7 +14,7 @@ from tests.processes import until
 from workkit import schedule
 from workkit.brokers.hutch.beside.reservation import RESERVED_MS
 from workkit.brokers.hutch.beside.rows import UNIQUE_MS
-from workkit.errors import ServerRefused, ServerUnreachable
+from workkit.errors import ServerRefused, ServerUnreachable, Unsupported
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.run_options import UNSAID
 
@@ -162,3 +162,15 @@ def test_a_listener_without_a_redis_runs_a_unique_message(pair: Pair) -> None:
     s = schedule.create(pair.on.names.exchange, amqp=pair.on.url, layout="hutch")
     schedule.drain(s, imports=["tests.handlers"], folder=None, jobs=["note"])
     assert handlers.calls == [({"n": 5},)]
+
+
+def test_a_key_is_free_when_its_delayed_message_is_cancelled(pair: Pair) -> None:
+    pair.on.bound("note")
+    s, alone = pair.create(), pair.on.broker()
+    first = schedule.add(s, "note", args=[{"n": 1}], in_="1 hour", unique_key="order-7")
+    assert not add(pair).new
+    (job,) = alone.inspector.jobs(state="waiting")
+    with pytest.raises(Unsupported, match=r"the unique key of .* cannot be kept by RabbitMQ alone"):
+        alone.admin.cancel(job)
+    assert schedule.cancel(s, first.id).id == first.id
+    assert add(pair).new

@@ -130,7 +130,7 @@ def test_a_message_that_was_looked_at_runs_as_any_other(on: Opened) -> None:
     assert claim.crashes < 2, "a listener would run it alone, as one that kills listeners"
 
 
-@pytest.mark.parametrize("state", ["waiting", "running", "retrying", None])
+@pytest.mark.parametrize("state", ["running", "retrying", None])
 def test_states_that_cannot_be_listed_are_refused(on: Opened, state: Any) -> None:
     listener = on.listener()
     listener.add([new({"n": 1})])
@@ -138,7 +138,7 @@ def test_states_that_cannot_be_listed_are_refused(on: Opened, state: Any) -> Non
     inspector = on.broker().inspector
     with pytest.raises(Unsupported):
         inspector.jobs(state=state)
-    assert set(inspector.unlisted()) == {"waiting", "running", "retrying"}
+    assert set(inspector.unlisted()) == {"running", "retrying"}
     assert list(inspector.jobs(state="paused")) == []
     assert inspector.counts().waiting == 1
 

@@ -104,6 +104,7 @@ class DeadMessage:
             why=text(self.message.headers.get(REASON)) or None,
             queue=self.queue,
             dead_id=self.mark,
+            options=self.message.options,
         )
 
 

@@ -44,11 +44,12 @@ class Held:
     """The messages of one queue, from its head. For one thread; ends with ``with``, which gives all of them back.
 
     Each page has a channel of its own, because RabbitMQ looks for an acknowledged message among all that its channel
-    holds.
+    holds. `is_quorum`: a quorum queue, which has one page, and one reader at a time. It gives messages back in their
+    order only where a channel ends on which a single consumer has got them.
     """
 
-    def __init__(self, link: Link, queue: str) -> None:
-        self._link, self._queue = link, queue
+    def __init__(self, link: Link, queue: str, *, is_quorum: bool = False) -> None:
+        self._link, self._queue, self._is_quorum = link, queue, is_quorum
         self._channels: list[Channel] = []
 
     def __enter__(self) -> Held:
@@ -56,7 +57,9 @@ class Held:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         channels, self._channels = [one for one in self._channels if one.closed is None], []
-        if channels:
+        if channels and self._is_quorum:
+            self._link.run(lambda wire: self._returned(wire, channels))
+        elif channels:
             self._link.run(lambda _: _given_back(channels))
 
     def more(self, most: int) -> list[Message]:
@@ -69,16 +72,18 @@ class Held:
         """
         return self._link.run(lambda wire: self._more(wire, min(most, MOST)))
 
-    def take(self, deliveries: Sequence[Delivery]) -> None:
-        """Take messages out of the queue for good, and wait until the broker has done so."""
+    def take(self, deliveries: Sequence[Delivery], *, is_head: bool = False) -> None:
+        """Take messages out of the queue for good, and wait until the broker has done so. A quorum queue may give back
+        those behind the first 30 of one call; but `is_head`, all up to the last one, it takes in one step.
+        """
 
         async def taken(_: Wire) -> None:
             for channel in dict.fromkeys(one.channel for one in deliveries):
                 if channel.closed is not None:
                     raise channel.closed
-                for one in deliveries:
+                for one in deliveries[-1:] if is_head else deliveries:
                     if one.channel is channel:
-                        channel.raw.basic_ack(one.tag)
+                        channel.raw.basic_ack(one.tag, multiple=is_head)
                 await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
 
         if deliveries:
@@ -91,6 +96,8 @@ class Held:
         channel, queue = await wire.channel(), self._queue
         self._channels.append(channel)
         try:
+            if self._is_quorum:
+                await _unread(channel, queue)
             wanted = min(most, await _ready(channel, queue))
         except ChannelClosedByBroker as error:
             if error.reply_code != NOT_FOUND:
@@ -100,7 +107,7 @@ class Held:
         if not wanted:
             return []
         found: list[Delivery] = []
-        size, step = 0, STEP
+        size, step = 0, wanted if self._is_quorum else STEP
         while len(found) < wanted and size < MOST_BYTES:
             step = min(step, wanted - len(found))
             pushed = await _pushed(channel, queue, step)
@@ -111,13 +118,22 @@ class Held:
             step = min(4 * step, 1 + MOST_BYTES * len(found) // max(1, size))
         return found
 
+    async def _returned(self, wire: Wire, channels: Sequence[Channel]) -> None:
+        for channel in channels:
+            channel.close()
+        look = await wire.channel()
+        await _unread(look, self._queue)
+        look.close()
+
 
 async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
     """Have a queue push so many messages, or those that are ready."""
     found: list[Delivery] = []
-    pushed = asyncio.Event()
+    pushed, size = asyncio.Event(), 0
 
     def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
+        nonlocal size
+        size += len(body)
         found.append(Delivery(channel, method.delivery_tag, received(method, properties, body)))
         pushed.set()
 
@@ -125,7 +141,7 @@ async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
     tag = f"{LOOKING}{uuid4()}"
     await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
     until = time.monotonic() + PATIENCE
-    while len(found) < wanted and time.monotonic() < until:
+    while len(found) < wanted and size < MOST_BYTES and time.monotonic() < until:
         pushed.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(pushed.wait(), AGAIN)
@@ -141,6 +157,16 @@ async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
 async def _ready(channel: Channel, queue: str) -> int:
     frame = await channel.call("queue_declare", queue, passive=True)
     return int(frame.method.message_count)
+
+
+async def _unread(channel: Channel, queue: str) -> None:
+    """Wait until a queue has no consumer. A quorum queue has back what one held in the moment in which it loses it."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        frame = await channel.call("queue_declare", queue, passive=True)
+        if not frame.method.consumer_count:
+            return
+        await asyncio.sleep(AGAIN / 4)
 
 
 async def _given_back(channels: Sequence[Channel]) -> None:

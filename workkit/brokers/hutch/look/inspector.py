@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,6 +11,7 @@ from workkit.brokers.hutch.beside import look as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.consumer_tag import is_ours
 from workkit.brokers.hutch.look.dead_queue import DeadQueue
+from workkit.brokers.hutch.look.delayed import Delayed
 from workkit.brokers.hutch.look.depth import depths
 from workkit.brokers.hutch.look.due import DueMessages
 from workkit.brokers.hutch.look.known import Known, known_queues
@@ -35,8 +36,12 @@ from workkit.text.listing import listed
 
 SHORTEST: Final = 6  # characters of an id that name a job
 SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again
-DELAYED: Final = "Delayed messages cannot be listed, only counted."
 COUNTED: Final = "Messages that come again after a failure are counted as waiting."
+UNASKED: Final = (
+    "listing waiting jobs cannot be done here. Delayed messages are held while somebody looks: "
+    "ask for them, workkit list --state waiting."
+)
+LISTED: Final = "Messages that come again after a failure are listed as waiting."
 HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 
@@ -47,6 +52,7 @@ class HutchInspector(WithoutHistory):
     link: Link
     names: Names
     management: Management
+    delayed: Delayed
     beside: Beside | None = None
     _closed: Closed | None = None  # an API that has not answered in time is left alone until then
     _until: float = 0.0
@@ -76,18 +82,19 @@ class HutchInspector(WithoutHistory):
         )
 
     def pulse(self) -> Pulse:
-        """Look at it by the other calls: see `Inspector.pulse`."""
-        return composed_pulse(self, now_ms=_now_ms())
+        """Look at it by the other calls: see `Inspector.pulse`. It leaves out delayed messages, as pages ask often."""
+        pulse = composed_pulse(self, now_ms=_now_ms(), soon=("due",))
+        return replace(pulse, unknown={"soon": UNASKED, **pulse.unknown})
 
     def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """List what is due, at most 100 messages of each queue of our namespace, soonest first; what is dead, oldest
-        first; or what runs, where a Redis is beside. Raises Unsupported for other states that a message can have.
+        """List what is due, at most 100 messages of each queue of our namespace, or what we have delayed, soonest
+        first; what is dead, oldest first; or what runs, where a Redis is beside. Raises Unsupported for other states.
         """
         if state == "dead":
             return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
         missing = self.unlisted()
         if state is None:
-            seen = [f'state="{one}"' for one in ("due", "running", "dead") if one not in missing]
+            seen = [f'state="{one}"' for one in ("due", "waiting", "running", "dead") if one not in missing]
             why = " ".join(dict.fromkeys(missing.values()))
             raise Unsupported.about(
                 "listing all jobs", f"cannot be done here. {why}", f"Accepted: {listed(seen, 'or')}."
@@ -98,12 +105,14 @@ class HutchInspector(WithoutHistory):
             raise Unsupported.about(f"listing {state} jobs", trouble, remedy, where="state", given=state)
         if state == "running":
             return self._running()
+        if state == "waiting":
+            return iter(self.delayed.jobs())
         return self._due.jobs(self._known().ours) if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. What is due can be listed where the names of its queues are known."""
         known = self._known()
-        found: dict[JobState, str] = {"waiting": DELAYED, "running": HELD, "retrying": DELAYED}
+        found: dict[JobState, str] = {"running": HELD, "retrying": LISTED}
         if self.beside is not None:
             del found["running"]
         if known.closed is not None and not known.keys:
@@ -115,7 +124,7 @@ class HutchInspector(WithoutHistory):
         return counted_page(self, query, now=datetime.fromtimestamp(_now_ms() / 1000, UTC), clock_s=time.monotonic)
 
     def job(self, which: str) -> Job:
-        """Find a message that is due or dead by its id, or by the beginning of it. Raises NotFound."""
+        """Find a message that is delayed, due or dead by its id, or by the beginning of it. Raises NotFound."""
         found: dict[str, Job] = {}
         near: Job | None = None
         for job in self._seen() if which else ():
@@ -132,8 +141,8 @@ class HutchInspector(WithoutHistory):
         hint = f" Nearest: {near.short_id} {shown(near.fn)} ({near.state})." if near else ""
         where, suggestion = self.names.exchange, near.short_id if near else None
         remedy = (
-            "Only dead messages are searched, and the first of each work queue: it may be delayed, held by a listener, "
-            f"further back, or done.{hint}"
+            "Dead messages are searched, those that workkit has delayed, and the first of each work queue: it may be "
+            f"further back, held by a listener, delayed by another library, or done.{hint}"
         )
         raise NotFound.about(
             f'no job "{which}"', f"in {where}", remedy, where=where, given=which, suggestion=suggestion
@@ -200,6 +209,7 @@ class HutchInspector(WithoutHistory):
     def _seen(self) -> Iterator[Job]:
         yield from self._running()
         yield from self._due.jobs(self._known().ours)
+        yield from self.delayed.jobs()
         for one in self._dead.messages():
             yield one.job(schedule=self.names.exchange)
 

@@ -108,7 +108,7 @@ class Link:
         self._address, self._name, self._patience = address, name, patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._guard = threading.Lock()
+        self._guard, self.alone = threading.Lock(), threading.Lock()  # `alone`: of those who read what is delayed
         self._connecting: asyncio.Lock | None = None
         self._wire: Wire | None = None
         self._node = 0
