@@ -106,7 +106,7 @@ class NativeBroker:
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
         twice.
         """
-        return self._additions.putting(jobs, stored=self._additions.encode(jobs))()
+        return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
