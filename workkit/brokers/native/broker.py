@@ -110,7 +110,7 @@ class NativeBroker:
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
-        return self._additions.putting(jobs, stored=self._additions.encode(jobs), step=step)
+        return self.putting(jobs, stored=self._additions.encode(jobs), step=step)
 
     def begin(self, batch: Batch) -> None:
         """Keep a new batch: see `Producer.begin`."""
