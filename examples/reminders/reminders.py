@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from workkit import Job, aio, job, schedule, triggers
 from workkit.asgi import lifespan
-from workkit.errors import NotFound, TriggerError
+from workkit.errors import Invalid, NotFound
 
 PARIS = ZoneInfo("Europe/Paris")
 s = schedule.create("reminders", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
@@ -65,9 +65,9 @@ async def create(
 
 @api.get("/reminders")
 async def listed(me: Me) -> list[dict[str, Any]]:
-    """List each once: of one that is being shown, its next time. The text of somebody else may contain "u/7/" too."""
-    found = {one.name: one async for one in aio.jobs(s, where=me.name("")) if one.state != "dead"}
-    return [shown(me, one) for name, one in found.items() if str(name).startswith(me.name(""))]
+    """List each once: of one that is being shown, its next time."""
+    found = {one.name: one async for one in aio.jobs(s, names=me.name("*")) if one.state != "dead"}
+    return [shown(me, one) for one in found.values()]
 
 
 @api.delete("/reminders/{reminder}", status_code=204)
@@ -85,12 +85,10 @@ async def snooze(reminder: str, minutes: Annotated[int, Body(embed=True, ge=1, l
     return shown(me, await aio.add(s, remind, in_=timedelta(minutes=minutes), tz=me.tz, args=[me.id, text], name=name))
 
 
-@api.exception_handler(TriggerError)
-async def not_a_time(request: Request, error: TriggerError) -> JSONResponse:
+@api.exception_handler(Invalid)
+async def not_a_time(request: Request, error: Invalid) -> JSONResponse:
     """Say it in words for the user. The error's own text is for the programmer: it names commands and keywords."""
-    example = error.suggestion or next(iter(getattr(error, "offered", ())), "tomorrow at noon")
-    text = f'"{error.given}" is not a time that we understand, or it has passed. Try "{example}".'
-    return JSONResponse({"detail": text}, status_code=422)
+    return JSONResponse({"detail": error.public}, status_code=422)
 
 
 @api.exception_handler(NotFound)

@@ -89,10 +89,13 @@ def test_snoozing_a_recurring_reminder_keeps_its_times(wk: testing.Workkit) -> N
 
 
 @pytest.mark.parametrize(
-    ("when", "example"),
-    [("tomorow at 8pm", "tomorrow at 8pm"), ("tonight", "tonight at 10pm"), ("0 25 * * *", "tomorrow at noon")],
+    ("when", "says"),
+    [
+        ("tomorow at 8pm", '"tomorow at 8pm" is not understood. Did you mean "tomorrow at 8pm"?'),
+        ("tonight", '"tonight" does not say which hour.'),
+        ("0 25 * * *", '"0 25 * * *": 25 (field 2, hour) is out of range.'),
+    ],
 )
-def test_what_is_no_time_is_refused_with_an_example(when: str, example: str) -> None:
+def test_what_is_no_time_is_refused_in_words_for_the_user(when: str, says: str) -> None:
     answer = web.post("/reminders", json={"text": "x", "when": when}, headers=SEVEN)
-    text = f'"{when}" is not a time that we understand, or it has passed. Try "{example}".'
-    assert (answer.status_code, answer.json()) == (422, {"detail": text})
+    assert (answer.status_code, answer.json()) == (422, {"detail": says})

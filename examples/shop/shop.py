@@ -82,7 +82,7 @@ def remind(tenant: str, customer: str) -> None:
         schedule.add_now(s, mail, args=[tenant, customer, "your cart waits for you"])
 
 
-@job(timeout="1 minute")
+@job(timeout="1 minute", crashes=0)  # where it may have run, it is not begun again
 def pay(number: str, tenant: str, customer: str, items: str) -> None:
     """Ask the bank at most once: that is noted before. If its answer never comes, the job is dead, and you decide."""
     if sql("INSERT OR IGNORE INTO payments VALUES (?, 'asked') RETURNING number", number):
