@@ -164,6 +164,8 @@ class Tried:
                 self.wait_for(" stopping ")
             with suppress(ProcessLookupError):
                 os.kill(pid, self.row.number)
+        if self.row.runs == "end in time":
+            self.wait_for(" stopping ")  # which says how many run: the run ends after that
         if self.row.runs == "end in time" or (self.row.stage, self.row.times) == ("starting", 1):
             self.file("let").touch()
 
