@@ -94,14 +94,16 @@ def _not_kept(
     single: Mapping[tuple[str, int, int], Record],
     history: History,
 ) -> Iterator[str]:
-    """Every run of a recurring job, and every failure, has its record; but a cancelled job's ending may be refused."""
+    """Every run of a recurring job, and every failure, has its record; but a cancelled job's ending may be refused. A
+    run that asked to wait is none.
+    """
     for place, runs in ended.items():
         id = place[0]
         if any(history.is_forgotten(run) for run in runs):
             continue
         if id in recurring and place not in in_rings and id not in history.cancelled:
             yield f"{runs[0].occurrence} ended, and its ring does not have it"
-        if all(run.how != "returned" for run in runs) and place not in single:
+        if all(run.how not in ("returned", "Retry") for run in runs) and place not in single:
             yield f"{runs[0].occurrence} failed, and S:runs does not have it"
 
 
