@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal, NoReturn, overload
 from zoneinfo import ZoneInfo
 
@@ -24,7 +25,7 @@ _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `kind` is kept
 class When:
     """A time as the keywords of an addition give it, of which one is set.
 
@@ -56,23 +57,23 @@ class When:
     @property
     def is_now(self) -> bool:
         """Whether it is `at="now"` or `when="now"`: due by the server's clock, sooner than any whole second."""
-        kind = self._only()
-        text = getattr(self, kind)
-        return kind in ("when", "at") and isinstance(text, str) and text.strip().lower() == "now"
+        text = getattr(self, self.kind)
+        return self.kind in ("when", "at") and isinstance(text, str) and text.strip().lower() == "now"
 
     @property
     def is_length(self) -> bool:
         """Whether it is a length of time from now: `in_=`, or a text of `when=` with one ("in 5 minutes"). Each such
         addition is a run of its own (spec/phrases.md, section 8). Only of a time that `read_when` takes.
         """
-        kind = self._only()
-        if kind != "when":
-            return kind == "in_"
+        if self.kind != "when":
+            return self.kind == "in_"
         from workkit.triggers.english.phrase import names_length
 
         return not looks_like_cron(str(self.when)) and names_length(str(self.when))
 
-    def _only(self) -> str:
+    @cached_property
+    def kind(self) -> str:
+        """The keyword that is set. Raises InvalidOptions where none is, or several are."""
         given = [name for name in KEYWORDS if getattr(self, name) is not None]
         if not given:
             raise InvalidOptions(f"no time was given. Give one of {_KEYWORDS}, or use schedule.add_now(s, fn).")
@@ -126,7 +127,7 @@ def read_when(
 def _read(when: When, *, now: datetime) -> Trigger:
     if when.late:  # a whole date is the same whatever day it is
         now -= when.late_ms * MILLISECOND
-    kind = when._only()
+    kind = when.kind
     match kind:
         case "when":
             trigger = _text(when.when, when, now)

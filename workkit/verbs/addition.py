@@ -203,6 +203,11 @@ def _refuse_recurring(options: Options, runs: str) -> None:
 
 
 def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
+    """Read a time and its first run. What is no length from now means whole seconds, and so reads the same until the
+    next one begins.
+    """
+    if not (when.is_length or when.late):
+        now_ms = -(-now_ms // 1000) * 1000
     try:
         return _remembered(when, now_ms)
     except TypeError:  # a value that cannot be looked up is refused, with the reason
