@@ -91,8 +91,6 @@ def test_one_death_of_several_is_put_back_and_no_other(server: Server, name: str
     with pytest.raises(errors.NotFound, match="no dead job"):
         schedule.retry(s, first)
     assert [job.dead_id for job in schedule.jobs(s, state="dead")] == [latest.dead_id]
-    with pytest.raises(errors.InvalidOptions, match="belong to one"):
-        schedule.retry(s, args=[1], where="no such text")
     assert schedule.retry(s, latest.id[:6]) == 1
     runs = {f"run:{first.id}\0{job.dead_id}".encode() for job in (latest, first)}
     assert set(server.client().zrange(f"{name}:slots", 0, -1)) == runs

@@ -114,7 +114,7 @@ def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker,
     broker.add([at(n) for n in range(4)])
     with listener(each):
         try:
-            broker.add([now(n, fn="fail") for n in range(3)])
+            broker.add([now(f"disk {n}", fn="fail") for n in range(3)])
             until(lambda: broker.inspector.counts().dead == 3, what="three to fail")
             broker.add([now(fn="wait_for_gate"), now(fn="wait_for_gate")])
             until(lambda: len(handlers.calls) == 2, what="two to run")

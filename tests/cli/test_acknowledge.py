@@ -30,7 +30,7 @@ def s(own_server: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def die(s: schedule.Schedule, count: int) -> None:
     before = schedule.counts(s).dead
     for n in range(count):
-        schedule.add_now(s, "tests.handlers:fail", args=[f"disk {n}"])
+        schedule.add_now(s, "tests.handlers:fail", args=[f"disk {before + n}"])
     until(lambda: schedule.counts(s).dead == before + count)
 
 

@@ -277,9 +277,11 @@ def number(n: int) -> None: ...
         ({"args": ("7",)}, InvalidArguments, "number(n): n='7' is a str, and n is annotated int."),
         ({"args": (7, 8)}, InvalidArguments, "number(n) takes 1 argument; args has 2."),
         ({"fn": "#'a/b"}, InvalidOptions,
-         "middleware of {s} changed fn of a job that is added, to \"#'a/b\". It may change args, kwargs, options."),
+         "middleware of {s} changed fn of a job that is added, to \"#'a/b\". "
+         "It may change args, kwargs, options, meta."),
         ({"name": "x"}, InvalidOptions,
-         "middleware of {s} changed name of a job that is added, to 'x'. It may change args, kwargs, options."),
+         "middleware of {s} changed name of a job that is added, to 'x'. "
+         "It may change args, kwargs, options, meta."),
     ],
 )  # fmt: skip
 def test_changes_are_checked(

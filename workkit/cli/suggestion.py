@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, str] = {  # what a command of another program is called h
     "retry run": "rerun redo repeat again restart",
     "retry": "requeue reprocess revive resurrect replay unkill undead undiscard",
     "discard cancel": "purge clear flush empty clean prune",
-    "reschedule add": "edit update modify change move postpone snooze replace",
+    "reschedule add": "edit update modify change move postpone replace",
     "sync": "plan deploy migrate",
     "import": "convert crontab",
     "next": "when preview upcoming test",

@@ -4,6 +4,7 @@ plans of `sync`, and the command line, dry runs included. No I/O: the clock is p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -98,6 +99,7 @@ def _is_now(given: Mapping[str, Any]) -> bool:
     return given.get("at") == "now" and _NOT_AT.isdisjoint(given)
 
 
+_FROM_NOW = re.compile(r"\b(?:now|in|an?|for|later|hence|after|within)\b", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYWORDS = frozenset(KEYWORDS)
 _TIMES = frozenset(TIMES)
@@ -203,10 +205,11 @@ def _refuse_recurring(options: Options, runs: str) -> None:
 
 
 def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
-    """Read a time and its first run. What is no length from now means whole seconds, and so reads the same until the
+    """Read a time and its first run. Words that count nothing from now mean whole seconds, and read the same until the
     next one begins.
     """
-    if not (when.is_length or when.late):
+    text = when.when or when.at or when.every
+    if isinstance(text, str) and not when.late and not _FROM_NOW.search(text):
         now_ms = -(-now_ms // 1000) * 1000
     try:
         return _remembered(when, now_ms)

@@ -99,7 +99,18 @@ def test_every_option_of_a_recurring_job_has_a_sentence() -> None:
         "catch_up_within": "catch_up", "backoff": "retries", "base": "retries", "cap": "retries", "jitter": "retries",
         "keep_most": "keep", "unique_until": "unique_key",
     }  # fmt: skip
-    elsewhere = {"tz", "name", "on_conflict", "unique", "throttle", "debounce", "debounce_most", "expires", "meta"}
+    elsewhere = {
+        "tz",
+        "name",
+        "on_conflict",
+        "unique",
+        "throttle",
+        "debounce",
+        "debounce_most",
+        "expires",
+        "meta",
+        "late",
+    }
     asked = {part_of.get(one.name, one.name) for one in OPTIONS if ADD in one.places} - elsewhere
     assert asked <= set(known)
     assert elsewhere <= {one.name for one in OPTIONS if one.section == OF_JOB}

@@ -59,7 +59,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
         "workkit retry app-tasks 54111adf",
         'workkit retry app-tasks --where "disk full" --rate 100/minute',
         "workkit retry app-tasks 54111adf --args '[8]'",
-        'workkit retry app-tasks --where "takes 2 arguments" --kwargs \'{"day": "monday"}\' --dry-run',
+        'workkit retry app-tasks --where takes --kwargs \'{"day": "monday"}\' --dry-run',
     ),
 )
 @_choice

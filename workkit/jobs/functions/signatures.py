@@ -45,7 +45,7 @@ def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
             yield (key if is_plain(key) else stored_name(key)), fn
         except InvalidFunction:
             continue
-    for name, module in sorted(sys.modules.items()):
+    for name, module in sorted(sys.modules.copy().items()):  # other threads import
         if not any(name == one or name.startswith(f"{one}.") for one in imports):
             continue
         for key, fn in sorted(vars(module).items()) if isinstance(getattr(module, "__dict__", None), dict) else ():
