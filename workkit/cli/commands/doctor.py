@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 FINDINGS = 1
+ROUNDS = 3  # of repairs after the one that was asked for, at most
 MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
@@ -122,6 +123,8 @@ def doctor_command(
     if purge_history:
         forget_history(brokers, yes=yes, by=by)
     repaired = _repaired(patients, yes=yes, by=by) if fix else {}
+    if repaired and (count := sum([_repair_what_follows(patient, patience_ms) for patient in patients])):
+        terminal.talk(f"repaired too, as it came to light by this: {wording.plural(count, 'finding')}.")
     if as_json:
         words = server_words(server) + _dialect_words()
         found = ((finding, patient.name) for patient in patients for finding in patient.findings)
@@ -258,6 +261,19 @@ def _at(remedy: str, name: str, words: str) -> str:
 def _say(painted: str, plain: str, text: str) -> None:
     """Print a line of a finding, further lines indented below its first."""
     terminal.say(painted + wording.printable(text), indent=len(plain))
+
+
+def _repair_what_follows(patient: Patient, patience_ms: int) -> int:
+    """Repair what repairs have brought to light: a mark without a job, once the bad record that named it is gone."""
+    known, count = {(finding.kind, finding.about) for finding in patient.findings}, 0
+    for _ in range(ROUNDS):
+        found = [one for one in patient.broker.doctor.checkup(patience_ms=patience_ms) if one.repairs]
+        new = [one for one in found if (one.kind, one.about) not in known]
+        if not new:
+            break
+        known.update((one.kind, one.about) for one in new)
+        count += sum(map(patient.broker.doctor.repair, new))
+    return count
 
 
 def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[str, Any]:
