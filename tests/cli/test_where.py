@@ -160,7 +160,7 @@ def test_the_nearest_name_has_the_same_first_parts(s: schedule.Schedule, which: 
     with pytest.raises(NotFound) as refused:
         schedule.job(s, which)
     assert refused.value.suggestion == ("u/7/milk" if which in ("u/7/mlk", "u/7/mil") else None)
-    assert "77" not in str(refused.value)
+    assert "u/77" not in str(refused.value)
 
 
 def test_the_nearest_dead_job_is_one_that_the_filter_means(s: schedule.Schedule) -> None:
@@ -217,7 +217,10 @@ def refusals(s: schedule.Schedule) -> dict[str, tuple[Callable[[], object], str]
             '"next blue moon" is not understood.',
         ),
         "a filter": (lambda: schedule.jobs(s, where="nme:7"), '"nme:7" is no qualifier.'),
-        "no result": (lambda: schedule.result(s, "u/7/milk", wait=None), "There is no result yet."),
+        "no result": (
+            lambda: schedule.result(s, schedule.add(s, note, keep="1 hour", **NOON), wait=None),
+            "There is no result yet.",
+        ),
         "a layout": (lambda: schedule.jobs(_gocraft(s), names="u/7/*"), "This cannot be done."),
         "no server": (
             lambda: schedule.counts(schedule.create("away", redis="redis://127.0.0.1:1/0")),

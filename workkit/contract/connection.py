@@ -16,6 +16,10 @@ class Connection(Protocol):
     def url(self) -> str:
         """The server's URL, without a password."""
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock, so that no answer foretells the next one."""
+
     def now_ms(self) -> int:
         """Estimate the server's clock; only the first call needs a round trip."""
 

@@ -357,6 +357,7 @@ class Dispatch:
                 self.release(task.lane, task.claim)
                 continue
             task.lane.ends.append((task.claim, Released()))
+            task.lane.look = True  # a burst is not over
 
     def release_running(self) -> None:
         """Give back what still runs, and what a thread still looks up. Other listeners run it again, unless it runs at

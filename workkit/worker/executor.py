@@ -142,6 +142,7 @@ class Executor:
         try:
             return self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
         except NotBegun as error:
+            coroutine.close()  # nobody awaits it any more
             run.not_begun = error
             raise
 

@@ -75,7 +75,8 @@ class Lane:
 
     def estimate_clock(self, now: float) -> None:
         """Keep `ahead_ms` for the runs that begin from `now` on."""
-        self.ahead_ms = self.broker.now_ms() - now * 1000 if self.time_ms is None else None
+        moves = self.time_ms is None and not self.broker.is_on_test_clock
+        self.ahead_ms = self.broker.now_ms() - now * 1000 if moves else None
 
     def _follow_history(self) -> None:
         if self.broker.history == "off":

@@ -104,6 +104,11 @@ class GocraftBroker:
 
         return GocraftDoctor(server=self._server, keys=self._keys)
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock: they never do."""
+        return False
+
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
         return self._clock.now_ms()

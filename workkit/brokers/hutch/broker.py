@@ -102,6 +102,11 @@ class HutchBroker:
         beside = None if self._beside is None else BesideDoctor(beside=self._beside, exchange=self._names.exchange)
         return HutchDoctor(link=self._aside, management=self._management, names=self._names, beside=beside)
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock: they never do."""
+        return False
+
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
         return round(time.time() * 1000)

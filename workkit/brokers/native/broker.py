@@ -89,6 +89,11 @@ class NativeBroker:
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock."""
+        return self._server.is_on_test_clock
+
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it from the last answer."""
         return self._clock.now_ms()

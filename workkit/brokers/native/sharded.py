@@ -59,6 +59,11 @@ class ShardedBroker:
         """The part that checks and repairs all shards."""
         return ShardedDoctor([replace(broker.doctor, codec=self._codec) for broker in self._brokers])
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock: they never do."""
+        return False
+
     def now_ms(self) -> int:
         """Ask the clock of the first shard's server."""
         return self._brokers[0].now_ms()
