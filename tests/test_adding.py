@@ -19,7 +19,8 @@ from workkit.jobs.names import clojure
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
-from workkit.verbs.addition import addition
+from workkit.triggers.when import When
+from workkit.verbs.addition import _found, _read, addition
 
 NOW = round(datetime(2026, 11, 21, 12, 0, 20, 500_000, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000
@@ -278,3 +279,28 @@ def test_an_instant_up_to_a_day_past_is_taken_where_late_says_so() -> None:
 def test_late_is_refused_where_no_instant_of_the_last_day_is_named(given: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         row(**given, late="run")
+
+
+LENGTHS = ("5 minutes", "90s", "1h30m", "PT5M", "two hours", "in half an hour", "5 minutes from now", "now")
+
+
+@pytest.mark.parametrize("kind", ["when", "at", "in_", "every"])
+def test_a_time_that_was_read_before_is_what_it_would_be_if_it_was_read_again(kind: str) -> None:
+    texts = {
+        item["text"]
+        for item in json.loads((Path(__file__).parents[1] / "spec/vectors/times.json").read_text())["items"]
+    }
+    for place, text in enumerate(sorted(texts.union(LENGTHS))):
+        when = When(**{kind: text}, default_tz="Europe/Paris")
+        for ms in (0, 1, 500, 999):
+            now_ms = 1_795_262_400_000 + 7_919_000 * place + ms
+            anew, before = _outcome(_read, when, now_ms), _outcome(_found, when, now_ms)
+            assert before == anew, (kind, text, now_ms)
+
+
+def _outcome(read: Any, when: When, now_ms: int) -> Any:
+    try:
+        trigger, due_ms = read(when, now_ms)
+    except Invalid as error:
+        return type(error)
+    return trigger, trigger.exact, due_ms

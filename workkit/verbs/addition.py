@@ -4,7 +4,6 @@ plans of `sync`, and the command line, dry runs included. No I/O: the clock is p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -99,7 +98,6 @@ def _is_now(given: Mapping[str, Any]) -> bool:
     return given.get("at") == "now" and _NOT_AT.isdisjoint(given)
 
 
-_FROM_NOW = re.compile(r"\b(?:now|in|an?|for|later|hence|after|within)\b", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYWORDS = frozenset(KEYWORDS)
 _TIMES = frozenset(TIMES)
@@ -205,13 +203,12 @@ def _refuse_recurring(options: Options, runs: str) -> None:
 
 
 def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
-    """Read a time and its first run. Words that count nothing from now mean whole seconds, and read the same until the
-    next one begins.
-    """
-    text = when.when or when.at or when.every
-    if isinstance(text, str) and not when.late and not _FROM_NOW.search(text):
-        now_ms = -(-now_ms // 1000) * 1000
+    """Read a time and its first run. All instants between two seconds give the same, except for a length from now."""
     try:
+        if when.in_ is None and now_ms % 1000:
+            found = _remembered(when, now_ms // 1000 * 1000 + 500)
+            if found[0].exact is None:
+                return found
         return _remembered(when, now_ms)
     except TypeError:  # a value that cannot be looked up is refused, with the reason
         return _read(when, now_ms)
