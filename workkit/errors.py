@@ -85,8 +85,8 @@ class WorkkitError(Exception):
 
     @property
     def public(self) -> str:
-        """What is wrong, for an end user of the program: without commands, options, functions, servers and other jobs.
-        Of an `Invalid` it is the first sentence about the value. A trouble that names such a thing is left out.
+        """Say what is wrong, for an end user of the program. The text names no command, option, function, server or
+        other job. For an `Invalid` it is the first sentence about the value, unless that sentence names one of these.
         """
         if not isinstance(self.given, str):
             return self._public.replace('"{}"', "This")

@@ -134,7 +134,7 @@ def decide(
     was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
     said); those among `discard_on` end the run without a trace. A function that this listener cannot run is given back
     for others (spec/layouts/native.md). With `crashes` 0 neither that nor a lost worker process begins it again. A run
-    that was `cancelled` is over, whatever it raised instead of stopping. Arguments that do not fit are not tried again.
+    that was `cancelled` is over, also if it raised another error. Arguments that do not fit are not tried again.
     Whatever is left ends the occurrence, and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
     """
     if error is None:

@@ -110,7 +110,9 @@ class Dispatch:
                 lane.unarmed.append((claim, wanted))
 
     def _expire(self, lane: Lane, claim: Claim) -> bool:
-        """End a claim that is not to start so late, and tell whether it is one. What may have begun already goes on."""
+        """End a claim if its job has expired, and tell whether it has. With `crashes=0`, a job whose run may have begun
+        does not expire: it is dead.
+        """
         most_ms = claim.terms.expires_ms or 0
         late_ms = lane.now_ms() - claim.due_ms
         if late_ms <= most_ms or claim.recurs or claim.attempt or (claim.standing and claim.standing.has_begun):

@@ -59,7 +59,7 @@ class Hands:
         self._mean = 0.0  # recent mean duration of short runs, in seconds
         self.pings: Pings | None = None  # None: no monitor is told
         self._tells_start = self._tells_late = self._traces = False  # asked once for all tasks of a `flush`
-        self._late: list[int] = []  # how late, in ms, runs began that no event tells
+        self._late: list[int] = []  # how many ms late: of runs that began late, and have no event
         self.free: set[str] = set()  # names of functions that can be run, and have neither limit nor rate
 
     def _do(self, task: Task) -> None:
@@ -76,7 +76,10 @@ class Hands:
                 if (late_ms := now_ms - (claim.due_ms if claim.waited is None else claim.asked_ms)) > 0:
                     task.late_ms = late_ms
                     if late_ms >= report.LATE_MS and not claim.attempt:
-                        report.late(task) if self._tells_late else self._late.append(late_ms)
+                        if self._tells_late:
+                            report.late(task)
+                        else:
+                            self._late.append(late_ms)
                 if self._tells_start:
                     report.started(task)
                 if self.pings is not None and claim.standing is not None:

@@ -36,7 +36,8 @@ from workkit.jobs.outcome import DONE, Released
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
-MOST_UNFIT, EVERY = 10_000, b""  # jobs that this listener is to be offered again; beyond that, every one it has left
+MOST_UNFIT = 10_000  # jobs with arguments that do not fit, each offered again at its own time
+EVERY = b""  # stands for further ones: then all jobs that this listener has left are offered again
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
 
 

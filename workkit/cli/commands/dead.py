@@ -213,8 +213,10 @@ class Choice:
         misfits: Mapping[int, InvalidArguments] = MappingProxyType({}),
         after: Mapping[int, Job] = MappingProxyType({}),
     ) -> int | None:
-        """Show what would be done, and ask; the exit status where nothing is to be done. By `id` of the value:
-        `misfits` are those whose arguments do not fit, `after` shows them with other arguments.
+        """Show what would be done, and ask. Return the exit status if nothing is to be done, else None.
+
+        Both mappings have the `id()` of a job as key. `misfits`: why its arguments do not fit. `after`: the job with
+        its other arguments.
         """
         count = wording.plural(len(self.meant), "dead job")
         if self.missed:

@@ -65,7 +65,8 @@ class Patient:
         "what, why it matters, the command that repairs it. Then the memory that past runs take.",
         "With --layout hutch or event, check the bindings, arguments, dead queue and consumers of an exchange, by "
         "RabbitMQ's management API and by AMQP.",
-        "--fix repairs what is safe, after showing it and asking. Exit status 0 all well, 1 findings.",
+        "--fix repairs what is safe, after showing it and asking. It also repairs what these repairs bring to light. "
+        "Exit status 0 all well, 1 findings.",
     ),
     examples=("workkit doctor app-tasks", "workkit doctor app-tasks --fix"),
     after=OPTIONAL,
@@ -124,7 +125,7 @@ def doctor_command(
         forget_history(brokers, yes=yes, by=by)
     repaired = _repaired(patients, yes=yes, by=by) if fix else {}
     if repaired and (count := sum([_repair_what_follows(patient, patience_ms) for patient in patients])):
-        terminal.talk(f"repaired too, as it came to light by this: {wording.plural(count, 'finding')}.")
+        terminal.talk(f"also repaired {wording.plural(count, 'finding')} that these repairs brought to light.")
     if as_json:
         words = server_words(server) + _dialect_words()
         found = ((finding, patient.name) for patient in patients for finding in patient.findings)

@@ -314,8 +314,8 @@ def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
 
 
 def _failure(error: Exception, run: LaneRun) -> Failure:
-    """Keep the sentence of a refusal; of any other error, which is a fault of ours, also its place. What the other side
-    refuses of the arguments is mended by a retry with others.
+    """Keep the sentence of a refusal. Any other error is a fault of ours: keep its place too. If the other side refuses
+    the arguments, name the command that retries the job with others.
     """
     if isinstance(error, WorkkitError):
         message = text_of(error)
