@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.jobs.names import clojure
     from workkit.schedule import Schedule
-    from workkit.worker.run.current import current_job
-    from workkit.worker.run.log_filter import JobLogFilter
+    from workkit.worker.run.run import JobLogFilter, current_job
 
 __all__ = [
     "Discard",
@@ -46,13 +45,13 @@ __all__ = [
 _HOMES = {
     "Discard": "errors",
     "Job": "jobs.job",
-    "JobLogFilter": "worker.run.log_filter",
+    "JobLogFilter": "worker.run.run",
     "Retry": "errors",
     "Schedule": "schedule",
     "WorkkitError": "errors",
     "call": "jobs.call",
     "clojure": "jobs.names",
-    "current_job": "worker.run.current",
+    "current_job": "worker.run.run",
     "job": "jobs.functions.marks",
 }
 _MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")

@@ -16,7 +16,7 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.worker.listener import Listener
 from workkit.worker.monitoring.exposition import Collector, is_installed
 from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.totals import Totals
+from workkit.worker.monitoring.run_table import Totals
 
 __all__ = ["collector"]
 

@@ -19,9 +19,8 @@ from workkit.jobs.functions.registry import Registry
 from workkit.jobs.outcome import Released
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LaneRun, LookUp
 from workkit.worker.run.attempt import Attempt
-from workkit.worker.task import LaneRun, LookUp
 
 HANDLERS = "tests.handlers"
 

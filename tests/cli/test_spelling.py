@@ -220,7 +220,7 @@ def test_no_sentence_of_the_library_names_a_flag_but_in_a_whole_command_line() -
     started = {"brokers/embedded/program.py", "brokers/embedded/attachment.py"}
     composed = {  # they write whole command lines, part by part; the last one is the help of a command
         "web/adding/spelled.py", "web/recurring/same.py", "django/management/commands/workkit.py",
-        "worker/forwarding/publisher.py",
+        "worker/publisher.py",
     }  # fmt: skip
     allowed = {" --fn ", " --fix", " --dialect ", "pip install --upgrade", " --threads", "--if-empty --if-unused"}
     allowed |= {"systemctl --user"}

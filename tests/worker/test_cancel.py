@@ -33,9 +33,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker import lane, loop
 from workkit.worker.executor import Executor
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LaneRun
 from workkit.worker.run.run import Run
-from workkit.worker.task import LaneRun
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
 INFO = ListenerInfo(listener="", host="here", pid=1, version="0", schedules={}, threads=1)

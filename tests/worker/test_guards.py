@@ -24,9 +24,8 @@ from workkit.events import Event
 from workkit.jobs.functions.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LookUp
 from workkit.worker.run.attempt import AnyRun, Attempt
-from workkit.worker.task import LookUp
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
 

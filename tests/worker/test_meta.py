@@ -22,7 +22,7 @@ from workkit.events import Event
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import Terms
-from workkit.worker.run.log_filter import JobLogFilter
+from workkit.worker.run.run import JobLogFilter
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
 SEEN: list[tuple[str, dict[str, str]]] = []

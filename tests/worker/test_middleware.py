@@ -21,7 +21,7 @@ from workkit import Discard, Job, Retry, current_job, schedule
 from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions
 from workkit.events import Event
 from workkit.jobs.middleware import AROUND, ENTERING
-from workkit.worker.run.invocation import invoke
+from workkit.worker.run.call import invoke
 
 label = contextvars.ContextVar("label", default="none")
 

@@ -20,7 +20,7 @@ from tests.servers import Server
 from tests.worker.observation import named
 from workkit import schedule
 from workkit.events import Event
-from workkit.worker.run.log_filter import JobLogFilter
+from workkit.worker.run.run import JobLogFilter
 
 HOW: dict[str, Any] = {"imports": ["tests.cpu"], "folder": None}
 

@@ -29,7 +29,7 @@ from workkit.jobs.functions.marks import options_of
 from workkit.jobs.names import stored_name
 from workkit.jobs.outcome import Again, Released, decide
 from workkit.jobs.run_options import UNSAID
-from workkit.worker.run.current import current, current_job
+from workkit.worker.run.run import current, current_job
 
 UNKNOWN = "unknown"  # in place of the worker of an earlier attempt
 

@@ -24,10 +24,9 @@ from workkit.jobs.result import of_cancelled, with_result
 from workkit.text.duration import duration_text
 from workkit.worker import report
 from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LaneRun, LookUp
 from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
 from workkit.worker.run.attempt import Attempt
-from workkit.worker.task import LaneRun, LookUp
 
 CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
 _LANE = attrgetter("run.lane")

@@ -19,12 +19,11 @@ from workkit.jobs.outcome import Again, Dead
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
-from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands, Posted
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LookUp
 from workkit.worker.loop import How, serving
+from workkit.worker.publisher import Publisher
 from workkit.worker.run.interruption import waking
-from workkit.worker.task import LookUp
 
 STANDING_MS = 10_000  # real time that a handler may take while the time of a test stands
 LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends them

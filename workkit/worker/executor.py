@@ -23,13 +23,11 @@ from workkit.jobs.outcome import Failure, Kept, NotBegun
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import AnyRun, Attempt
-from workkit.worker.run.current import current
+from workkit.worker.run.call import invoke, is_coroutine, kept_value
+from workkit.worker.run.ending import failure_of, line_of
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
-from workkit.worker.run.failure import failure_of, line_of
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
-from workkit.worker.run.invocation import invoke, is_coroutine
-from workkit.worker.run.returned import kept_value
-from workkit.worker.run.run import Run
+from workkit.worker.run.run import Run, current
 
 if TYPE_CHECKING:
     from workkit.worker.offload.worker_pool import WorkerPool

@@ -18,14 +18,12 @@ from workkit.jobs.names import brief
 from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.monitoring.pings import Pings
-from workkit.worker.monitoring.run_span import begun
 from workkit.worker.read_ahead import ReadAhead
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
-from workkit.worker.run.failure import failure_of
-from workkit.worker.task import LaneRun, LookUp, Task
+from workkit.worker.run.ending import failure_of
 from workkit.worker.thread_pool import ThreadPool
 
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
@@ -85,7 +83,7 @@ class Hands:
                 if self.pings is not None and claim.standing is not None:
                     self.pings.put(claim, "start")
                 # fault: starting
-                span = begun(task) if self._traces else None
+                span = report.span(task) if self._traces else None
                 posted = self.executor.run(task)
                 # fault: returned
                 if span is not None:

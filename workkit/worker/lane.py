@@ -1,4 +1,6 @@
-"""One schedule as a listener sees it: its broker, when to ask it again, endings that wait, whether it is lost."""
+"""One schedule as a listener sees it: its broker, when to ask it again, endings that wait, whether it is lost; and what
+its claims become here: runs, and lookups of functions.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,11 @@ from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim, Ending
-from workkit.errors import ServerError, ServerRefused, Unsupported, WorkkitError
+from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
-from workkit.worker.run.progress import ProgressWriter
+from workkit.worker.run.progress import Progress, ProgressWriter, Reports
+from workkit.worker.run.run import Run
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
 BEAT = 2.0  # seconds between heartbeats when busy
@@ -209,3 +212,38 @@ class Lane:
             self.waiter.join(0.05)
             if not self.waiter.is_alive():
                 return
+
+
+@dataclass(slots=True, eq=False)
+class LaneRun(Run):
+    """A run whose claim came from a lane: its ending waits there, and so does its progress."""
+
+    lane: Lane
+    reports: Reports | None = field(default=None, init=False)
+
+    @property
+    def schedule(self) -> str:
+        """The schedule of its job."""
+        return self.lane.broker.schedule
+
+    def reporter(self) -> Callable[[Progress], None] | None:
+        """Return what takes reports of progress; None if nobody reads them."""
+        writer = self.lane.progress
+        if writer is None:
+            return None
+        self.reports = writer.reports(self)
+        return self.reports.put
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LookUp:
+    """A claim whose function a thread looks up, since an import can take long. Posted back, its function is known, or
+    `error` says why it cannot be run here.
+    """
+
+    lane: Lane
+    claim: Claim
+    error: CannotRun | None = None
+
+
+Task = LaneRun | LookUp

@@ -23,8 +23,7 @@ from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
 from workkit.worker.monitoring.exposition import Page, is_installed, metrics_page
 from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.run_table import RunTable
-from workkit.worker.monitoring.totals import Totals
+from workkit.worker.monitoring.run_table import RunTable, Totals
 from workkit.worker.service import ServiceManager, served
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700

@@ -11,8 +11,8 @@ from workkit import events
 from workkit.events import Event
 from workkit.jobs.names import brief, shown
 from workkit.worker.event_text import event_parts
-from workkit.worker.run.failure import without_ours
-from workkit.worker.run.log_filter import job_fields
+from workkit.worker.run.ending import without_ours
+from workkit.worker.run.run import job_fields
 
 LOGGER = logging.getLogger("workkit")
 LEVELS = {"late": events.INFO}  # a backlog is late as a whole, and the logger writes every record

@@ -32,17 +32,16 @@ from workkit.worker import report
 from workkit.worker.dispatch import Dispatch
 from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
-from workkit.worker.forwarding.publisher import Publisher
 from workkit.worker.hands import Hands
 from workkit.worker.inbox import Inbox
-from workkit.worker.lane import BEAT, TICK, Lane
+from workkit.worker.lane import BEAT, TICK, Lane, LaneRun, LookUp
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunTable
+from workkit.worker.publisher import Publisher
 from workkit.worker.run import forks
 from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter
 from workkit.worker.stalls import Stalls
-from workkit.worker.task import LaneRun, LookUp
 
 PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
 TOGETHER = 0.05  # seconds by which a beat may be early, to go out with others

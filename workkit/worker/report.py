@@ -1,15 +1,18 @@
-"""The events that a listener emits about claims and runs, and the sentences in them."""
+"""The events that a listener emits about claims and runs, the sentences in them, and the spans of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from workkit import events
+from workkit import events, tracing
 from workkit.contract.claim import Claim
 from workkit.errors import WorkkitError, text_of
+from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.text.duration import duration_text
+from workkit.worker.lane import LaneRun
 from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.run import Run
 
@@ -41,6 +44,22 @@ def late(run: Run) -> None:
         events.emit("late", job.schedule, job=job, late_ms=run.late_ms)
     else:  # a log has its line of this second, and counts the others of a backlog
         events.count("late", 1, run.late_ms)
+
+
+def span(run: LaneRun) -> tracing.RunSpan | None:
+    """Begin the span of a run in this thread; None if nobody wants it. Never raises."""
+    claim, broker = run.claim, run.lane.broker
+    try:
+        (origin,) = broker.traces_of([claim])
+    except WorkkitError:  # without its server the run has a span, and no link
+        origin = None
+    more: dict[str, Any] = {
+        "workkit.job.name": claim.terms.name,
+        "workkit.job.attempt": claim.attempt + 1,
+        "workkit.job.lateness_ms": run.late_ms,
+        **tracing.meta_attributes(claim.meta),
+    }
+    return tracing.running(broker.schedule, origin=origin, id=claim.id, fn=shown(claim.fn), more=more)
 
 
 def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:

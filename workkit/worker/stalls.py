@@ -9,7 +9,7 @@ import math
 from workkit import events
 from workkit.jobs.names import brief, read_name
 from workkit.worker.hands import Hands
-from workkit.worker.task import LookUp
+from workkit.worker.lane import LookUp
 
 LOOK = 1.0  # seconds between looks
 SOON = 2.0  # the least seconds of silence after which the event loop counts as blocked

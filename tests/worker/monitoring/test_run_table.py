@@ -7,7 +7,7 @@ import os
 from workkit.brokers.connect import open_broker
 from workkit.contract.claim import Claim
 from workkit.jobs.job import Job
-from workkit.worker.lane import Lane
+from workkit.worker.lane import Lane, LaneRun
 from workkit.worker.monitoring import run_table
 from workkit.worker.monitoring.run_table import (
     DURATION,
@@ -17,11 +17,10 @@ from workkit.worker.monitoring.run_table import (
     MOST_FUNCTIONS,
     OUTCOMES,
     RunTable,
+    Totals,
     histogram,
 )
-from workkit.worker.monitoring.totals import Totals
 from workkit.worker.run.attempt import Attempt
-from workkit.worker.task import LaneRun
 
 LANE = Lane(open_broker("s", redis="redis://127.0.0.1:1/"))  # never connected
 DONE, FAILED = OUTCOMES.index("done"), OUTCOMES.index("failed")

@@ -18,9 +18,9 @@ from workkit.worker.monitoring.run_table import (
     OUTCOMES,
     Histogram,
     Key,
+    Totals,
     histogram,
 )
-from workkit.worker.monitoring.totals import Totals
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 MISSING = "no metrics here. Install the extra: pip install 'workkit[prometheus]'"

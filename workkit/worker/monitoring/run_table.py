@@ -13,6 +13,7 @@ import mmap
 import os
 import struct
 import tempfile
+import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Outcome
 
 if TYPE_CHECKING:
+    from workkit.worker.lane import LaneRun
     from workkit.worker.run.attempt import Attempt
-    from workkit.worker.task import LaneRun
 
 RunOutcome = Literal["done", "failed", "retried", "discarded", "cancelled", "fenced"]
 OUTCOMES: tuple[RunOutcome, ...] = ("done", "failed", "retried", "discarded", "cancelled", "fenced")
@@ -183,6 +184,53 @@ class RunTable:
         words[at + 1 : at + _NAME] = memoryview(padded).cast("Q")
         words[0] += 1  # last: from now on readers see the row
         return Row(at + _NAME)
+
+
+class Totals:
+    """What all tables count together. A sum never goes down, whichever process ends. From any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tables: list[RunTable] = []
+        self._ended: dict[Key, list[int]] = {}
+        self._labels: dict[Key, Key] = {}
+
+    def add(self, table: RunTable) -> None:
+        """Count a table too."""
+        with self._lock:
+            self._tables.append(table)
+
+    def retire(self, table: RunTable) -> None:
+        """Keep the counts of a table whose writer has ended, and give its memory back."""
+        with self._lock:
+            self._tables.remove(table)
+            self._sum(table, self._ended)
+            table.close()
+
+    def read(self) -> dict[Key, list[int]]:
+        """Sum all tables: schedule and function -> numbers, as `run_table` orders them."""
+        with self._lock:
+            found = {key: list(numbers) for key, numbers in self._ended.items()}
+            for table in self._tables:
+                self._sum(table, found)
+        return found
+
+    def _sum(self, table: RunTable, into: dict[Key, list[int]]) -> None:
+        for key, numbers in table.rows():
+            sums = into.setdefault(self._label(key), [0] * NUMBERS)
+            for place, number in enumerate(numbers):
+                sums[place] += number
+
+    def _label(self, key: Key) -> Key:
+        """Bound the functions of all tables together as each table bounds its own; the same key has the same label for
+        ever.
+        """
+        schedule, fn = key
+        if fn == OTHER:
+            return key
+        if key not in self._labels and len(self._labels) < MOST_FUNCTIONS:
+            self._labels[key] = key
+        return self._labels.get(key, (schedule, OTHER))
 
 
 def _cut(schedule: str, fn: str) -> Key:

@@ -31,14 +31,12 @@ from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
 from workkit.worker.run import forks
-from workkit.worker.run.current import current
+from workkit.worker.run.call import invoke, is_coroutine, kept_value
+from workkit.worker.run.ending import failure_of
 from workkit.worker.run.event_loop import Watched, run_alone
-from workkit.worker.run.failure import failure_of
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.invocation import invoke, is_coroutine
 from workkit.worker.run.progress import Progress, Reports
-from workkit.worker.run.returned import kept_value
-from workkit.worker.run.run import Run
+from workkit.worker.run.run import Run, current
 
 APART = 0.1  # seconds between two reports of progress
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides when this process ends

@@ -1,9 +1,14 @@
-"""One run of one claim: what its handler sees, when it started, and how it is interrupted."""
+"""One run of one claim: what its handler sees, when it started, and how it is interrupted. The code that a run calls
+finds it by `current_job()`, and its log records by `JobLogFilter`.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,9 +16,12 @@ from typing import Any
 from workkit.contract.claim import Claim
 from workkit.errors import JobCancelled
 from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.worker.run.interruption import Clock, Interruption
 from workkit.worker.run.progress import Progress
 from workkit.worker.run.running_job import RunningJob
+
+LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
 
 
 @dataclass(slots=True, eq=False)
@@ -106,3 +114,49 @@ class Run:
 
 
 _making = threading.Lock()  # for two threads that make the same interruption
+current: ContextVar[Run | None] = ContextVar("workkit_run", default=None)
+
+
+def current_job() -> RunningJob:
+    """Return the job that this thread or coroutine runs; outside a run, one with `id` None whose methods do nothing."""
+    run = current.get()
+    return RunningJob() if run is None else run.running_job()
+
+
+class JobLogFilter(logging.Filter):
+    """Give each log record the attributes `job_id`, `job_name`, `job_fn`, `job_schedule`, `job_attempt` (from 1) and
+    `job_meta` (a dict, where the job has metadata).
+
+    Add it to a handler of `logging`, and name the attributes in its format: ``%(job_id)s %(message)s``. A record that
+    is written outside a run gets `missing` in each of them. The records of the logger `workkit` that concern a job have
+    these attributes already, with or without the filter. It refuses no record.
+    """
+
+    def __init__(self, *, missing: Any = "-") -> None:
+        super().__init__()
+        self.missing = missing
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Set the attributes that the record does not have. Returns True."""
+        known: Mapping[str, Any] = {}
+        if (run := current.get()) is not None:
+            with suppress(Exception):  # a log line must not fail for want of its job
+                known = job_fields(run.running_job())
+        for name in LOG_FIELDS:
+            if name not in record.__dict__:
+                value = known.get(name)
+                setattr(record, name, self.missing if value is None else value)
+        return True
+
+
+def job_fields(job: Job | RunningJob) -> dict[str, Any]:
+    """Return the attributes of a job's records, without those that it does not have."""
+    fields = {
+        "job_id": job.id,
+        "job_name": job.name,
+        "job_fn": None if job.fn is None else shown(job.fn),
+        "job_schedule": job.schedule,
+        "job_attempt": job.attempt + 1,
+        "job_meta": job.meta or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -27,7 +27,7 @@ from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
 from workkit.worker.monitoring.exposition import is_installed, metrics_page
 from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.totals import Totals
+from workkit.worker.monitoring.run_table import Totals
 from workkit.worker.service import service_manager
 from workkit.worker.signals import DUMP, STOP
 from workkit.worker.supervision.listener_process import ListenerProcess, Seat

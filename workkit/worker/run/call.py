@@ -1,4 +1,4 @@
-"""The call of a handler, with its arguments checked and its forks contained."""
+"""The call of a handler: its arguments are checked, its forks are contained, and what it returns is kept as JSON."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import inspect
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from workkit.errors import InvalidArguments
+from workkit import wire
+from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
 from workkit.jobs.functions.marks import Handler
+from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.run_options import RunOptions
 from workkit.jobs.structured.parameters import structured
 from workkit.worker.run import forks
+
+MOST_BYTES = 1_000_000  # of a result, where `keep_most` is not given
+_INSTEAD = {"Pass": "Return", "in the function": "where you read it"}  # the writer's advice is about arguments
 
 
 def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
@@ -57,3 +63,33 @@ def _name_misfit(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any
 def is_coroutine(result: Any) -> TypeGuard[Coroutine[Any, Any, Any]]:
     """Say whether a handler returned a coroutine."""
     return inspect.iscoroutine(result)
+
+
+def kept_value(value: Any, options: RunOptions) -> Kept | None:
+    """Make what is kept of a run that returned a value; None where its job keeps no result. Never raises."""
+    if options.keep_ms is None:
+        return None
+    most = MOST_BYTES if options.keep_most is None else options.keep_most
+    try:
+        text = wire.value_text(value, "result")
+    except InvalidArguments as error:
+        return _unkept(options.keep_ms, _refused(error))
+    except RecursionError:
+        return _unkept(options.keep_ms, "result is nested too deeply for JSON, or contains itself")
+    except BaseException as error:  # a value may be of any class, whose methods may raise anything
+        return _unkept(options.keep_ms, f"result cannot be written as JSON: {described(error)}")
+    if len(text) > most:
+        trouble = f"result has {len(text):,} bytes as JSON, and this job keeps {most:,} at most"
+        return _unkept(options.keep_ms, f"{trouble}. Return less, or give keep_most=")
+    return Kept(ms=options.keep_ms, kind="value", text=text)
+
+
+def _unkept(ms: int, message: str) -> Kept:
+    return Kept(ms=ms, kind="unkept", failure=Failure(type="NoResult", message=message))
+
+
+def _refused(error: InvalidArguments) -> str:
+    remedy = error.remedy or ""
+    for said, instead in _INSTEAD.items():
+        remedy = remedy.replace(said, instead)
+    return f"{error.where} {error.trouble}. {remedy}".rstrip(". ")

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from workkit import events
 from workkit.clocks import time
@@ -18,21 +19,24 @@ from workkit.errors import (
     ServerError,
     ServerFull,
     ServerRefused,
+    Unsupported,
     WorkkitError,
     text_of,
 )
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.registry import Registry
+from workkit.jobs.names import brief, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, Terms
 from workkit.tracing import TraceContext
+from workkit.triggers.trigger import once
 from workkit.worker import report
 from workkit.worker.executor import Executor
-from workkit.worker.forwarding.publication import publication
 from workkit.worker.hands import Hands, Posted
+from workkit.worker.lane import LaneRun, Task
 from workkit.worker.run.attempt import Attempt
-from workkit.worker.run.failure import failure_of
-from workkit.worker.task import LaneRun, Task
+from workkit.worker.run.ending import failure_of
 
 AT_ONCE = 500  # jobs in one request, and held here
 BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing
@@ -299,6 +303,33 @@ class Publisher(Hands):
             self._lost_at = None
             self._tell(_look)
             events.emit("back", self._to.schedule, url=self._to.url, after_ms=after_ms)
+
+
+def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = None) -> NewJob:
+    """Make the job that stands for one occurrence of `schedule` elsewhere: the same function, arguments and options.
+
+    `trace`: the context of the addition here, to which the run elsewhere is linked. What says when, under which name
+    and how late the job runs here is not passed on: this side has honoured it. Raises Unsupported for `overlap`: nobody
+    here sees how long a run elsewhere takes.
+    """
+    terms = claim.terms
+    if terms.overlap is not None:
+        trouble = "cannot be kept by a forward, which does not see how long a run takes elsewhere"
+        remedy = "Leave it out, or give the job a unique_key=."
+        raise Unsupported.about(f'overlap="{terms.overlap}" of {brief(shown(claim.fn))}', trouble, remedy)
+    passed = Terms(unique_key=terms.unique_key, unique_until=terms.unique_until, priority=terms.priority)
+    return NewJob(
+        fn=claim.fn,
+        args=tuple(claim.args),
+        kwargs=claim.kwargs,
+        trigger=once(datetime.fromtimestamp(claim.due_ms // 1000, UTC)),
+        due_ms=None,
+        options=claim.options,
+        terms=PLAIN if passed == PLAIN else passed,
+        identity=f"{schedule} {claim.occurrence}",
+        trace=trace,
+        meta=claim.meta,
+    )
 
 
 def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
