@@ -251,7 +251,7 @@ def one_product(item: pytest.Item) -> str:
 
 
 def _place(item: pytest.Item) -> str:
-    """Return the file and the name of a test, as the lists above give them: `worker/test_hands.py::test_...`."""
+    """Return the file and the name of a test, as the lists above give them: `worker/test_runner.py::test_...`."""
     return f"{_file(item.path)}::{item.name}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from queue import SimpleQueue
 
 import pytest
 
@@ -18,9 +17,8 @@ from workkit.errors import ServerUnreachable
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.outcome import Released
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane, LaneRun, LookUp
-from workkit.worker.run.attempt import Attempt
+from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
+from workkit.worker.runner import Threads
 
 HANDLERS = "tests.handlers"
 
@@ -43,16 +41,16 @@ def test_a_run_that_begins_while_the_server_is_away_ends(broker: Broker, own_ser
     schedule.add_now(schedule.create(name, redis=own_server.url), f"{HANDLERS}:note", args=["away"])
     claim = claimed(broker)
     own_server.kill()
-    inbox: SimpleQueue[Attempt[LaneRun] | LookUp] = SimpleQueue()
+    inbox: Inbox[LaneRun | LookUp] = Inbox()
     executor = Executor(Registry(imports=(HANDLERS,), folder=None))
-    hands = Hands(1, executor=executor, post=inbox.put)
-    hands.start()
-    hands.execute(Lane(broker), [claim])
-    hands.flush()
-    ended = inbox.get(timeout=10)
-    hands.close()
+    threads = Threads(1, executor=executor, inbox=inbox)
+    threads.open()
+    threads.submit([LaneRun(claim, Lane(broker))])
+    threads.flush()
+    (ended,) = inbox.take(10)
+    threads.close()
     broker.close()
-    assert isinstance(ended, Attempt)
+    assert isinstance(ended, LaneRun)
     assert ended.error is None
 
 

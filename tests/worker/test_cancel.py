@@ -227,15 +227,15 @@ def test_of_a_recurring_job_one_occurrence_can_be_cancelled(
     schedule.add(s, tidy_slowly, every="second")
     with schedule.listener(s, deadline="0s", **HOW) as listener:
         begun(2)
-        first, second = sorted(listener._loop._hands.runs, key=lambda run: run.claim.due_ms)[:2]
+        first, second = sorted(listener._loop._router.runs(), key=lambda run: run.claim.due_ms)[:2]
         server.client().zadd(f"{name}:cancelled", {first.claim.occurrence: time.time() * 1000 + 1000})
         states = {job.due: job.state for job in schedule.jobs(s) if job.state in ("running", "cancelling")}
         assert [state for _, state in sorted(states.items())][:2] == ["cancelling", "running"]
         gate.set()
         until(lambda: named(seen, "discarded"))
         assert (first.cancelled, second.cancelled) == (True, False)
-        assert first not in listener._loop._hands.runs
-        assert second in listener._loop._hands.runs
+        assert first not in listener._loop._runner.held
+        assert second in listener._loop._runner.held
 
 
 @pytest.mark.usefixtures("prompt")
@@ -268,10 +268,10 @@ def test_a_cancelled_claim_that_no_thread_has_begun_is_not_called(server: Server
     run.cancel()
     executor = Executor(Registry(imports=(__name__,), folder=None))
     executor.registry.load()
-    attempt = executor.run(run)
+    executor.run(run)
     executor.close()
     assert calls == []
-    assert isinstance(attempt.error, JobCancelled)
+    assert isinstance(run.error, JobCancelled)
 
 
 def test_heartbeats_repeat_a_cancellation_for_a_while(server: Server, name: str) -> None:
@@ -383,7 +383,8 @@ def test_nothing_is_raised_after_the_end_of_a_run(options: RunOptions) -> None:
         canceller = threading.Thread(target=cancel)
         canceller.start()
         try:
-            ended.append(executor.run(run).error)
+            executor.run(run)
+            ended.append(run.error)
             while canceller.is_alive():
                 time.sleep(0)
         except (JobCancelled, JobTimeout) as late:

@@ -9,7 +9,6 @@ from workkit.contract.history import LATE_MS, LONG_MS, Buckets, Cell, Counted, b
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import DONE, Dead, Failure
 from workkit.worker.counting import SAMPLED, SLOW, RunCounter
-from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.run import Run
 
 LENGTHS = [(0, 0.0), (1, 0.04), (999, 0.99), (1000, 1.0), (1638, 1638.3), (1639, 1638.4), (10**9, 10**12), (10**300, 5)]
@@ -26,11 +25,11 @@ def _unread(claim: Claim) -> Job:
     raise AssertionError("nobody reads the job")
 
 
-def attempt(fn: str, late_ms: int, took_ms: float) -> Attempt[Run]:
+def attempt(fn: str, late_ms: int, took_ms: float) -> Run:
     claim = Claim(receipt=None, describe=_unread, id="a" * 40, fn=fn, args=(), due_ms=0)
     run = Run(claim)
-    run.late_ms = late_ms
-    return Attempt(run, took_ms=took_ms)
+    run.late_ms, run.took_ms = late_ms, took_ms
+    return run
 
 
 def told(counter: RunCounter) -> Counted:

@@ -261,7 +261,7 @@ def test_a_full_server_is_waited_for_and_a_job_cancelled_meanwhile_is_not_publis
         schedule.add_many(s, [{"fn": "send", "at": "now", "kwargs": {"n": n}, "name": f"n{n}"} for n in range(2)])
         until(lambda: ours.unready())
         schedule.cancel(s, "n0")
-        until(lambda: any(run.cancelled for run in ours._loop._hands.runs))
+        until(lambda: any(run.cancelled for run in ours._loop._router.runs()))
         own_server.client().config_set("maxmemory", 0)
         until(lambda: not list(schedule.jobs(s)))
     assert [job["args"]["n"] for job in queued(own_server, go, "send")] == [1]

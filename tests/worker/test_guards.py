@@ -23,9 +23,9 @@ from workkit.errors import FunctionNotFound
 from workkit.events import Event
 from workkit.jobs.functions.registry import Registry
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane, LookUp
-from workkit.worker.run.attempt import AnyRun, Attempt
+from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
+from workkit.worker.run.run import Run
+from workkit.worker.runner import Threads
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.unruly"]}
 
@@ -108,34 +108,36 @@ def test_a_subscriber_that_raises_anything_loses_no_run_and_ends_no_loop(
 class Broken(Executor):
     """An executor that has a bug of its own."""
 
-    def run(self, run: AnyRun) -> Attempt[AnyRun]:
+    def run(self, run: Run) -> None:
         raise SystemExit(3)
 
 
 class Blind(Registry):
     """A registry that has a bug of its own."""
 
+    def load(self) -> None:
+        """Import nothing: a lookup is to do it."""
+
     def refusal(self, job: str) -> Any:
         raise RecursionError("too deep")
 
 
 def test_every_task_posts_a_message_when_the_executor_or_registry_fails(server: Server, name: str) -> None:
-    posted: list[Any] = []
+    inbox: Inbox[Any] = Inbox()
     s = schedule.create(name, redis=server.url)
     schedule.add_now(s, handlers.note)
     lane, (claim,) = claimed(server, name)
-    hands = Hands(1, executor=Broken(Blind(imports=["tests"])), post=posted.append)
-    hands.start()
-    hands.look_up(lane, claim)
-    hands.execute(lane, [claim])
-    hands.flush()
-    until(lambda: len(posted) == 2)
-    hands.close()
+    threads = Threads(1, executor=Broken(Blind(imports=["tests"])), inbox=inbox)
+    threads.open()
+    threads.submit([LookUp(lane, claim), LaneRun(claim, lane)])
+    threads.flush()
+    until(lambda: len(inbox.messages) == 2)
+    threads.close()
     lane.broker.close()
-    found, attempt = posted
+    found, run = inbox.take(0)
     assert isinstance(found, LookUp)
     assert isinstance(found.error, FunctionNotFound)
     assert str(found.error) == "cannot run #'tests.handlers/note: RecursionError: too deep"
-    assert isinstance(attempt, Attempt)
-    assert attempt.failure is not None
-    assert attempt.failure.line.startswith("SystemExit: 3")
+    assert isinstance(run, LaneRun)
+    assert run.failure is not None
+    assert run.failure.line.startswith("SystemExit: 3")

@@ -150,7 +150,7 @@ def test_a_running_handler_sees_that_it_was_cancelled(s: schedule.Schedule, seen
         job = schedule.add_now(s, handlers.wait_for_gate)
         until(calls(1))
         assert schedule.cancel(s, job).state == "cancelling"
-        run = next(iter(listener._loop._hands.runs))
+        run = next(iter(listener._loop._router.runs()))
         until(lambda: run.cancelled, timeout=5)
         handlers.gate.set()
 

@@ -23,7 +23,7 @@ def test_endings_go_at_once_when_nothing_else_waits_here(server: Server, name: s
 def test_endings_beside_waiting_work_go_when_they_have_waited_or_are_many(server: Server, name: str) -> None:
     loop = Loop([(open_broker(name, redis=server.url), 1)], how=How(threads=1))
     (lane,) = loop._lanes
-    loop._hands.execute(lane, [cast(Any, object())])  # no thread begins it, as none is started
+    loop._runner.submit([cast(Any, object())])  # no thread begins it, as none is started
     lane.ends, lane.settle_at = [(cast(Any, object()), DONE)], math.inf
     assert not loop._settles(lane)
     lane.ends *= MANY

@@ -19,10 +19,11 @@ from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.jobs.functions.registry import Registry
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands
+from workkit.worker.lane import Inbox, LaneRun
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
-from workkit.worker.stalls import MOST, Stalls
+from workkit.worker.pace import MOST
+from workkit.worker.runner import Threads
 
 PATIENCE = 1.0
 
@@ -87,36 +88,34 @@ def test_a_listener_that_works_has_no_trouble(s: schedule.Schedule, server: Serv
 def test_work_that_no_free_thread_begins_is_reported(s: schedule.Schedule, server: Server) -> None:
     schedule.add_now(s, handlers.note)
     lane, (claim,) = claimed(server, s.name)
-    posted: list[object] = []
-    hands = Hands(3, executor=Executor(Registry(imports=["tests.handlers"])), post=posted.append)
-    stalls = Stalls(hands, seconds=10)
+    inbox: Inbox[LaneRun] = Inbox()
+    threads = Threads(3, executor=Executor(Registry(imports=["tests.handlers"])), inbox=inbox, patience=10)
 
     def looked(*seconds: float, is_due: bool = False) -> str | None:
         for second in seconds:
-            stalls.look(second, is_due=is_due)
-        return stalls.trouble
+            assert not threads.look(second, lambda: is_due)
+        return threads.trouble
 
     assert looked(*range(100, 112)) is None  # nothing is due
     assert looked(*range(112, 121), is_due=True) is None
     assert looked(121, 122, is_due=True) == "work is due and 3 threads are free, but none has begun any for 11 s"
     assert looked(123) is None
-    hands.execute(lane, [claim])  # and never flushed
+    threads.submit([LaneRun(claim, lane)])  # and never flushed
     assert looked(*range(124, 133)) is None
     assert looked(133, 134) == "work is due and 3 threads are free, but none has begun any for 11 s"
-    hands.start()
-    hands.flush()
-    until(lambda: posted)
-    hands.close()
+    threads.open()
+    threads.flush()
+    until(lambda: inbox.take(0))
+    threads.close()
     lane.broker.close()
 
 
 def test_time_in_which_the_process_was_stopped_does_not_count(s: schedule.Schedule, server: Server) -> None:
-    hands = Hands(1, executor=Executor(Registry()), post=lambda _: None)
-    stalls = Stalls(hands, seconds=MOST + 1)
-    stalls.look(100, is_due=True)
-    stalls.look(5000, is_due=True)
-    assert stalls.trouble is None
-    assert stalls.at == 5001
+    threads = Threads(1, executor=Executor(Registry()), inbox=Inbox(), patience=MOST + 1)
+    threads.look(100, lambda: True)
+    threads.look(5000, lambda: True)
+    assert threads.trouble is None
+    assert threads.look_at == 5001
 
 
 FREEZE = """

@@ -177,7 +177,7 @@ def test_a_cancelled_one_is_over(s: schedule.Schedule, client: Any, seen: list[E
 def test_in_a_gocraft_namespace_it_is_put_off_and_then_dead(
     server: Server, name: str, client: Any, seen: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.worker.dispatch.UNFIT_MS", 1000)
+    monkeypatch.setattr("workkit.worker.router.UNFIT_MS", 1000)
     s, ns = schedule.create(name, redis=server.url, layout="gocraft"), Namespace(server, name)
     ns.add("unfit.one", {"person": 1})
     with schedule.listener(s, keep_unfit="3s", jobs=["unfit.one"], **HERE):
@@ -192,7 +192,7 @@ def test_in_a_gocraft_namespace_it_is_put_off_and_then_dead(
 def test_in_an_exchange_it_is_put_off_and_then_dead(
     amqp: str, name: str, seen: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.worker.dispatch.UNFIT_MS", 1000)
+    monkeypatch.setattr("workkit.worker.router.UNFIT_MS", 1000)
     s = schedule.create(name, amqp=amqp, layout="hutch")
     with schedule.listener(s, keep_unfit="3s", jobs=["unfit.body"], **HERE):
         schedule.add_now(s, "@unfit.body", args=[{"user": "x"}])

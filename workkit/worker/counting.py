@@ -25,7 +25,7 @@ from workkit.contract.history import (
     kept_call,
 )
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
-from workkit.worker.run.attempt import AnyRun, Attempt
+from workkit.worker.run.run import Run
 
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
@@ -52,14 +52,13 @@ class RunCounter:
         self._slow: list[Measured] = []
         self._plain = self._slow_seen = 0
 
-    def done(self, attempts: Sequence[Attempt[AnyRun]]) -> None:
+    def done(self, runs: Sequence[Run]) -> None:
         """Count runs that are done, of jobs that do not recur. There may be many thousands a second: what is here costs
         each of them. For each it does what `_measure` does, and a long time's bucket is computed as by `bucket_of`.
         """
         fn, slow = None, []
-        for attempt in attempts:
-            run, took_ms = attempt.run, attempt.took_ms
-            claim, late_ms = run.claim, run.late_ms
+        for run in runs:
+            claim, late_ms, took_ms = run.claim, run.late_ms, run.took_ms
             if claim.fn != fn:
                 fn = claim.fn
                 cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
@@ -73,28 +72,28 @@ class RunCounter:
                 cell.busy_ms += int(took_ms)
             if late_ms >= LATE_MS:
                 cell.late += 1
-                slow.append(attempt)
+                slow.append(run)
             elif took_ms >= LONG_MS:
-                slow.append(attempt)
+                slow.append(run)
         self._slow_seen += len(slow)
-        self._plain += len(attempts) - len(slow)
+        self._plain += len(runs) - len(slow)
         if room := SLOW - len(self._slow):
-            self._slow += [(attempt.run.claim, _ran(attempt)) for attempt in slow[:room]]
+            self._slow += [(run.claim, _ran(run)) for run in slow[:room]]
         if len(self._sampled) < SAMPLED:
-            self._sample(attempts)
+            self._sample(runs)
 
-    def _sample(self, attempts: Sequence[Attempt[AnyRun]]) -> None:
-        for attempt in attempts:
-            if attempt.run.late_ms < LATE_MS and attempt.took_ms < LONG_MS:
-                self._sampled.append((attempt.run.claim, _ran(attempt)))
+    def _sample(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            if run.late_ms < LATE_MS and run.took_ms < LONG_MS:
+                self._sampled.append((run.claim, _ran(run)))
                 if len(self._sampled) == SAMPLED:
                     return
 
-    def ended(self, attempt: Attempt[AnyRun], outcome: Outcome) -> None:
+    def ended(self, run: Run, outcome: Outcome) -> None:
         """Count a run by its outcome."""
-        claim, late_ms, took_ms = attempt.run.claim, attempt.run.late_ms, attempt.took_ms
+        claim, late_ms, took_ms = run.claim, run.late_ms, run.took_ms
         if isinstance(outcome, Done) and outcome.discarded is None and not claim.recurs:
-            self.done((attempt,))
+            self.done((run,))
             return
         for cell in self._cells(claim):
             match outcome:
@@ -147,8 +146,8 @@ class RunCounter:
         return cells.setdefault(subject, Cell())
 
 
-def _ran(attempt: Attempt[AnyRun]) -> Ran:
-    return Ran(late_ms=attempt.run.late_ms, took_ms=round(attempt.took_ms))
+def _ran(run: Run) -> Ran:
+    return Ran(late_ms=run.late_ms, took_ms=round(run.took_ms))
 
 
 def _measure(cell: Cell, late_ms: int, took_ms: float) -> None:

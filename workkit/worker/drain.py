@@ -1,5 +1,5 @@
-"""Run what is due, in the calling thread, until nothing is. It steps the same `Exchange` and `Dispatch` as the loop, at
-the server's time, or at one that passes from now to then: a test moves the server's clock, or the caller pretends.
+"""Run what is due, in the calling thread, until nothing is. It steps the same `Settle` and `Router` as the loop, at the
+server's time, or at one that passes from now to then: a test moves the server's clock, or the caller pretends.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 from workkit._version import __version__
 from workkit.contract.broker import Broker
@@ -16,14 +17,14 @@ from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
-from workkit.worker.dispatch import Dispatch
-from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands, Posted
-from workkit.worker.lane import Lane, LookUp
-from workkit.worker.loop import How, serving
+from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
+from workkit.worker.loop import How
 from workkit.worker.publisher import Publisher
+from workkit.worker.router import Router
 from workkit.worker.run.interruption import waking
+from workkit.worker.runner import Runner, Threads
+from workkit.worker.settle import Settle
 
 STANDING_MS = 10_000  # real time that a handler may take while the time of a test stands
 LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends them
@@ -53,24 +54,27 @@ def drain_brokers(
 
     `clock`: the time that passes is the server's own, which is moved; None: it is pretended, request by request.
     """
-    registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
-    posted: list[Posted] = []
-    standing_ms = None if clock is None else STANDING_MS
-    executor = Executor(registry, offloads=clock is None, standing_ms=standing_ms)  # a process is on no test's server
-    hands = Hands(0, executor=executor, post=posted.append)
-    if to is not None:
-        hands = Publisher(to, post=lambda message: None if callable(message) else posted.append(message))
-    hands.prepare()
-    serves = serving(registry, how.jobs)
+    inbox: Inbox[Any] = Inbox()
+    runner: Runner
+    if to is None:
+        registry = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
+        standing_ms = None if clock is None else STANDING_MS
+        executor = Executor(
+            registry, offloads=clock is None, standing_ms=standing_ms
+        )  # no process is on a test's server
+        runner = Threads(0, executor=executor, inbox=inbox)
+    else:
+        runner = Publisher(to, inbox=inbox, is_drain=True)
+    serves = runner.open().serves(how.jobs)
     patience = round(how.stuck_after.total_seconds() * 1000)
     drain = _Drain(
-        hands, posted, limit=limit, raise_errors=raise_errors, serves=serves, clock=clock, patience_ms=patience
+        runner, inbox, limit=limit, raise_errors=raise_errors, serves=serves, clock=clock, patience_ms=patience
     )
     try:
         with nullcontext() if clock is None else waking():
             return drain.run(brokers, until_ms=now_ms)
     finally:
-        hands.close()
+        runner.close()
 
 
 def _runs(tally: Tally) -> int:
@@ -78,12 +82,12 @@ def _runs(tally: Tally) -> int:
 
 
 class _Drain:
-    """The drain of some brokers, one job of each in turn. `posted` holds what the hands have finished."""
+    """The drain of some brokers, one job of each in turn. The runner puts what it has ended into the inbox."""
 
     def __init__(
         self,
-        hands: Hands,
-        posted: list[Posted],
+        runner: Runner,
+        inbox: Inbox[Any],
         *,
         limit: int | None,
         raise_errors: bool,
@@ -91,11 +95,11 @@ class _Drain:
         clock: MovedClock | None,
         patience_ms: int,
     ) -> None:
-        self._hands, self._posted, self._serves = hands, posted, serves
+        self._runner, self._inbox, self._serves = runner, inbox, serves
         self._limit, self._raise_errors, self._clock = limit, raise_errors, clock
         self._patience_ms = patience_ms  # from a last heartbeat: then its listener has been taken for dead
-        self._dispatch = Dispatch(hands)
-        self._exchange = Exchange(hands, self._dispatch)
+        self._router = Router(runner)
+        self._settle = Settle(runner, self._router)
         self._lanes: list[Lane] = []
         self._wakes: dict[Lane, float | None] = {}  # ms from the last claim there to the next due time
         self._at_ms: int | None = None  # the time that passes; None: it does not
@@ -113,13 +117,13 @@ class _Drain:
                 while self._has_room() and (self._step_all(opened) or self._has_passed(until_ms)):
                     pass
             finally:
-                self._dispatch.release_unbegun(self._lanes)
+                self._settle.release_unbegun(self._lanes)
                 for lane in self._lanes:
-                    self._exchange.farewell(lane)
+                    self._settle.farewell(lane)
         finally:
             for broker in opened:
                 broker.close()
-        return replace(self._dispatch.tally, given_back=0)
+        return replace(self._settle.tally, given_back=0)
 
     def _join(self, broker: Broker) -> None:
         lane = self._tell(Lane(broker))
@@ -139,10 +143,10 @@ class _Drain:
         )
         self._lanes.append(lane)
         if self._clock is not None:
-            self._exchange.beat(lane, broker.heartbeat())  # ends pauses whose time has passed
+            self._settle.beat(lane, broker.heartbeat())  # ends pauses whose time has passed
 
     def _has_room(self) -> bool:
-        return self._limit is None or _runs(self._dispatch.tally) < self._limit
+        return self._limit is None or _runs(self._settle.tally) < self._limit
 
     def _has_passed(self, until_ms: int | None) -> bool:
         """Let time pass, to the next due time or to its end; False if it has ended. So every occurrence of a recurring
@@ -155,7 +159,7 @@ class _Drain:
         if self._clock is not None:
             wakes += self._wakes_to_maintain(at)
             for lane in self._lanes:  # what has run is counted at the time when it ran
-                self._exchange.count(lane, is_last=True)
+                self._settle.count(lane, is_last=True)
         self._set(min([until_ms, *wakes]))
         return True
 
@@ -188,7 +192,7 @@ class _Drain:
         found = False
         for lane in self._lanes:
             if self._clock is not None and self._at_ms is not None and self._must_beat(lane, self._at_ms):
-                self._exchange.beat(lane, lane.broker.heartbeat())
+                self._settle.beat(lane, lane.broker.heartbeat())
             found = (self._has_room() and self._step(lane)) or found
         return found
 
@@ -200,26 +204,29 @@ class _Drain:
         """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed, also
         if another attempt follows, if the caller wants it.
         """
-        turn = self._exchange.claim(lane, 1)
+        turn = self._settle.claim(lane, 1)
         self._wakes[lane] = turn.wake_in_ms
-        self._dispatch.give_last_chance()
-        self._hands.do_here()
-        while self._posted:
-            posted, self._posted[:] = list(self._posted), []
+        self._run()
+        while posted := [message for message in self._inbox.take(0) if isinstance(message, LaneRun | LookUp)]:
             self._conclude(lane, posted)
-            self._exchange.admit(lane)
-            self._dispatch.give_last_chance()
-            self._hands.do_here()
-        self._exchange.count(lane)
-        return bool(turn.claims) or turn.asked or self._dispatch.is_waiting
+            if lane.unarmed:
+                self._settle.admit(lane)
+            self._run()
+        self._settle.count(lane)
+        return bool(turn.claims) or turn.asked or self._router.last_chance is not None
 
-    def _conclude(self, lane: Lane, posted: Sequence[Posted]) -> None:
+    def _run(self) -> None:
+        if self._router.last_chance is not None:
+            self._router.give_last_chance(*self._router.last_chance)
+        self._runner.flush()
+
+    def _conclude(self, lane: Lane, posted: Sequence[LaneRun | LookUp]) -> None:
         raised: BaseException | None = None
         for found in posted:
             if isinstance(found, LookUp):
-                self._dispatch.looked_up(found)
+                self._router.looked_up(found)
                 continue
-            self._dispatch.ended([found])
+            self._settle.ended([found])
             _, outcome = lane.ends[-1]
             if isinstance(outcome, Dead) or (isinstance(outcome, Again) and outcome.failure is not None):
                 raised = raised or found.error

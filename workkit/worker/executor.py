@@ -22,7 +22,6 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept, NotBegun
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run import forks
-from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.call import invoke, is_coroutine, kept_value
 from workkit.worker.run.ending import failure_of, line_of
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
@@ -66,8 +65,8 @@ class Executor:
                 return NotBegun(SILENT)
         return refused
 
-    def run(self, run: AnyRun) -> Attempt[AnyRun]:
-        """Run the handler to its end, wait for it if it runs elsewhere, and return how it ended. Never raises."""
+    def run(self, run: Run) -> None:
+        """Run the handler to its end, wait for it if it runs elsewhere, and keep how it ended. Never raises."""
         token, born = current.set(run), forks.count
         carried = metadata.CARRIED.set(run.claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
@@ -123,11 +122,11 @@ class Executor:
         current.reset(token)
         if carried is not None:
             metadata.CARRIED.reset(carried)
-        took_ms = (time.monotonic() - run.started) * 1000
-        if raised is None and there is None:
-            kept = None if options.keep_ms is None else self._kept(run, options)
-            return Attempt(run, None, None, took_ms, options, kept)
-        return self._failed(Attempt(run, raised, None, took_ms, options), there)
+        run.took_ms, run.options = (time.monotonic() - run.started) * 1000, options
+        if raised is not None or there is not None:
+            self._failed(run, raised, there)
+        elif options.keep_ms is not None:
+            run.kept = self._kept(run, options)
 
     def _call(self, run: Run, handler: Handler, around: Around) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""
@@ -168,14 +167,14 @@ class Executor:
 
         return self._workers.run(run, handler, around=around, begun=begun, options=options)
 
-    def _failed(self, attempt: Attempt[AnyRun], there: Raised | None) -> Attempt[AnyRun]:
-        """Describe the error of a run: the one raised here, else the one raised in a worker process."""
-        if attempt.error is None and there is not None:
-            attempt.error, attempt.failure = there
-        elif attempt.error is not None and not isinstance(attempt.error, CannotRun):
-            attempt.error = self._explained(attempt.error, attempt.run, attempt.options)
-            attempt.failure = failure_of(attempt.error)
-        return attempt
+    def _failed(self, run: Run, raised: BaseException | None, there: Raised | None) -> None:
+        """Note the error of a run: the one raised here, else the one raised in a worker process."""
+        run.error = raised
+        if raised is None and there is not None:
+            run.error, run.failure = there
+        elif raised is not None and not isinstance(raised, CannotRun):
+            run.error = self._explained(raised, run, run.options)
+            run.failure = failure_of(run.error)
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
         """Replace an error that says too little: an interruption names its cause."""

@@ -1,14 +1,17 @@
 """One schedule as a listener sees it: its broker, when to ask it again, endings that wait, whether it is lost; and what
-its claims become here: runs, and lookups of functions.
+its claims become here: runs, and lookups of functions, which come back to the loop in an inbox.
 """
 
 from __future__ import annotations
 
 import random
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
 
 from workkit import events
 from workkit.clocks import time
@@ -22,8 +25,9 @@ from workkit.worker.run.run import Run
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
 BEAT = 2.0  # seconds between heartbeats when busy
-MOST_PAST = 500  # claims at once, while a listener can run none of them
 BACKOFF = 0.05, 1.0  # seconds: the first and the longest pause between tries when the server is lost
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -120,20 +124,14 @@ class Lane:
             events.emit("unregistered", self.broker.schedule, listener=self.name, url=self.broker.url)
         self.name = name
 
-    def passed(self, claims: int, *, kept: bool) -> None:
-        """Note how many claims arrived. If none was kept, the next request asks for twice as many."""
-        if claims:
-            self.passing = 0 if kept else min(MOST_PAST, 2 * claims)
-
-    def update(self, control: Control | None) -> None:
-        """Keep the pauses and limits of the schedule, if they have changed."""
-        if control is not None:
-            was_quiet, self.quiet = self.is_quiet, control.quiet
-            self.control = FREE if control == FREE else control
-            self._follow_history()
-            if self.is_quiet != was_quiet:
-                self.look = True
-                events.emit("resumed" if was_quiet else "quiet", self.broker.schedule)
+    def update(self, control: Control) -> None:
+        """Keep the pauses and limits of the schedule, which have changed."""
+        was_quiet, self.quiet = self.is_quiet, control.quiet
+        self.control = FREE if control == FREE else control
+        self._follow_history()
+        if self.is_quiet != was_quiet:
+            self.look = True
+            events.emit("resumed" if was_quiet else "quiet", self.broker.schedule)
 
     @property
     def is_quiet(self) -> bool:
@@ -178,8 +176,7 @@ class Lane:
 
     def back(self) -> None:
         """Report that a lost server answers again."""
-        if self.lost_at is None:
-            return
+        assert self.lost_at is not None, "it was lost"
         after_ms = round((time.monotonic() - self.lost_at) * 1000)
         self.lost_at, self.pause, self.look = None, BACKOFF[0], True
         events.emit("back", self.broker.schedule, url=self.broker.url, after_ms=after_ms)
@@ -235,7 +232,7 @@ class LaneRun(Run):
         return self.reports.put
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class LookUp:
     """A claim whose function a thread looks up, since an import can take long. Posted back, its function is known, or
     `error` says why it cannot be run here.
@@ -247,3 +244,42 @@ class LookUp:
 
 
 Task = LaneRun | LookUp
+
+
+class Inbox(Generic[T]):
+    """Messages to the loop, in order. Any thread or signal handler puts them in; one thread takes them. Only the first
+    message rings the bell, since each ring wakes the taker, which then asks for the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self.messages: deque[T] = deque()
+        self.is_rung = False
+        self._bell: SimpleQueue[None] = SimpleQueue()
+
+    def put(self, message: T) -> None:
+        """Leave a message."""
+        self.messages.append(message)
+        if not self.is_rung:
+            self.ring()
+
+    def ring(self) -> None:
+        """Wake whoever takes the messages."""
+        self.is_rung = True
+        self._bell.put(None)
+
+    def take(self, wait: float) -> list[T]:
+        """All messages so far; waits up to so many seconds for the first."""
+        try:
+            if wait > 0:
+                self._bell.get(timeout=wait)
+            else:
+                self._bell.get_nowait()
+        except Empty:
+            return []
+        self.is_rung = False  # before the read: any later message rings again
+        found: list[T] = []
+        while True:
+            try:
+                found.append(self.messages.popleft())
+            except IndexError:
+                return found

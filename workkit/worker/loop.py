@@ -1,7 +1,7 @@
 """The loop of a listener: when to claim, settle, beat and stop.
 
-One thread talks to the brokers, handlers run in a pool of threads, and both meet in one inbox. `Exchange` makes the
-requests, `Dispatch` decides what becomes of a claim.
+One thread talks to the brokers, a `Runner` runs the claims, and both meet in one inbox. `Settle` makes the requests and
+decides what becomes of a run, `Router` what becomes of a claim.
 """
 
 from __future__ import annotations
@@ -20,28 +20,23 @@ from workkit._version import __version__
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Orders
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
-from workkit.errors import InvalidOptions, ServerError, ServerFull
+from workkit.errors import ServerError, ServerFull
 from workkit.jobs.functions.consumers import Consumer, Functions
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.functions.signatures import known_functions
-from workkit.text.nearest import nearest_word
 from workkit.worker import report
-from workkit.worker.dispatch import Dispatch
-from workkit.worker.exchange import Exchange
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands
-from workkit.worker.inbox import Inbox
-from workkit.worker.lane import BEAT, TICK, Lane, LaneRun, LookUp
+from workkit.worker.lane import BEAT, TICK, Inbox, Lane, LaneRun, LookUp
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.publisher import Publisher
+from workkit.worker.router import Router
 from workkit.worker.run import forks
-from workkit.worker.run.attempt import Attempt
 from workkit.worker.run.progress import ProgressWriter
-from workkit.worker.stalls import Stalls
+from workkit.worker.runner import WAKE, Runner, Threads
+from workkit.worker.settle import Settle
 
 PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
 TOGETHER = 0.05  # seconds by which a beat may be early, to go out with others
@@ -66,21 +61,7 @@ class How:
     publish: bool = True  # tell which functions it knows
 
 
-def serving(registry: Registry, jobs: tuple[tuple[str, int], ...] | None) -> dict[str, Serving]:
-    """Say which job names a listener serves, and how. Raises InvalidOptions for one that nobody registered."""
-    known = registry.serves()
-    if jobs is None:
-        return {name: Serving(options=options) for name, options in known.items()}
-    for name, _ in jobs:
-        if name not in known:
-            near = nearest_word(name, known)
-            hint = f'Did you mean "{near}"?' if near else 'Mark its function with @job("...") in an imported module.'
-            trouble = "names no registered job"
-            raise InvalidOptions.about(f'jobs="{name}"', trouble, hint, where="jobs", given=name, suggestion=near)
-    return {name: Serving(priority=priority, options=known[name]) for name, priority in jobs}
-
-
-Message = Attempt[LaneRun] | LookUp | Lane | Callable[[], None]
+Message = LaneRun | LookUp | Lane | Callable[[], None]
 
 
 class Loop:
@@ -93,18 +74,24 @@ class Loop:
         self._lanes = [Lane(broker, weight, lease=lease) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
-        self._hands: Hands
+        pings: Pings | None = None
         if to is None:
-            executor = Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers))
-            self._hands = Hands(how.threads, executor=executor, post=self._inbox.put)
-            self._hands.pings = Pings()
+            pings = Pings()
+            self._runner: Runner = Threads(
+                how.threads,
+                executor=Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)),
+                inbox=self._inbox,
+                pings=pings,
+                may_run=report.may_run(how.imports, how.folder),
+                patience=how.stuck_after.total_seconds(),
+            )
         else:
-            self._hands = Publisher(to, post=self._inbox.put)
-        self._dispatch = Dispatch(self._hands, keep_unfit_ms=round(how.keep_unfit.total_seconds() * 1000))
-        self._exchange = Exchange(self._hands, self._dispatch)
+            self._runner = Publisher(to, inbox=self._inbox)
+        self._router = Router(self._runner, pings)
+        keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
+        self._settle = Settle(self._runner, self._router, pings, keep_unfit_ms)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
-        self._stalls = Stalls(self._hands, seconds=how.stuck_after.total_seconds())
         self._quiet = False
         self._stop_at: float | None = None
         self._retrying = 0  # jobs that wait for another attempt after a burst
@@ -119,13 +106,13 @@ class Loop:
 
     def count_into(self, table: RunTable) -> None:
         """Count each run that ends in this table. Before `open`."""
-        self._dispatch.table = table
+        self._router.table = table
 
     def counted(self) -> RunTable:
         """Count each run that ends from now on, and return the table. From any thread."""
-        if self._dispatch.table is None:
-            self._dispatch.table = RunTable()
-        return self._dispatch.table
+        if self._router.table is None:
+            self._router.table = RunTable()
+        return self._router.table
 
     @property
     def brokers(self) -> list[Broker]:
@@ -136,7 +123,14 @@ class Loop:
         """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
         listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable, ServerRefused.
         """
-        self._hands.prepare()
+        try:
+            self._open()
+        except BaseException:
+            self._runner.close()
+            raise
+
+    def _open(self) -> None:
+        opened = self._runner.open()
         self.once_imported()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
         info = ListenerInfo(
@@ -146,8 +140,8 @@ class Loop:
             version=__version__,
             schedules=names,
             threads=self._how.threads,
-            state=self._hands.state,
-            serves=serving(self._hands.executor.registry, self._how.jobs),
+            state=opened.state,
+            serves=opened.serves(self._how.jobs),
             functions=known_functions(self._how.imports) if self._how.publish else (),
         )
         for lane in self._lanes:
@@ -155,13 +149,12 @@ class Loop:
                 lane.broker.register(info)
             except ServerFull as error:
                 lane.lost(error, running=0)
-        self._hands.start()
         for lane in self._lanes:
             lane.listen_for_tokens(self._inbox.put, self._over)
         first = self._lanes[0].broker
         me = {"listener": first.listener, "threads": info.threads, "pid": info.pid, "version": __version__}
         events.emit("listening", schedules=names, url=first.url, **me)
-        self._hands.announce(report.may_run(self._how.imports, self._how.folder))
+        events.emit(opened.event, **opened.fields)
 
     def run(self) -> Tally:
         """Serve until stopped, or with `burst` until nothing is due. Raises a `lasting` ServerRefused."""
@@ -169,32 +162,34 @@ class Loop:
             while not self._is_over():
                 if messages := self._inbox.take(self._next_at() - time.monotonic()):
                     self._hear(messages)
-                self._dispatch.release_overdue()
+                if self._stop_at is not None:
+                    self._settle.release_overdue(self._runner.take_back())
+                elif self._runner.unbegun or time.monotonic() >= self._runner.look_at:
+                    self._settle.release_overdue(self._runner.look(time.monotonic(), self._is_due))
                 if len(self._lanes) > 1:
                     self._beat_together(time.monotonic())
                 for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
-                if (now := time.monotonic()) >= self._stalls.at:
-                    self._stalls.look(now, is_due=any(lane.is_due for lane in self._lanes) and self._room() > 0)
                 if forks.count != self._born:  # a subscriber of events forked: the child is no listener
                     forks.leave()
                 self._open_for_tokens(self._idle() > 0)
-                self._dispatch.give_last_chance()
-                self._hands.flush()
+                if self._router.last_chance is not None:
+                    self._router.give_last_chance(*self._router.last_chance)
+                self._runner.flush()
             self._give_back()
             if self._how.burst and self._stop_at is None:
                 self._retrying = sum(lane.retrying() for lane in self._lanes)
         finally:
             self._close()
-        return replace(self._dispatch.tally, retrying=self._retrying)
+        return replace(self._settle.tally, retrying=self._retrying)
 
     def begin_stop(self, deadline: timedelta) -> None:
         """Take nothing new. What no thread has begun goes back now; active runs may end until the deadline."""
         if self._stop_at is not None:
             return
         self._stop_at = time.monotonic() + deadline.total_seconds()
-        self._dispatch.release_unbegun(self._lanes)
-        events.emit("stopping", running=len(self._hands.runs), deadline_ms=round(deadline.total_seconds() * 1000))
+        self._settle.release_unbegun(self._lanes)
+        events.emit("stopping", running=len(self._router.runs()), deadline_ms=round(deadline.total_seconds() * 1000))
 
     def set_quiet(self, quiet: bool) -> None:
         """Take nothing new, or take work again. After a stop this changes nothing."""
@@ -214,13 +209,13 @@ class Loop:
         if not all(lane.broker.listener for lane in self._lanes):
             return "not registered yet"
         lost = [lane.broker.url for lane in self._lanes if lane.lost_at is not None]
-        return f"without {lost[0]}" if lost else self._hands.trouble() or self.trouble()
+        return f"without {lost[0]}" if lost else self._runner.trouble
 
     def trouble(self) -> str | None:
-        """Word what does not move although the loop does (see `stalls.py`), or None. At most a second old. From any
+        """Word what does not move in this process although the loop does, or None. At most a second old. From any
         thread.
         """
-        return self._stalls.trouble
+        return self._runner.trouble if self._runner.runs_code else None
 
     # What arrives, and what each schedule needs.
 
@@ -233,23 +228,25 @@ class Loop:
         for lane in self._awake(at):
             if lane.lost_at is None and (self._settles(lane) or lane.unarmed or (lane.looks and self._room())):
                 return 0.0
-        at = min([at, self._hands.looks_at, *(lane.settle_at for lane in self._lanes if lane.ends)])
+        if self._runner.unbegun:
+            at = min(at, time.monotonic() + 2 * WAKE)
+        at = min([at, *[lane.settle_at for lane in self._lanes if lane.ends]])
         return at if self._stop_at is None else min(at, self._stop_at)
 
     def _hear(self, messages: Sequence[Message]) -> None:
-        attempts = [message for message in messages if type(message) is Attempt]
-        if attempts:
+        runs = [message for message in messages if type(message) is LaneRun]
+        if runs:
             settle_at = time.monotonic() + PROMPT
             for lane in self._lanes:
                 if not lane.ends:
                     lane.settle_at = settle_at
-            self._dispatch.ended(attempts)
-        for message in messages if len(attempts) < len(messages) else ():
+            self._settle.ended(runs)
+        for message in messages if len(runs) < len(messages) else ():
             match message:
-                case Attempt():
+                case LaneRun():
                     pass
                 case LookUp():
-                    self._dispatch.looked_up(message)
+                    self._router.looked_up(message)
                 case Lane():
                     message.look = True
                     if not self._idle() or message.is_quiet:
@@ -267,19 +264,22 @@ class Loop:
             return
         lane.look = lane.look or now >= lane.wake_at
         try:
-            self._exchange.admit(lane)
+            if lane.unarmed:
+                self._settle.admit(lane)
             settles = self._settles(lane)
             limit = self._room(is_asked=settles) if lane.looks or (lane.asked and not lane.is_quiet) else 0
             if limit > 0 or settles:
-                self._exchange.claim(lane, max(limit, lane.passing) if limit else 0)
+                self._settle.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._exchange.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
+                self._settle.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
             if lane.progress is not None and now >= lane.progress.at:
-                lane.progress.write(self._hands.runs)
-            self._exchange.count(lane)
-            lane.back()
+                lane.progress.write(self._router.runs())
+            if lane.counter is not None and now >= lane.counter.at:
+                self._settle.count(lane)
+            if lane.lost_at is not None:
+                lane.back()
         except ServerError as error:
-            lane.lost(error, running=len(self._hands.runs))
+            lane.lost(error, running=len(self._router.runs()))
         lane.at = lane.next_at()
 
     def _settles(self, lane: Lane) -> bool:
@@ -289,7 +289,7 @@ class Loop:
         """
         if lane.ends and (len(lane.ends) >= MANY or time.monotonic() >= lane.settle_at):
             return True
-        return (bool(lane.ends) or lane.asked) and not self._hands.unbegun
+        return (bool(lane.ends) or lane.asked) and not self._runner.unbegun
 
     def _beat_together(self, now: float) -> None:
         """Send the beats of all lanes that need nothing else at once, so that many beats cost one wait."""
@@ -301,7 +301,7 @@ class Loop:
             if lane.at <= now + TOGETHER and not lane.unarmed and min(lane.wake_at, lane.writes_at()) > now:
                 self._guarded(lane, lambda lane: asked.append((lane, self._beating(lane))))
         for lane, orders in asked:
-            self._guarded(lane, lambda lane, orders=orders: self._exchange.beat(lane, orders()))  # type: ignore[misc]
+            self._guarded(lane, lambda lane, orders=orders: self._settle.beat(lane, orders()))  # type: ignore[misc]
 
     def _beating(self, lane: Lane) -> Callable[[], Orders]:
         return lane.broker.beating(trouble=self.trouble(), state=self._state())
@@ -315,16 +315,20 @@ class Loop:
         try:
             act(lane)
         except ServerError as error:
-            lane.lost(error, running=len(self._hands.runs))
+            lane.lost(error, running=len(self._router.runs()))
         lane.at = lane.next_at()
 
     # Room, order, the end.
 
     def _room(self, *, is_asked: bool = False) -> int:
-        return 0 if self._quiet or self._stop_at is not None else self._hands.room(is_asked=is_asked)
+        return 0 if self._quiet or self._stop_at is not None else self._runner.room(is_asked=is_asked)
+
+    def _is_due(self) -> bool:
+        """Whether a server has more work than this listener has claimed, and there is room for it."""
+        return any(lane.is_due for lane in self._lanes) and self._room() > 0
 
     def _idle(self) -> int:
-        return 0 if self._quiet or self._stop_at is not None else self._hands.idle
+        return 0 if self._quiet or self._stop_at is not None else self._runner.threads - len(self._runner.held)
 
     def _open_for_tokens(self, is_open: bool) -> None:
         for lane in self._lanes:
@@ -343,10 +347,10 @@ class Loop:
         except ServerFull:
             pass  # other listeners look by themselves within a second
         except ServerError as error:
-            lane.lost(error, running=len(self._hands.runs))
+            lane.lost(error, running=len(self._router.runs()))
 
     def _is_over(self) -> bool:
-        busy = self._hands.busy > 0
+        busy = len(self._runner.held) > 0
         if self._stop_at is not None:
             return not busy or time.monotonic() >= self._stop_at
         waiting = any(
@@ -358,7 +362,7 @@ class Loop:
         """Settle the last endings, and give back what still runs. A server that is away is asked again until the
         deadline, or for `FAREWELL` seconds: the longer of both, and the shorter if nothing waits for it.
         """
-        self._dispatch.release_running()
+        self._settle.release_running()
         least = time.monotonic() + FAREWELL
         most = max(least, self._stop_at or 0.0)
         left = list(self._lanes)
@@ -373,21 +377,19 @@ class Loop:
     def _says_farewell(self, lane: Lane) -> bool:
         self.pulse += 1
         try:
-            self._exchange.farewell(lane)
+            self._settle.farewell(lane)
         except ServerError as error:
-            lane.lost(error, running=len(self._hands.runs))
+            lane.lost(error, running=len(self._router.runs()))
             return False
         return True
 
     def _close(self) -> None:
         self._over.set()
-        self._dispatch.abandon(self._lanes)
+        self._settle.abandon(self._lanes)
         for lane in self._lanes:
             lane.close()
-        self._hands.close()
-        if self._hands.pings is not None:
-            self._hands.pings.close()
-        t, up_ms = self._dispatch.tally, round((time.monotonic() - self._began) * 1000)
+        self._runner.close()
+        t, up_ms = self._settle.tally, round((time.monotonic() - self._began) * 1000)
         ran, tried = t.ran + t.failed + t.retried, {"retried": t.retried, "retrying": self._retrying}
         some = {name: number for name, number in tried.items() if number}
         events.emit("stopped", ran=ran, failed=t.failed, given_back=t.given_back, **some, up_ms=up_ms)

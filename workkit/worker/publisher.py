@@ -1,19 +1,20 @@
-"""The hands of a forwarder: they publish claims to another schedule, many in one request, in place of running them."""
+"""What a forwarder has in place of threads: claims are published to another schedule, many in one request."""
 
 from __future__ import annotations
 
+import math
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added, NewJob, Producer
 from workkit.errors import (
-    CannotRun,
     InvalidArguments,
     JobCancelled,
     ServerError,
@@ -27,16 +28,14 @@ from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.registry import Registry
 from workkit.jobs.names import brief, shown
 from workkit.jobs.outcome import Failure
-from workkit.jobs.run_options import UNSAID
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.tracing import TraceContext
 from workkit.triggers.trigger import once
 from workkit.worker import report
-from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands, Posted
-from workkit.worker.lane import LaneRun, Task
-from workkit.worker.run.attempt import Attempt
+from workkit.worker.lane import Inbox, LaneRun, Task
 from workkit.worker.run.ending import failure_of
+from workkit.worker.runner import Opened
 
 AT_ONCE = 500  # jobs in one request, and held here
 BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing
@@ -45,109 +44,101 @@ TRIES = 5  # of a job that the other server does not take although it takes othe
 Pair = tuple[LaneRun, NewJob]
 
 
-class Publisher(Hands):
-    """One thread that publishes. A claim has ended when the other side has acknowledged it.
+class Publisher:
+    """One thread that publishes. A claim has ended when the other side has acknowledged it. A `Runner`.
 
     While the other server is away or full, the claims stay here, and are tried again; they can be taken back between
     two tries. What the other layout refuses fails with that error. Everything except `_serve` is for the loop's thread.
     """
 
-    state = "forwarding"
-    runs_code = False
+    threads = AT_ONCE
+    look_at = math.inf  # nothing waits for a thread here, and nothing of this process stands still
+    unbegun = 0
+    runs_code = is_silent = False
 
-    def __init__(self, to: Producer, *, post: Callable[[Posted | Callable[[], None]], None]) -> None:
-        super().__init__(0, executor=Executor(Registry()), post=post)
-        self.threads = AT_ONCE
-        self._to, self._tell = to, post
+    def __init__(self, to: Producer, *, inbox: Inbox[Any], is_drain: bool = False) -> None:
+        """`is_drain`: there is no thread. `flush` publishes, and raises ServerError where the other server takes
+        nothing.
+        """
+        self.held: set[Task] = set()
+        self._to, self._post = to, inbox.put
+        self._is_drain = is_drain
         self._news = threading.Condition()
+        self._pending: list[LaneRun] = []  # until the next `flush`
         self._waiting: list[LaneRun] = []  # for the next request
         self._trying: set[LaneRun] = set()  # of the requests that are under way, until each has ended
         self._is_sending = False
         self._is_over = False
-        self._thread: threading.Thread | None = None
         self._lost_at: float | None = None
 
-    # What the loop asks of its hands.
+    # What the loop asks.
 
-    def prepare(self) -> None:
-        """Ask the other server, which must answer at the start. Raises ServerUnreachable, ServerRefused."""
+    @property
+    def trouble(self) -> str | None:
+        """Word why nothing is published right now, or None. From any thread."""
+        return None if self._lost_at is None else f"without {self._to.url}"
+
+    def open(self) -> Opened:
+        """Ask the other server, which must answer at the start, and start the thread. Raises ServerUnreachable,
+        ServerRefused.
+        """
         self._to.ping()
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread = threading.Thread(target=self._serve, name="workkit-forward", daemon=True)
-        self._thread.start()
-
-    def announce(self, text: str) -> None:
-        """Emit to where jobs go."""
-        events.emit("forwarding", to=self._to.schedule, url=self._to.url)
-
-    @property
-    def unbegun(self) -> int:
-        """How many claims are not in a request. 0: endings never wait for them."""
-        return 0
-
-    @property
-    def looks_at(self) -> float:
-        """Claims that wait for the next request are not looked after."""
-        return float("inf")
+        if not self._is_drain:
+            threading.Thread(target=self._serve, name="workkit-forward", daemon=True).start()
+        fields = {"to": self._to.schedule, "url": self._to.url}
+        return Opened("forwarding", Registry().serves(), "forwarding", fields)
 
     def room(self, *, is_asked: bool) -> int:
         """Count how many more claims are useful. While the other server takes nothing it is one, which shows when that
         ends.
         """
-        return max(0, (1 if self._lost_at is not None else self.threads) - self.busy)
+        return max(0, (1 if self._lost_at is not None else self.threads) - len(self.held))
 
-    def knows(self, claim: Claim) -> bool:
-        """Whether `refusal` answers at once: it does."""
-        return True
+    def needs(self, claim: Claim, control: Control) -> Admission | None:
+        """Return what a claim needs before it is published: what its job and its schedule say. Any function is
+        published: it need not exist here.
+        """
+        return None if claim.trouble else claim.admission(UNSAID, control)
 
-    def refusal(self, claim: Claim) -> CannotRun | None:
-        """Say that any function is published: it need not exist here."""
-        return None
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of its job: nothing is known of its function."""
+        return claim.options
 
-    def admission(self, claim: Claim, control: Control) -> Admission | None:
-        """Return what a claim needs before it is published: what its job and its schedule say."""
-        return claim.admission(UNSAID, control)
-
-    def trouble(self) -> str | None:
-        """Word why nothing is published right now, or None. From any thread."""
-        return None if self._lost_at is None else f"without {self._to.url}"
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Publish them, after the next `flush`."""
+        self.held.update(tasks)
+        self._pending += [task for task in tasks if isinstance(task, LaneRun)]
 
     def flush(self) -> None:
         """Put the new claims into the next request."""
         if self._pending:
             with self._news:
-                self._waiting += [task for task in self._pending if isinstance(task, LaneRun)]
+                self._waiting += self._pending
                 self._pending = []
                 self._news.notify()
+            while self._is_drain and (batch := self._take()):
+                self._publish(batch)
 
-    def do_here(self) -> None:
-        """Publish what waits in the calling thread. Raises ServerError where the other server takes nothing."""
-        self.flush()
-        while batch := self._take():
-            self._publish(batch)
+    def ended(self, runs: Sequence[LaneRun]) -> None:
+        """Let go of claims that have ended."""
+        self.held.difference_update(runs)
 
-    def overdue(self) -> Iterable[Task]:
-        """Take back, at a stop, what the other server did not take."""
-        return self.taken_back(lambda _: True) if self.stopping else ()
+    def look(self, now: float, is_due: Callable[[], bool]) -> tuple[()]:
+        """Find nothing: see `look_at`."""
+        return ()
 
-    def taken_back(self, which: Callable[[Task], bool]) -> list[Task]:
+    def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
         """Take back claims that are in no request right now."""
         with self._news:
             tried = () if self._is_sending else tuple(self._trying)
-            taken = [task for task in (*self._pending, *self._waiting, *tried) if which(task)]
-            gone = set(taken)
-            self._pending = [task for task in self._pending if task not in gone]
-            self._waiting = [run for run in self._waiting if run not in gone]
-            self._trying.difference_update(gone)
+            waiting = (*self._pending, *self._waiting, *tried)
+            taken: list[Task] = [run for run in waiting if which is None or which(run)]
+            self.held.difference_update(taken)
+            self._pending = [run for run in self._pending if run in self.held]
+            self._waiting = [run for run in self._waiting if run in self.held]
+            self._trying.difference_update(run for run in waiting if run not in self.held)
             self._news.notify()
-        self.runs.difference_update(run for run in taken if isinstance(run, LaneRun))
         return taken
-
-    def progress(self) -> tuple[int, int, float]:
-        """Say that nothing waits for a thread: `trouble` says whether the other server holds things up."""
-        return 0, 0, time.monotonic()
 
     def close(self) -> None:
         """End the thread after the request that it waits for, and close the other side."""
@@ -155,7 +146,6 @@ class Publisher(Hands):
             self._is_over = True
             self._news.notify()
         self._to.close()
-        super().close()
 
     # The thread.
 
@@ -217,12 +207,12 @@ class Publisher(Hands):
                 break
             except ServerError as error:
                 tries += bool(error.refused)
-                self._end_known(pairs, error, is_last=tries >= TRIES or self._thread is None)
+                self._end_known(pairs, error, is_last=tries >= TRIES or self._is_drain)
                 left = [pair for pair in pairs if pair[0] in self._trying]
                 if not left:
                     self._back()
                     return
-                if self._thread is None or (isinstance(error, ServerRefused) and error.lasting):
+                if self._is_drain or (isinstance(error, ServerRefused) and error.lasting):
                     self._fail(error)
                     return
                 if error.unanswered or not error.refused:
@@ -267,12 +257,14 @@ class Publisher(Hands):
     def _end(self, run: LaneRun, error: Exception | None) -> None:
         with self._news:
             self._trying.discard(run)
-        took_ms = (time.monotonic() - run.started) * 1000
-        self._tell(Attempt(run, error, None if error is None else _failure(error, run), took_ms, UNSAID))
+        run.took_ms = (time.monotonic() - run.started) * 1000
+        if error is not None:
+            run.error, run.failure = error, _failure(error, run)
+        self._post(run)
 
     def _pause(self, pairs: Sequence[Pair], seconds: float) -> list[Pair]:
         """Wait for the next try, and return the claims that were not taken back meanwhile."""
-        self._tell(_look)
+        self._post(_look)
         until = time.monotonic() + seconds * random.uniform(0.5, 1.0)
         with self._news:
             self._is_sending = False
@@ -283,13 +275,13 @@ class Publisher(Hands):
 
     def _fail(self, error: BaseException) -> None:
         """Raise in the loop what no further try can help."""
-        if self._thread is None:
+        if self._is_drain:
             raise error
 
         def fail() -> None:
             raise error
 
-        self._tell(fail)
+        self._post(fail)
 
     def _lost(self, error: ServerError, *, held: int) -> None:
         if self._lost_at is None:
@@ -301,7 +293,7 @@ class Publisher(Hands):
         if self._lost_at is not None and not self._is_over:
             after_ms = round((time.monotonic() - self._lost_at) * 1000)
             self._lost_at = None
-            self._tell(_look)
+            self._post(_look)
             events.emit("back", self._to.schedule, url=self._to.url, after_ms=after_ms)
 
 

@@ -13,7 +13,6 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.text.duration import duration_text
 from workkit.worker.lane import LaneRun
-from workkit.worker.run.attempt import AnyRun, Attempt
 from workkit.worker.run.run import Run
 
 LATE_MS = 1000  # a run that starts later than this has an event of its own
@@ -62,22 +61,22 @@ def span(run: LaneRun) -> tracing.RunSpan | None:
     return tracing.running(broker.schedule, origin=origin, id=claim.id, fn=shown(claim.fn), more=more)
 
 
-def ended(attempt: Attempt[AnyRun], outcome: Outcome) -> None:
+def ended(run: Run, outcome: Outcome) -> None:
     """Emit that a run ended with this outcome."""
-    job, took = attempt.run.claim.job, round(attempt.took_ms)
-    failures = attempt.run.claim.failures
-    attempts = (attempt.options.retries or failures) + 1
-    tries = {"attempt": failures + 1, "attempts": attempts, "exception": attempt.error}
+    job, took = run.claim.job, round(run.took_ms)
+    failures = run.claim.failures
+    attempts = (run.options.retries or failures) + 1
+    tries = {"attempt": failures + 1, "attempts": attempts, "exception": run.error}
     match outcome:
         case Done(discarded=None):
-            events.emit("done", job.schedule, job=job, took_ms=took, late_ms=attempt.run.late_ms)
+            events.emit("done", job.schedule, job=job, took_ms=took, late_ms=run.late_ms)
         case Done(discarded=reason):
             events.emit("discarded", job.schedule, job=job, reason=reason)
         case Again(delay_ms=delay, failure=None):
             events.emit("retrying", job.schedule, job=job, again_ms=delay)
         case Again(delay_ms=delay, failure=failure) if failure is not None:
             events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=delay, **_fields(failure), **tries)
-        case Dead(failure=failure) if attempt.options.retries:
+        case Dead(failure=failure) if run.options.retries:
             events.emit("dead", job.schedule, job=job, **_fields(failure), **tries)
         case Dead(failure=failure):
             events.emit("failed", job.schedule, job=job, took_ms=took, again_ms=None, **_fields(failure), **tries)

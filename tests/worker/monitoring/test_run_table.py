@@ -20,7 +20,6 @@ from workkit.worker.monitoring.run_table import (
     Totals,
     histogram,
 )
-from workkit.worker.run.attempt import Attempt
 
 LANE = Lane(open_broker("s", redis="redis://127.0.0.1:1/"))  # never connected
 DONE, FAILED = OUTCOMES.index("done"), OUTCOMES.index("failed")
@@ -135,9 +134,9 @@ def test_runs_that_are_done_count_the_same_in_bulk_and_one_by_one() -> None:
     assert dict(bulk.rows())["s", "app.f"][DONE] == 2
 
 
-def attempt(fn: str, *, took_ms: float, late_ms: int, number: int = 0) -> Attempt[LaneRun]:
+def attempt(fn: str, *, took_ms: float, late_ms: int, number: int = 0) -> LaneRun:
     claim = Claim(receipt=None, describe=lambda _: Job(id="x", schedule="s", fn=fn), id="x", fn=fn, args=(), due_ms=0,
                   attempt=number)  # fmt: skip
     run = LaneRun(claim, LANE)
-    run.late_ms = late_ms
-    return Attempt(run, took_ms=took_ms)
+    run.late_ms, run.took_ms = late_ms, took_ms
+    return run

@@ -1,7 +1,10 @@
-"""The error of a run as text, without the frames through which workkit called the handler."""
+"""How a run ended: what becomes of its job, and its error as text, without the frames through which workkit called the
+handler.
+"""
 
 from __future__ import annotations
 
+import random
 import sysconfig
 import traceback
 from pathlib import Path
@@ -9,7 +12,9 @@ from types import TracebackType
 
 from workkit.errors import text_of, type_name
 from workkit.jobs import arguments, middleware, structured
-from workkit.jobs.outcome import Failure
+from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide
+from workkit.jobs.result import with_result
+from workkit.worker.run.run import Run
 
 TRACEBACK_BYTES = 8192
 _WORKKIT = Path(__file__).parents[2]
@@ -21,6 +26,26 @@ _OWN = (
     str(Path(structured.__file__).parent),
 )
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def outcome_of(run: Run) -> Outcome:
+    """Decide what becomes of the job of a run that has ended. Never raises."""
+    if run.error is None:
+        return DONE if run.kept is None else with_result(DONE, run.options, run.kept)
+    claim = run.claim
+    try:
+        outcome = decide(
+            run.error,
+            run.failure,
+            attempt=claim.attempt,
+            waits=claim.attempt - claim.failures,
+            options=run.options,
+            cancelled=run.cancelled,
+            chance=random.random(),
+        )
+    except BaseException as broken:  # the class of an error, or of a Retry's argument, is code of the handler
+        outcome = Dead(failure=run.failure or failure_of(broken))
+    return with_result(outcome, run.options)
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -32,6 +32,7 @@ class EventLoop:
         self._lock = threading.Lock()
         self._served: _Served | None = None
         self._is_short = False  # of what a loop needs, when one was needed last
+        self.has_begun = False  # whether a coroutine was ever run
         self.was_silent = False  # whether `give_back` was ever called
 
     def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> Any:
@@ -70,7 +71,7 @@ class EventLoop:
                         events.emit("stuck", reason=f"{trouble}. They go back, and are tried again.")
                     self._is_short = True
                     raise NotBegun(trouble) from None
-                self._served, self._is_short = made, False
+                self._served, self._is_short, self.has_begun = made, False, True
             return self._served
 
     @property

@@ -1,4 +1,4 @@
-"""One run of one claim: what its handler sees, when it started, and how it is interrupted. The code that a run calls
+"""One run of one claim: what its handler sees, how it is interrupted, and how it ended. The code that a run calls
 finds it by `current_job()`, and its log records by `JobLogFilter`.
 """
 
@@ -17,6 +17,8 @@ from workkit.contract.claim import Claim
 from workkit.errors import JobCancelled
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run.interruption import Clock, Interruption
 from workkit.worker.run.progress import Progress
 from workkit.worker.run.running_job import RunningJob
@@ -41,6 +43,11 @@ class Run:
     thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
     returned: Any = field(default=None, init=False)  # by the handler
     not_begun: BaseException | None = field(default=None, init=False)  # why it was not called after all
+    error: BaseException | None = field(default=None, init=False)  # how it ended; None: the handler returned
+    failure: Failure | None = field(default=None, init=False)  # the error in words
+    took_ms: float = field(default=0.0, init=False)  # the time in the handler
+    options: RunOptions = field(default=UNSAID, init=False)  # those of its job over those of its function
+    kept: Kept | None = field(default=None, init=False)  # what is kept of the value that it returned
 
     @property
     def schedule(self) -> str:

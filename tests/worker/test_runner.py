@@ -16,33 +16,32 @@ from workkit.brokers.connect import open_broker
 from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.functions.registry import Registry
-from workkit.worker import hands as hands_of
+from workkit.worker import runner as runner_module
 from workkit.worker.executor import Executor
-from workkit.worker.hands import Hands
-from workkit.worker.lane import Lane
-from workkit.worker.read_ahead import AHEAD, MOST_AHEAD, ReadAhead
+from workkit.worker.lane import Inbox, Lane, LaneRun
+from workkit.worker.pace import AHEAD, MOST_AHEAD, ReadAhead
+from workkit.worker.runner import Threads
 
 PATIENCE = 0.02
 
 
 @pytest.fixture
-def posted() -> list[Any]:
-    return []
+def inbox() -> Inbox[Any]:
+    return Inbox()
 
 
 @pytest.fixture
-def hands(posted: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Hands]:
-    monkeypatch.setattr(hands_of, "PATIENCE", PATIENCE)
-    made = Hands(2, executor=Executor(Registry(imports=("tests.handlers",))), post=posted.append)
-    made.executor.registry.load()
-    made.start()
+def threads(inbox: Inbox[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
+    monkeypatch.setattr(runner_module, "PATIENCE", PATIENCE)
+    made = Threads(2, executor=Executor(Registry(imports=("tests.handlers",))), inbox=inbox)
+    made.open()
     yield made
     handlers.gate.set()
     made.close()
 
 
 def test_short_work_beside_a_long_run_is_not_overdue(
-    server: Server, name: str, hands: Hands, posted: list[Any]
+    server: Server, name: str, threads: Threads, inbox: Inbox[Any]
 ) -> None:
     handlers.calls.clear()
     handlers.gate.clear()
@@ -56,23 +55,24 @@ def test_short_work_beside_a_long_run_is_not_overdue(
     short = [claim for claim in claims if claim not in long]
 
     def execute(*claims: Claim) -> None:
-        for claim in claims:
-            hands.execute(lane, [claim])
-        hands.flush()
+        threads.submit([LaneRun(claim, lane) for claim in claims])
+        threads.flush()
+
+    def overdue() -> list[Any]:
+        return list(threads.look(time.monotonic(), lambda: False))
 
     execute(long[0])
     until(lambda: handlers.calls == ["begun"])
     time.sleep(2 * PATIENCE)
     execute(short[0])
-    assert not list(hands.overdue())
-    until(lambda: posted)
-    hands.ended(posted)
+    assert not overdue()
+    threads.ended(until(lambda: inbox.take(0)))
 
     execute(long[1], short[1])
     until(lambda: handlers.calls.count("begun") == 2)
-    taken = until(lambda: list(hands.overdue()))
+    taken = until(overdue)
     assert [task.claim for task in taken] == [short[1]]
-    assert hands.busy == 2
+    assert len(threads.held) == 2
     broker.close()
 
 

@@ -1,0 +1,185 @@
+"""What becomes of a claim: it is run, it is admitted first, it is over, or it goes back to the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workkit.contract.claim import Claim, Turn
+from workkit.errors import CannotRun
+from workkit.jobs.functions.registry import MOST_NAMES
+from workkit.jobs.names import LONGEST
+from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released
+from workkit.jobs.result import of_cancelled, with_result
+from workkit.text.duration import duration_text
+from workkit.worker import report
+from workkit.worker.lane import Lane, LaneRun, LookUp
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_table import RunTable
+from workkit.worker.runner import Runner
+
+CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
+UNFIT_MS = 5000  # the delay of a job whose arguments do not fit, in a layout that cannot offer it to others alone
+ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
+
+
+@dataclass(slots=True, eq=False)
+class Router:
+    """The decisions of one listener about its claims. For the thread that talks to the brokers."""
+
+    runner: Runner
+    pings: Pings | None = None  # None: no monitor is told
+    table: RunTable | None = None  # where runs are counted for metrics
+    stopping: bool = False  # set once every new claim is given back
+    free: set[str] = field(default_factory=set)  # names of functions that can be run, and have neither limit nor rate
+    last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
+    _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
+
+    def route(self, lane: Lane, claim: Claim) -> None:
+        """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
+        waits to be admitted; any other begins soon. If only the function of a record can be read, it is looked up
+        first: the record may be for a foreign peer.
+        """
+        if claim.trouble == "foreign":
+            self.cannot_run(lane, claim, _is_for_others(claim))
+            return
+        if claim.trouble and claim.trouble != "broken":
+            self._end_troubled(lane, claim)
+            return
+        if self.stopping:
+            self.release(lane, claim)
+            return
+        if claim.standing is not None and claim.standing.terms.expires_ms is not None and self._expire(lane, claim):
+            return
+        needs = self.runner.needs(claim, lane.control)
+        if needs == "look up":
+            self.runner.submit([LookUp(lane, claim)])
+        elif isinstance(needs, CannotRun):
+            self.cannot_run(lane, claim, needs)
+        elif claim.trouble:
+            self._end_troubled(lane, claim)
+        elif claim.armed and claim.standing and claim.standing.has_begun and self.crashes(claim) == 0:
+            self.bury(lane, claim, "may have run: its listener died")
+        elif not claim.armed or (needs is not None and not needs.is_met(slots=claim.slots)):
+            lane.unarmed.append((claim, needs))
+        else:
+            self._hand_out(lane, claim)
+        if needs is None and not (claim.trouble or self.runner.is_silent):
+            if len(self.free) >= MOST_NAMES:
+                self.free.clear()
+            self.free.add(claim.fn)
+
+    def looked_up(self, found: LookUp) -> None:
+        """Route a claim whose function was looked up; a failed lookup gives it back."""
+        self.runner.held.discard(found)
+        if found.error is None:
+            self.route(found.lane, found.claim)
+        else:
+            self.cannot_run(found.lane, found.claim, found.error)
+
+    def admitted(self, lane: Lane, turn: Turn) -> None:
+        """Hand admitted claims out, and report occurrences that are over without a run."""
+        for claim in turn.claims:
+            if claim.trouble or self.stopping:
+                self.route(lane, claim)
+            else:
+                self._hand_out(lane, claim)
+        for claim, reason in turn.missed:
+            self._count_missed(lane, claim)
+            report.missed(claim, reason)
+
+    def _expire(self, lane: Lane, claim: Claim) -> bool:
+        """End a claim if its job has expired, and tell whether it has. With `crashes=0`, a job whose run may have begun
+        does not expire: it is dead.
+        """
+        most_ms = claim.terms.expires_ms or 0
+        late_ms = lane.now_ms() - claim.due_ms
+        if late_ms <= most_ms or claim.recurs or claim.attempt or (claim.standing and claim.standing.has_begun):
+            return False
+        self._count_missed(lane, claim)
+        report.expired(claim, late_ms)
+        reason = f"expired: it was not started within {duration_text(most_ms)} of its due time"
+        done = Done(discarded=reason, expired=True)
+        lane.ends.append((claim, with_result(done, self.runner.options(claim))))
+        return True
+
+    def _end_troubled(self, lane: Lane, claim: Claim) -> None:
+        report.trouble(claim)
+        ms = self.runner.options(claim).keep_ms if claim.trouble == "cancelled" else None
+        lane.ends.append((claim, Done(kept=None if ms is None else of_cancelled(ms, claim.reason or "cancelled"))))
+
+    def _count_missed(self, lane: Lane, claim: Claim) -> None:
+        if lane.counter is not None:
+            lane.counter.missed(claim)
+        if self.table is not None:
+            self.table.missed(lane.broker.schedule, claim.fn)
+
+    def _hand_out(self, lane: Lane, claim: Claim) -> None:
+        if not claim.crashes or not self.runner.runs_code:
+            self.runner.submit([LaneRun(claim, lane)])
+        elif claim.crashes > (self.crashes(claim) or claim.crashes):  # with 0 none of its runs has begun: see `route`
+            self.bury(lane, claim, f"crashed its listener {claim.crashes} times")
+        elif not self._is_last_chance(claim):
+            self.runner.submit([LaneRun(claim, lane)])
+        elif self.last_chance is None and not any(self._is_last_chance(run.claim) for run in self.runs()):
+            self.last_chance = lane, claim
+        else:
+            lane.ends.append((claim, Released(delay_ms=ALONE_MS)))
+
+    def runs(self) -> list[LaneRun]:
+        """The runs that are held here, begun or not."""
+        return [task for task in self.runner.held if type(task) is LaneRun]
+
+    def crashes(self, claim: Claim) -> int:
+        """How often its run begins again after it was cut off."""
+        given = self.runner.options(claim).crashes
+        return CRASHES if given is None else given
+
+    def _is_last_chance(self, claim: Claim) -> bool:
+        return claim.crashes >= min(self.crashes(claim), CRASHES) > 0
+
+    def give_last_chance(self, lane: Lane, claim: Claim) -> None:
+        """Run a job that may be what killed its listeners, once no other suspect is held here.
+
+        One of the jobs that ran as a listener died is the culprit. If they ran together again, the innocent ones would
+        end in the dead set with it; so this listener gives the others back first.
+        """
+        if not lane.ends and lane.lost_at is None:
+            self.last_chance = None
+            self.runner.submit([LaneRun(claim, lane)])
+
+    def bury(self, lane: Lane, claim: Claim, why: str) -> None:
+        """End a job as dead without a further run."""
+        failure = Failure(type="Crashed", message=why)
+        report.dead(claim, failure)
+        if self.pings is not None:
+            self.pings.put(claim, "fail")
+        lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.runner.options(claim))))
+
+    def cannot_run(self, lane: Lane, claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
+        """Leave a job for other listeners, and report why, once for each function. `unfit_ms`: its arguments do not fit
+        here, and it is left for so long.
+        """
+        name, is_passing = claim.fn[:LONGEST], issubclass(type(error), NotBegun)
+        lane.shuns = lane.shuns or is_passing
+        if name not in self._reported and not (is_passing and getattr(error, "where", None) is None):
+            if len(self._reported) >= MOST_NAMES:
+                self._reported.clear()
+            self._reported.add(name)
+            report.cannot_run(claim, error, unfit_ms=unfit_ms)
+        outcome = Released(unknown=True)
+        if unfit_ms:
+            outcome = Released(delay_ms=UNFIT_MS, unfit_ms=unfit_ms)
+        elif claim.stray and is_passing:  # a layout may bury a stray one that is unknown
+            outcome = Released(delay_ms=ALONE_MS)
+        lane.ends.append((claim, outcome))
+
+    def release(self, lane: Lane, claim: Claim) -> None:
+        """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""
+        # fault: given back
+        lane.giving_back.append(claim)
+        lane.ends.append((claim, Released()))
+
+
+def _is_for_others(claim: Claim) -> CannotRun:
+    name, reason = claim.id[:8], claim.reason or ""
+    return CannotRun(f"cannot run {name}: {reason}", where=name, trouble=reason.removesuffix("."))

@@ -1,0 +1,364 @@
+"""What runs the claims of a listener. Its loop sees a `Runner`, of which there are two: `Threads`, which run handlers,
+and the `Publisher` of a forward.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from queue import SimpleQueue
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from workkit import events, tracing
+from workkit.clocks import time
+from workkit.contract.claim import Claim
+from workkit.contract.listener import Serving
+from workkit.errors import CannotRun, FunctionNotFound, InvalidOptions, described
+from workkit.jobs.admission import Admission, Control
+from workkit.jobs.names import brief
+from workkit.jobs.run_options import RunOptions
+from workkit.text.nearest import nearest_word
+from workkit.worker import report
+from workkit.worker.executor import Executor
+from workkit.worker.lane import Inbox, LaneRun, LookUp, Task
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.pace import ReadAhead, Stalls
+from workkit.worker.run import forks
+from workkit.worker.run.ending import failure_of
+
+PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
+WAKE = 0.001  # seconds of work that justify waking another thread
+LOOK = 1.0  # seconds between looks for what does not move
+LOOK_UP: Final = "look up"  # the function of a claim, before anybody knows what the claim needs
+
+
+class Opened(NamedTuple):
+    """What a runner tells of its listener once it is open: the state that others see, the job names that it knows, and
+    the event to emit when the listener is registered.
+    """
+
+    state: str
+    known: Mapping[str, RunOptions]
+    event: str
+    fields: dict[str, Any]
+
+    def serves(self, jobs: Sequence[tuple[str, int]] | None) -> dict[str, Serving]:
+        """Say which job names the listener serves, and how: all, or these with their priorities. Raises InvalidOptions
+        for one that nobody registered.
+        """
+        if jobs is None:
+            return {name: Serving(options=options) for name, options in self.known.items()}
+        for name, _ in jobs:
+            if name not in self.known:
+                near = nearest_word(name, self.known)
+                hint = (
+                    f'Did you mean "{near}"?' if near else 'Mark its function with @job("...") in an imported module.'
+                )
+                trouble = "names no registered job"
+                raise InvalidOptions.about(f'jobs="{name}"', trouble, hint, where="jobs", given=name, suggestion=near)
+        return {name: Serving(priority=priority, options=self.known[name]) for name, priority in jobs}
+
+
+class Runner(Protocol):
+    """For the thread of the loop; `trouble` is for any. What it has ended goes into the inbox of its loop."""
+
+    threads: int  # how many claims are in work at a time
+    held: set[Task]  # all that was submitted and has not ended
+    look_at: float  # when to `look` at the latest, `time.monotonic()` seconds
+    runs_code: bool  # which can kill the process
+
+    @property
+    def unbegun(self) -> int:
+        """How many claims wait for a thread; 0 where none ever does."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing moves here right now, in words."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what could not begin here cannot begin now either."""
+
+    def open(self) -> Opened:
+        """Import what may run, or ask the server that takes it; then start the threads. Raises what makes both useless:
+        InvalidFunction, ServerUnreachable, ServerRefused.
+        """
+
+    def room(self, *, is_asked: bool) -> int:
+        """Count how many more claims are useful; `is_asked`: a request goes out anyway."""
+
+    def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
+        """Return what a claim needs before its start, or why it cannot be run here. None: nothing."""
+
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of a claim's run, with those of its function as far as it is known here."""
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Hold these runs and lookups, which begin with the next `flush`."""
+
+    def flush(self) -> None:
+        """Begin what was submitted."""
+
+    def ended(self, runs: Sequence[LaneRun]) -> None:
+        """Let go of runs that have ended."""
+
+    def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
+        """Look for what does not move, and take back what has waited too long. `is_due` tells whether the server has
+        more work than this listener has claimed, and there is room for it.
+        """
+
+    def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
+        """Take back what has not begun: all of it, or those `which` are meant."""
+
+    def close(self) -> None:
+        """Let the threads end after what they do."""
+
+
+class Threads:
+    """Threads over one queue of runs and lookups. With 0 threads, `flush` does the work in the calling thread.
+
+    Idle threads are woken one by one and help themselves from the queue until it is empty, so that many short runs cost
+    one wake-up. They are daemons: a handler that never ends must not keep the process from ending.
+    """
+
+    runs_code = True
+
+    def __init__(
+        self,
+        threads: int,
+        *,
+        executor: Executor,
+        inbox: Inbox[Any],
+        pings: Pings | None = None,
+        may_run: str = "",
+        patience: float = math.inf,
+    ) -> None:
+        """`may_run`: what may run, in words. `patience`: seconds after which what does not move is a trouble."""
+        self.threads, self.executor = threads, executor
+        self.held: set[Task] = set()
+        self.look_at = 0.0
+        self._inbox, self._pings, self._may_run = inbox, pings, may_run  # no pings: no monitor is told
+        self._born = forks.count
+        self._queue: deque[Task] = deque()
+        self._parked: deque[SimpleQueue[bool]] = deque()
+        self._bells: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(threads)]
+        self._pending: list[Task] = []  # until the next `flush`
+        self._lookups: set[LookUp] = set()  # those that a thread has begun
+        self._read_ahead = ReadAhead(threads)
+        self._stalls = Stalls(seconds=patience)
+        self._ended_at = 0.0
+        self._moved_at = 0.0  # when work came to an empty queue, or something ended
+        self._mean = 0.0  # recent mean duration of short runs, in seconds
+        self._tells_start = self._tells_late = self._traces = False  # asked once for all tasks of a `flush`
+        self._late: list[int] = []  # how many ms late: of runs that began late, and have no event
+
+    # The threads.
+
+    def _serve(self, bell: SimpleQueue[bool]) -> None:
+        take, do = self._queue.popleft, self._do
+        while True:
+            try:
+                while True:
+                    do(take())
+            except IndexError:
+                pass
+            self._parked.append(bell)
+            if self._queue:  # submitted after the last look, before this thread was parked
+                try:
+                    self._parked.remove(bell)
+                except ValueError:
+                    pass  # it is being woken anyway
+                else:
+                    continue
+            if not bell.get():
+                return
+
+    def _do(self, task: Task) -> None:
+        """Do a task, and post it. Never raises: it would end the thread, and lose the task."""
+        try:
+            if isinstance(task, LookUp):
+                self._look_up(task)
+            else:
+                claim, ahead_ms = task.claim, task.lane.ahead_ms
+                now_ms = task.lane.now_ms() if ahead_ms is None else round(time.monotonic() * 1000 + ahead_ms)
+                if (late_ms := now_ms - (claim.due_ms if claim.waited is None else claim.asked_ms)) > 0:
+                    task.late_ms = late_ms
+                    if late_ms >= report.LATE_MS and not claim.attempt:
+                        if self._tells_late:
+                            report.late(task)
+                        else:
+                            self._late.append(late_ms)
+                if self._tells_start:
+                    report.started(task)
+                if self._pings is not None and claim.standing is not None:
+                    self._pings.put(claim, "start")
+                # fault: starting
+                span = report.span(task) if self._traces else None
+                self.executor.run(task)
+                # fault: returned
+                if span is not None:
+                    span.end(task.error)
+        except BaseException as error:
+            _fail(task, error)
+        if forks.count != self._born:
+            forks.leave()
+        inbox = self._inbox
+        inbox.messages.append(task)  # as `put` does, which each run would pay
+        if not inbox.is_rung:
+            inbox.ring()
+
+    def _look_up(self, task: LookUp) -> None:
+        self._lookups.add(task)
+        try:
+            task.error = self.executor.refusal(task.claim.fn)
+        finally:
+            self._lookups.discard(task)
+
+    # What the loop asks.
+
+    @property
+    def unbegun(self) -> int:
+        """How many claims no thread has begun."""
+        return len(self._queue) + len(self._pending)
+
+    @property
+    def trouble(self) -> str | None:
+        """Word what does not move: see `Stalls`. At most a second old."""
+        return self._stalls.trouble
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the event loop of coroutines does not answer."""
+        return self.executor.event_loop.was_silent and self.executor.event_loop.is_silent
+
+    def open(self) -> Opened:
+        """Import what may run, and start the threads. Raises InvalidFunction."""
+        self.executor.registry.load()
+        for n, bell in enumerate(self._bells, 1):
+            threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True).start()
+        return Opened("listening", self.executor.registry.serves(), "may_run", {"text": self._may_run})
+
+    def room(self, *, is_asked: bool) -> int:
+        """Count how many more claims are useful: one per idle thread, and while runs are short as many as will begin
+        within `pace.AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
+        """
+        busy = len(self.held)
+        most = self.threads + self._read_ahead.ahead(time.monotonic(), idle=not busy)
+        return max(0, most - busy) if is_asked or busy < self.threads or busy <= most // 2 else 0
+
+    def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
+        """Return what a claim needs before its start, or why its function cannot be run here, or not now."""
+        if not self.executor.registry.knows(claim.fn):
+            return LOOK_UP
+        refused = self.executor.refusal(claim.fn)
+        return self.executor.admission(claim, control) if refused is None and not claim.trouble else refused
+
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of a claim's run, with those of its function as far as it is known here."""
+        registry = self.executor.registry
+        if not registry.knows(claim.fn) or registry.refusal(claim.fn) is not None:
+            return claim.options
+        return claim.options.over(registry.handler(claim.fn)[1])
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Make threads do them, after the next `flush`."""
+        self.held.update(tasks)
+        self._pending += tasks
+
+    def flush(self) -> None:
+        """Give the new tasks to the threads, and wake as many threads as the work is worth."""
+        if self._late:
+            self.count_late()
+        if self._pending:
+            now = time.monotonic()
+            self._tells_start, self._tells_late = events.wanted("started"), events.wanted("late")
+            self._traces = tracing.opentelemetry() is not None
+            for lane in {task.lane for task in self._pending}:
+                lane.estimate_clock(now)
+            if len(self._pending) == len(self.held):
+                self._read_ahead.begin(now)
+            if not self._queue:
+                self._moved_at = now
+            self._queue.extend(self._pending)
+            self._pending = []
+        if self._queue:
+            worth = self.threads if not self._mean else math.ceil(len(self._queue) * self._mean / WAKE)
+            self._wake(max(1, worth))
+            while self._queue and not self.threads:
+                self._do(self._queue.popleft())
+
+    def _wake(self, threads: int) -> None:
+        """Wake up to so many idle threads, no more than there is work for."""
+        for _ in range(min(threads, len(self._queue))):
+            try:
+                bell = self._parked.popleft()
+            except IndexError:
+                return
+            bell.put(True)
+
+    def count_late(self) -> None:
+        """Count the late runs that no event tells."""
+        late = self._late[:]
+        del self._late[: len(late)]
+        events.count("late", len(late), max(late))
+
+    def ended(self, runs: Sequence[LaneRun]) -> None:
+        """Note that these runs have ended."""
+        self.held.difference_update(runs)
+        took = min([run.took_ms for run in runs]) / 1000
+        self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
+        self._moved_at = self._ended_at = time.monotonic()
+        self._read_ahead.note(len(runs), self._moved_at)
+
+    def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
+        """Look for what does not move, once a second. Take back the tasks that have waited too long, behind runs that
+        take longer than the ones before.
+        """
+        if now >= self.look_at:
+            self.look_at = now + LOOK
+            self._look_for_stalls(now, is_due)
+        if not self._queue:
+            return ()
+        self._wake(self.threads)
+        return () if now - self._moved_at < PATIENCE else self.take_back()
+
+    def _look_for_stalls(self, now: float, is_due: Callable[[], bool]) -> None:
+        lookups = self._lookups.copy()
+        begun = [task.started for task in self.held if isinstance(task, LaneRun) and task.started]
+        busy, latest = len(begun) + len(lookups), max([*begun, self._ended_at])
+        free, waits = self.threads - busy, len(self.held) > busy
+        loop = self.executor.event_loop
+        self._stalls.look(now, lookups=lookups, is_due=waits or is_due(), free=free, latest=latest, event_loop=loop)
+
+    def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
+        """Take back tasks that no thread has begun."""
+        waiting: list[Task] = []
+        while self._queue:
+            try:
+                waiting.append(self._queue.popleft())
+            except IndexError:  # a thread has begun it meanwhile
+                break
+        waiting += self._pending
+        taken = waiting if which is None else [task for task in waiting if which(task)]
+        self.held.difference_update(taken)
+        self._pending = [task for task in waiting if task in self.held]
+        return taken
+
+    def close(self) -> None:
+        """Let each thread end after what it does, send the last pings, and stop the event loop."""
+        for bell in self._bells:
+            bell.put(False)
+        self.executor.close()
+        if self._pings is not None:
+            self._pings.close()
+
+
+def _fail(task: Task, error: BaseException) -> None:
+    """Word the end of a task that raised: a run has failed, a function cannot be run here."""
+    if isinstance(task, LaneRun):
+        task.error, task.failure = error, failure_of(error)
+        return
+    name, trouble = brief(task.claim.fn), described(error)
+    task.error = FunctionNotFound(f"cannot run {name}: {trouble}", where=name, trouble=trouble)

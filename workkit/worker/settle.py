@@ -1,0 +1,354 @@
+"""The requests of a listener to the server of one schedule, and what becomes of runs that have ended. Endings wait in
+their lane for the next request. The loop and `drain` share these steps.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from workkit import events
+from workkit.clocks import time
+from workkit.contract.claim import Claim, Orders, Turn
+from workkit.contract.tally import Tally
+from workkit.errors import CannotRun, InvalidArguments
+from workkit.jobs.admission import FREE
+from workkit.jobs.functions.registry import MOST_NAMES
+from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured
+from workkit.worker import report
+from workkit.worker.lane import Lane, LaneRun, Task
+from workkit.worker.monitoring.pings import Pings
+from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
+from workkit.worker.router import Router
+from workkit.worker.run.ending import outcome_of
+from workkit.worker.runner import Runner
+
+MOST_PAST = 500  # claims at once, while a listener can run none of them
+_LANE = attrgetter("lane")
+
+
+@dataclass(slots=True, eq=False)
+class Settle:
+    """For the thread that talks to the brokers. Requests raise ServerUnreachable or ServerRefused."""
+
+    runner: Runner
+    router: Router
+    pings: Pings | None = None  # None: no monitor is told
+    keep_unfit_ms: int = 0  # for so long from its due time, a job whose arguments do not fit is left for others
+    _counts: Counter[str] = field(default_factory=Counter)  # what became of all claims so far
+    _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
+    _unfit: dict[tuple[Lane, str], float] = field(default_factory=dict)  # until when such a job is left for others, s
+
+    @property
+    def tally(self) -> Tally:
+        """What became of all claims so far."""
+        counts = self._counts
+        return Tally(
+            ran=counts["ran"],
+            failed=counts["failed"],
+            retried=counts["retried"],
+            given_back=counts["given_back"],
+            unstored=counts["unstored"],
+        )
+
+    # The requests.
+
+    def claim(self, lane: Lane, limit: int) -> Turn:
+        """Settle what has ended, claim up to `limit` jobs, and take the next step of each."""
+        turn = self._ask(lane, limit)
+        now = lane.seen_at = lane.answered()
+        lane.compare_name()
+        lane.asked = turn.asked
+        if limit > 0:
+            wake = turn.wake_in_ms
+            lane.look = lane.more = wake == 0
+            lane.wake_at = now + wake / 1000 if wake else math.inf
+        if turn.fenced:
+            self.lose(lane, turn.fenced)
+        if turn.refused:
+            self._refuse(lane, turn.refused)
+        if turn.control is not None:
+            lane.update(turn.control)
+        # fault: claimed
+        if turn.claims:
+            held = len(self.runner.held)
+            self._take(lane, turn.claims)
+            is_kept = lane.unarmed or len(self.runner.held) > held
+            lane.passing = 0 if is_kept else min(MOST_PAST, 2 * len(turn.claims))  # to claim next: more each time
+        if lane.unarmed:
+            self.admit(lane)
+        return turn
+
+    def _ask(self, lane: Lane, limit: int) -> Turn:
+        """Send the endings, and claim. With this answer the server confirms all endings; if it has been asked for more,
+        only those that were sent before.
+        """
+        if self.router.table is not None:
+            self.router.table.flush()  # what is settled is counted, however this process ends
+        ends, lane.ends = lane.ends, []
+        lane.unstored += ends
+        turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
+        lane.unstored = ends if turn.asked else []
+        if lane.giving_back and not turn.asked:
+            self._given_back(lane, but=(*turn.fenced, *turn.refused))
+        return turn
+
+    def _take(self, lane: Lane, claims: Sequence[Claim]) -> None:
+        """Take the next step of each claim. A usual one is run: plain, with a function that is known and free of
+        limits.
+        """
+        router = self.router
+        free = router.free if lane.control is FREE and not (router.stopping or self.runner.is_silent) else ()
+        usual: list[Task] = []
+        for claim in claims:
+            if claim.fn in free and claim.standing is None and claim.armed and not (claim.trouble or claim.crashes):
+                usual.append(LaneRun(claim, lane))
+                continue
+            if usual:
+                self.runner.submit(usual)
+                usual = []
+            router.route(lane, claim)
+        if usual:
+            self.runner.submit(usual)
+
+    def admit(self, lane: Lane) -> None:
+        """Re-arm recurring jobs, take slots and turns. The claims that wait for this may start only then."""
+        turn = lane.broker.admit(lane.unarmed, now_ms=lane.pretended_ms)
+        lane.answered()
+        if turn.wake_in_ms is not None:
+            lane.wake_in(turn.wake_in_ms)
+        # fault: admitted
+        lane.unarmed = []
+        if turn.fenced:
+            self.lose(lane, turn.fenced)
+        self._refuse(lane, turn.refused)
+        self.router.admitted(lane, turn)
+
+    def beat(self, lane: Lane, orders: Orders) -> None:
+        """Carry out what a heartbeat brought back, and take back what dead listeners held."""
+        lane.seen_at = lane.beat_at = lane.answered()
+        lane.compare_name()
+        lane.look = lane.look or orders.look
+        if orders.fenced:
+            self.lose(lane, orders.fenced)
+        if orders.control is not None:
+            lane.update(orders.control)
+        if lane.shuns and not self.runner.is_silent:
+            lane.broker.reconsider()
+            lane.shuns, lane.look = False, True
+        if orders.cancelled:
+            self._cancel(lane, orders.cancelled)
+        for name, jobs in lane.broker.maintain():
+            lane.look = True
+            events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
+
+    def count(self, lane: Lane, *, is_last: bool = False) -> None:
+        """Send the counts of runs if it is time, or if no other time comes."""
+        counter = lane.counter
+        if counter is not None and (counter.at <= time.monotonic() or (is_last and counter.at < math.inf)):
+            counter.write(lane.broker)
+            # fault: counted
+
+    def farewell(self, lane: Lane) -> None:
+        """Settle what has ended, give back what still arrives, and end the registration."""
+        while True:
+            turn = self._ask(lane, 0)
+            lane.asked = turn.asked
+            lane.answered()
+            self._refuse(lane, [*turn.fenced, *turn.refused])
+            for claim in turn.claims:
+                self.router.release(lane, claim)
+            if not lane.ends and not turn.asked:
+                self.count(lane, is_last=True)
+                lane.broker.leave()
+                return
+
+    # Runs that have ended.
+
+    def ended(self, runs: Sequence[LaneRun]) -> None:
+        """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
+        self.runner.ended(runs)
+        latest_ms, wanted = 0, events.wanted("done")
+        usual: list[LaneRun] = []
+        for run in runs:
+            claim = run.claim
+            if wanted or run.error is not None or self._fenced or claim.standing is not None or run.kept is not None:
+                self._ended(run)
+                wanted = events.wanted("done")
+                continue
+            outcome = DONE
+            # fault: decided {type(outcome).__name__}
+            run.lane.ends.append((claim, outcome))
+            usual.append(run)
+            if run.late_ms > latest_ms:
+                latest_ms = run.late_ms
+        if usual:
+            self._count(usual)
+            events.count("done", len(usual), latest_ms)
+
+    def _count(self, done: Sequence[LaneRun]) -> None:
+        self._counts["ran"] += len(done)
+        if self.router.table is not None:
+            self.router.table.done(done)
+        for lane, runs in groupby(done, key=_LANE):
+            if lane.counter is not None:
+                lane.counter.done(list(runs))
+
+    def _ended(self, run: LaneRun) -> None:
+        lane, claim = run.lane, run.claim
+        if run.error is not None and issubclass(type(run.error), CannotRun) and run.options.crashes != 0:
+            self.router.cannot_run(lane, claim, run.error)
+            return
+        if run.error is not None and (left_ms := self._unfit_ms(run)):
+            self.router.cannot_run(lane, claim, run.error, unfit_ms=left_ms)
+            lane.look = lane.look or bool(claim.slots)
+            return
+        outcome, has_begun = outcome_of(run), not run.is_prevented
+        if has_begun and (outcome is not DONE or claim.standing is not None):
+            outcome = measured(outcome, Ran(late_ms=run.late_ms, took_ms=round(run.took_ms)))
+        if isinstance(outcome, Again) and outcome.is_wait and run.reports is not None:
+            outcome = replace(outcome, progress=json.dumps(run.reports.latest))
+        # fault: decided {type(outcome).__name__}
+        if self.router.table is not None and has_begun:
+            self._note(self.router.table, run, outcome)
+        lane.ends.append((claim, outcome))
+        if isinstance(outcome, Again):
+            lane.wake_in(outcome.delay_ms)
+        if claim.slots:
+            lane.look = True  # a job that waits for the slot is due with this ending
+        if self._fenced and claim.receipt in self._fenced:
+            return
+        if lane.counter is not None and has_begun and not (isinstance(outcome, Again) and outcome.is_wait):
+            lane.counter.ended(run, outcome)
+        match outcome:
+            case Done():
+                self._counts["ran"] += 1
+            case Dead():
+                self._counts["failed"] += 1
+            case Again():
+                self._counts["retried"] += 1
+        report.ended(run, outcome)
+        if self.pings is not None and claim.standing is not None:
+            match run_outcome(outcome, run.error):
+                case "done" | "discarded":
+                    self.pings.put(claim, "success")
+                case "failed":
+                    self.pings.put(claim, "fail")
+
+    def _note(self, table: RunTable, run: LaneRun, outcome: Outcome) -> None:
+        ending = run_outcome(outcome, run.error)
+        if ending is not None:
+            fenced: RunOutcome = "fenced" if run.claim.receipt in self._fenced else ending
+            late_ms = run.late_ms if not run.claim.attempt else None
+            table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=run.took_ms, late_ms=late_ms)
+
+    def _unfit_ms(self, run: LaneRun) -> int:
+        """For how long a job is left for others, because its arguments do not fit the function as it is here. Some
+        layouts count its lateness anew when it was put off, so the first look at it counts too.
+        """
+        error: Any = run.error
+        if not (issubclass(type(error), InvalidArguments) and error.unfit) or run.cancelled:
+            return 0
+        now = time.monotonic()
+        key, left_ms = (run.lane, run.claim.occurrence), self.keep_unfit_ms - run.late_ms
+        until = self._unfit.pop(key, now + left_ms / 1000)
+        if left_ms <= 0 or until <= now:
+            return 0
+        if len(self._unfit) >= MOST_NAMES:
+            self._unfit.clear()
+        self._unfit[key] = until
+        return max(1, round((until - now) * 1000))
+
+    # What is given back, interrupted, or lost.
+
+    def _given_back(self, lane: Lane, *, but: Sequence[Claim]) -> None:
+        """Report the releases that the server has confirmed: all `but` these, which it has refused."""
+        refused = {claim.receipt for claim in but}
+        for claim in lane.giving_back:
+            if claim.receipt not in refused:
+                self._counts["given_back"] += 1
+                events.emit("given_back", lane.broker.schedule, job=claim.job)
+        lane.giving_back = []
+
+    def abandon(self, lanes: Sequence[Lane]) -> None:
+        """Report the endings that no server has confirmed, at the end of a listener."""
+        for lane in lanes:
+            if count := len(lane.unstored) + len(lane.ends):
+                self._counts["unstored"] += count
+                events.emit("unstored", lane.broker.schedule, url=lane.broker.url, endings=count)
+
+    def release_unbegun(self, lanes: Sequence[Lane]) -> None:
+        """Give back every claim that has not begun, and from now on every new one."""
+        router = self.router
+        router.stopping = True
+        self.release_overdue(self.runner.take_back())
+        for lane in lanes:
+            for claim, _ in lane.unarmed:
+                router.release(lane, claim)
+            lane.unarmed = []
+        if router.last_chance is not None:
+            router.release(*router.last_chance)
+            router.last_chance = None
+
+    def release_overdue(self, tasks: Collection[Task]) -> None:
+        """Give back claims that have waited too long: other listeners may have room. Unless this one stops, it emits
+        nothing, as this is no event in the life of a job.
+        """
+        for task in tasks:
+            if self.router.stopping:
+                self.router.release(task.lane, task.claim)
+                continue
+            task.lane.ends.append((task.claim, Released()))
+            task.lane.look = True  # a burst is not over
+
+    def release_running(self) -> None:
+        """Give back what still runs, and what a thread still looks up. Other listeners run it again, unless it runs at
+        most once.
+        """
+        for task in self.runner.held:
+            if isinstance(task, LaneRun):
+                task.ask_to_stop()
+                if task.claim.receipt in self._fenced:
+                    continue
+                if task.started and self.runner.runs_code and self.router.crashes(task.claim) == 0:
+                    why = "may have run: its listener stopped before it ended"
+                    self.router.bury(task.lane, task.claim, why)
+                    continue
+            self.router.release(task.lane, task.claim)
+
+    def _cancel(self, lane: Lane, names: Collection[str]) -> None:
+        """Interrupt the runs of these jobs or occurrences."""
+        for run in self.router.runs():
+            if run.lane is lane and (run.claim.id in names or run.claim.occurrence in names):
+                run.cancel()
+
+    def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
+        """Drop claims that belong to other listeners now: this one was taken for dead, or a failover has lost them.
+        Those that have not begun never start; runs are asked to stop, and the server will refuse their endings.
+        """
+        # fault: lost
+        router, lost = self.router, {claim.receipt: claim for claim in fenced}
+        lane.ends = [end for end in lane.ends if end[0].receipt not in lost]
+        lane.unarmed = [pair for pair in lane.unarmed if pair[0].receipt not in lost]
+        lane.giving_back = [claim for claim in lane.giving_back if claim.receipt not in lost]
+        lane.look = True
+        if router.last_chance is not None and router.last_chance[1].receipt in lost:
+            router.last_chance = None
+        self.runner.take_back(lambda task: task.lane is lane and task.claim.receipt in lost)
+        for run in router.runs():
+            if run.lane is lane and lost.pop(run.claim.receipt, None) is not None:
+                self._fenced[run.claim.receipt] = None if lane.is_on_time else lane.away
+                run.ask_to_stop()
+        self._refuse(lane, list(lost.values()))
+
+    def _refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
+        """Report endings that came too late, and for how long this listener was away, if that was too long."""
+        for claim in refused:
+            away = self._fenced.pop(claim.receipt, None if lane.is_on_time else lane.away)
+            report.fenced(claim, None if away is None else round(away * 1000))
