@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from tests.servers import Server
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.errors import ServerUnreachable
 
 

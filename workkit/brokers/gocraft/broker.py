@@ -22,10 +22,9 @@ from workkit.brokers.redis_server.batch import (
     step_text,
     token_of,
 )
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted

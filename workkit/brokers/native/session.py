@@ -15,16 +15,15 @@ from typing import Any
 
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.conversation import Conversation
+from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.functions import functions_text
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
-from workkit.brokers.native.request import Forgotten, Gone, Request, jobs_in, more_is_due
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
 from workkit.brokers.redis_server.control_news import ControlNews
-from workkit.brokers.redis_server.description import Description, new_name
+from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn

@@ -14,8 +14,9 @@ from typing import Any
 import redis
 from redis.client import Pipeline
 
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script, load
-from workkit.brokers.redis_server.server import Call, PendingCalls, Server, connect
+from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 
 KEY = "workkit:test-clock"
 FOLDER = "test_clock"  # of the parts that stand for those of production

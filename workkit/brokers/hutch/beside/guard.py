@@ -14,9 +14,9 @@ from typing import Any
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.codec import Receipt
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.control_news import ControlNews
-from workkit.brokers.redis_server.description import Description, new_name
+from workkit.brokers.redis_server.listener_info import Description, new_name
+from workkit.brokers.redis_server.server import ServerClock
 from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Standing
 from workkit.contract.listener import ListenerInfo

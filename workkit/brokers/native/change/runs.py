@@ -26,10 +26,9 @@ from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.changes import Author
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
