@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import redis
@@ -32,14 +32,7 @@ AGAIN = 1.0  # seconds until the next try, if it does not answer then
 GONE_SECONDS = 2.0  # after which a caller starts an embedded server again
 FORGOTTEN_SECONDS = 10.0  # between two failures that belong to one absence, at most
 Call = tuple[Script, Sequence[str], Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class PendingCalls:
-    """Script calls that were sent, and whose answers were not read yet."""
-
-    calls: Sequence[Call]
-    sent: Sent
+PendingCalls = tuple[Sequence[Call], Sent]  # script calls that were sent, and whose answers were not read yet
 
 
 class Attachment(Protocol):
@@ -58,7 +51,7 @@ class Reviver:
     def __init__(self, attached: Attachment | None, *, url: str, schedule: str) -> None:
         self._attached, self._url, self._schedule = attached, url, schedule
         self._lock = threading.Lock()
-        self._tries: list[float] = []  # when calls failed since it answered, in monotonic seconds: the first, the last
+        self.tries: list[float] = []  # when calls failed since it answered, in monotonic seconds: the first, the last
         self._is_busy = False
 
     def failed(self) -> None:
@@ -67,16 +60,16 @@ class Reviver:
             return
         now = time.monotonic()
         with self._lock:
-            first, last = self._tries or (now, now)
-            self._tries = [first if now - last < FORGOTTEN_SECONDS else now, now]
-            if self._is_busy or now - self._tries[0] < GONE_SECONDS:
+            first, last = self.tries or (now, now)
+            self.tries = [first if now - last < FORGOTTEN_SECONDS else now, now]
+            if self._is_busy or now - self.tries[0] < GONE_SECONDS:
                 return
             self._is_busy = True
         threading.Thread(target=self._revive, name="workkit-revive", daemon=True).start()
 
     def answered(self) -> None:
         """Note that the server answers."""
-        self._tries = []
+        self.tries = []
 
     def _revive(self) -> None:
         try:
@@ -86,7 +79,7 @@ class Reviver:
             pass  # callers see that it is away; the next of them tries again
         finally:
             with self._lock:
-                self._tries, self._is_busy = [], False
+                self.tries, self._is_busy = [], False
 
 
 class Server:
@@ -132,7 +125,7 @@ class Server:
         try:
             if self._route is not None:
                 self._leave_if_moved(self._route)
-            return PendingCalls(calls, self._send(calls))
+            return calls, self._send(calls)
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error) from error
 
@@ -140,28 +133,29 @@ class Server:
         """Return the answers of scripts that were sent. If the server does not have one, load and send all of them
         again: the scripts recognise a repeated request by its number.
         """
+        calls, sent = asked
         try:
-            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
-            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
+            replies = sent.replies() if self._route is None else self._rerouted(asked, self._route)
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
             if not _ANSWERS.issuperset(map(type, replies)):
-                replies = self._repeated(replies, asked.calls)
+                replies = self._repeated(replies, calls)
             self._answered = True
-            if self._attached is not None:
+            if self._reviver.tries:
                 self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
-            raise self._ours(error, asked.calls) from error
+            raise self._ours(error, calls) from error
 
     def _repeated(self, replies: list[Any], calls: Sequence[Call]) -> list[Any]:
         """Send scripts again where that helps, and return their answers. Raises an error that the server answered."""
         for _ in range(_REPETITIONS):
             if not self._must_repeat(replies, calls):
                 break
-            asked = PendingCalls(calls, self._send(calls))
-            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
-            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
+            sent = self._send(calls)
+            replies = sent.replies() if self._route is None else self._rerouted((calls, sent), self._route)
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
@@ -177,12 +171,12 @@ class Server:
         return bool(errors) and self._time.is_refused(calls)
 
     def _rerouted(self, asked: PendingCalls, route: Route) -> list[Any]:
-        sent = [asked.sent]
+        calls, sent = asked[0], [asked[1]]
 
         def retry_once() -> list[Any]:
             if not sent:  # another node must answer
                 self._start_anew()
-                sent.append(self._send(asked.calls))
+                sent.append(self._send(calls))
             return sent.pop().replies()
 
         return route.follow(self.client.connection_pool, retry_once)
@@ -191,7 +185,10 @@ class Server:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
         if self._time.in_scripts is False:
             calls = self._time.given(calls)
-        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
+        commands: list[tuple[Any, ...]] = []
+        for script, keys, args in calls:
+            commands.append(("EVALSHA", script.digest, len(keys), *keys, *args))
+        return self._wires.send(commands)
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
@@ -203,7 +200,8 @@ class Server:
                 self._leave_if_moved(self._route)
             yield self.client
             self._answered = True
-            self._reviver.answered()
+            if self._reviver.tries:
+                self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
