@@ -27,17 +27,17 @@ class Wires:
 
     def __init__(self, pool: redis.ConnectionPool) -> None:
         self._pool = pool
-        self.free: deque[tuple[Any, float]] = deque()  # the unused connections, and when each was last used
+        self._free: deque[tuple[Any, float]] = deque()  # the unused connections, and when each was last used
         self._pid = os.getpid()
 
-    def send(self, commands: Sequence[tuple[Any, ...]]) -> Sent:
-        """Write commands to a connection. Nothing else uses it until their answers are read."""
+    def send(self, commands: Sequence[tuple[Any, ...]]) -> Any:
+        """Write commands to a connection, and return it: nothing else uses it until `replies` has read the answers."""
         if self._pid != os.getpid():  # this process was forked: its parent uses them
-            self.free.clear()
+            self._free.clear()
             self._pid = os.getpid()
         now = time.monotonic()
         try:
-            connection, since = self.free.pop()
+            connection, since = self._free.pop()
         except IndexError:
             connection, since = self._pool.get_connection(), now
         try:
@@ -53,7 +53,22 @@ class Wires:
         except BaseException:
             self.drop(connection)
             raise
-        return Sent(self, connection, len(commands))
+        return connection
+
+    def replies(self, connection: Any, count: int) -> list[Any]:
+        """Wait for the answers to as many commands as were sent; errors of the server are among them."""
+        replies = []
+        try:
+            for _ in range(count):
+                try:
+                    replies.append(connection.read_response())
+                except redis.exceptions.ResponseError as error:
+                    replies.append(error)
+        except BaseException:
+            self.drop(connection)
+            raise
+        self._free.append((connection, time.monotonic()))
+        return replies
 
     def drop(self, connection: Any) -> None:
         """Close a connection after an error."""
@@ -64,31 +79,7 @@ class Wires:
         """Give the unused connections back to the pool."""
         with contextlib.suppress(IndexError):
             while True:
-                self._pool.release(self.free.pop()[0])
-
-
-class Sent:
-    """Commands that were sent, and whose answers were not read yet."""
-
-    __slots__ = ("_connection", "_count", "_wires")
-
-    def __init__(self, wires: Wires, connection: Any, count: int) -> None:
-        self._wires, self._connection, self._count = wires, connection, count
-
-    def replies(self) -> list[Any]:
-        """Wait for the answer to each command; errors of the server are among them. Call it once."""
-        connection, replies = self._connection, []
-        try:
-            for _ in range(self._count):
-                try:
-                    replies.append(connection.read_response())
-                except redis.exceptions.ResponseError as error:
-                    replies.append(error)
-        except BaseException:
-            self._wires.drop(connection)
-            raise
-        self._wires.free.append((connection, time.monotonic()))
-        return replies
+                self._pool.release(self._free.pop()[0])
 
 
 class Packer:

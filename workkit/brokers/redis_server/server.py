@@ -17,7 +17,7 @@ import redis
 from workkit import events
 from workkit.brokers.redis_server.address import Node
 from workkit.brokers.redis_server.cluster import SlotOwner
-from workkit.brokers.redis_server.pipe import Sent, Wires
+from workkit.brokers.redis_server.pipe import Wires
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal, wrong_types
 from workkit.brokers.redis_server.route import Route, settings_of
 from workkit.brokers.redis_server.script import Script
@@ -32,7 +32,7 @@ AGAIN = 1.0  # seconds until the next try, if it does not answer then
 GONE_SECONDS = 2.0  # after which a caller starts an embedded server again
 FORGOTTEN_SECONDS = 10.0  # between two failures that belong to one absence, at most
 Call = tuple[Script, Sequence[str], Sequence[Any]]
-PendingCalls = tuple[Sequence[Call], Sent]  # script calls that were sent, and whose answers were not read yet
+PendingCalls = tuple[Sequence[Call], Any]  # script calls that were sent, and the connection that brings their answers
 
 
 class Attachment(Protocol):
@@ -133,9 +133,12 @@ class Server:
         """Return the answers of scripts that were sent. If the server does not have one, load and send all of them
         again: the scripts recognise a repeated request by its number.
         """
-        calls, sent = asked
+        calls, connection = asked
         try:
-            replies = sent.replies() if self._route is None else self._rerouted(asked, self._route)
+            if self._route is None:
+                replies = self._wires.replies(connection, len(calls))
+            else:
+                replies = self._rerouted(asked, self._route)
             # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
             if not _ANSWERS.issuperset(map(type, replies)):
                 replies = self._repeated(replies, calls)
@@ -153,8 +156,11 @@ class Server:
         for _ in range(_REPETITIONS):
             if not self._must_repeat(replies, calls):
                 break
-            sent = self._send(calls)
-            replies = sent.replies() if self._route is None else self._rerouted((calls, sent), self._route)
+            connection = self._send(calls)
+            if self._route is None:
+                replies = self._wires.replies(connection, len(calls))
+            else:
+                replies = self._rerouted((calls, connection), self._route)
             # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
         for reply in replies:
             if isinstance(reply, Exception):
@@ -177,11 +183,11 @@ class Server:
             if not sent:  # another node must answer
                 self._start_anew()
                 sent.append(self._send(calls))
-            return sent.pop().replies()
+            return self._wires.replies(sent.pop(), len(calls))
 
         return route.follow(self.client.connection_pool, retry_once)
 
-    def _send(self, calls: Sequence[Call]) -> Sent:
+    def _send(self, calls: Sequence[Call]) -> Any:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
         if self._time.in_scripts is False:
             calls = self._time.given(calls)
