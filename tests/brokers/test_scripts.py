@@ -11,7 +11,7 @@ from tests.brokers.script_reading import BROKERS, FOLDER, REMOVING, SHARED, WRIT
 from tests.rows import every_row
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
-from workkit.brokers.redis_server.test_clock import FOLDER as FOLDER_OF_PARTS
+from workkit.brokers.rehearsal import FOLDER as FOLDER_OF_PARTS
 
 VERBS = sorted(load("native"))
 PARTS = sorted(file.stem for folder in (FOLDER, SHARED) for file in (folder / "parts").glob("*.lua"))
