@@ -239,8 +239,7 @@ class GocraftBroker:
         if not names:
             time.sleep(min(seconds, 1.0))
             return False
-        with self._waiting.translated() as client:
-            found = client.blpop([self._keys.wake(name) for name in names], timeout=seconds)
+        found = self._waiting.pop([self._keys.wake(name) for name in names], seconds)
         if found is not None:
             self._woken_by = found[0]
         return found is not None

@@ -193,8 +193,7 @@ class NativeBroker:
 
     def wait(self, seconds: float) -> bool:
         """Wait for a token on a connection of its own: True if one came, False if the time is over."""
-        with self._waiting.translated() as client:
-            return client.blpop([self._keys.wake], timeout=seconds) is not None
+        return self._waiting.pop([self._keys.wake], seconds) is not None
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""

@@ -217,6 +217,18 @@ class Server:
                 raise
             raise self._ours(redis.exceptions.ConnectionError("closed by another thread")) from error
 
+    def pop(self, keys: Sequence[str], seconds: float) -> Any:
+        """Wait for an element of one of these lists, and take it. Return its key and the element; None if the time is
+        over.
+        """
+        with self.translated() as client:
+            if self._route is not None:
+                return client.blpop(keys, timeout=seconds)
+            (reply,) = self._wires.replies(self._wires.send([("BLPOP", *keys, seconds)]), 1)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
     def twin(self, *, answer_seconds: float) -> Server:
         """Make the same server with connections of its own and a longer timeout: for waiting."""
         kwargs = dict(self.client.connection_pool.connection_kwargs)
