@@ -10,9 +10,9 @@ from typing import Any
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
 from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.history.cells import packed
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
-from workkit.brokers.native.history.store import packed
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import (
     other_items,
