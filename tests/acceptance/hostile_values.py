@@ -389,12 +389,8 @@ MAKERS: Mapping[str, Maker] = {
 
 def every_key() -> set[str]:
     """The names of all keys, as `Keys` has them."""
-    return {name for name in vars(Keys) if not name.startswith("_") and not _is_field(name)}
-
-
-def _is_field(name: str) -> bool:
-    found = inspect.getattr_static(Keys, name)
-    return not (isinstance(found, property) or inspect.isfunction(found))
+    methods = {name for name, found in vars(Keys).items() if not name.startswith("_") and inspect.isfunction(found)}
+    return vars(Keys("")).keys() - {"schedule"} | methods
 
 
 @dataclass(slots=True, kw_only=True)

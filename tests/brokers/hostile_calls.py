@@ -20,8 +20,9 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.native.look.published import Published
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
-from workkit.brokers.redis_server.server import PendingCalls, connect
+from workkit.brokers.redis_server.server import PendingCalls
 from workkit.contract.changes import Author
 from workkit.contract.claim import Claim, Ending
 from workkit.contract.history import ALL, Cell, Counted, Sample

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.servers import PRODUCTS, Server
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
 from workkit.brokers.redis_server.pages import PAGE
-from workkit.brokers.redis_server.server import connect
 
 N = 3 * PAGE + 7
 pytestmark = pytest.mark.parametrize("server", PRODUCTS[:1], indirect=True)

@@ -11,7 +11,7 @@ from tests.brokers.checkups import DAY
 from tests.servers import Server
 from workkit.brokers.connect import open_broker
 from workkit.brokers.redis_server.care.host import Host
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.errors import ServerRefused
 
 

@@ -11,7 +11,7 @@ from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.contract.claim import Claim, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from tests.servers import Server
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.pages import piped
-from workkit.brokers.redis_server.server import connect
 from workkit.errors import ServerError
 
 

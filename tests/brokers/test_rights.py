@@ -12,7 +12,7 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.time_source import last_instant
 from workkit.errors import ServerRefused
 from workkit.jobs.job import Job

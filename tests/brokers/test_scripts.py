@@ -11,7 +11,7 @@ from tests.brokers.script_reading import BROKERS, FOLDER, REMOVING, SHARED, WRIT
 from tests.rows import every_row
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
-from workkit.brokers.redis_server.test_clock import FOLDER as FOLDER_OF_PARTS
+from workkit.brokers.rehearsal import FOLDER as FOLDER_OF_PARTS
 
 VERBS = sorted(load("native"))
 PARTS = sorted(file.stem for folder in (FOLDER, SHARED) for file in (folder / "parts").glob("*.lua"))
@@ -142,7 +142,7 @@ def test_a_part_uses_every_key_and_argument_of_its_head_and_no_other(name: str) 
     used = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", code(text)))
     declared = {local_name(word) for line in ("KEYS", "ARGV") for word in words(line, text)}
     assert declared - used == set()
-    keys = {local_name(name) for name in vars(Keys) if not name.startswith("_")}
+    keys = {local_name(name) for name in (*vars(Keys), *vars(Keys("S"))) if not name.startswith("_")}
     asked = set(re.findall(r"redis\.p?call\('\w+', (\w+)", code(text)))
     assert (asked & keys) - declared == set()
 

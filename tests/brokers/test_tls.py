@@ -11,7 +11,7 @@ import pytest
 
 from tests.processes import Processes
 from tests.servers import Server, free_port, program
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.errors import ServerUnreachable
 
 OURS = "subjectAltName=IP:127.0.0.1,DNS:localhost"

@@ -21,8 +21,8 @@ from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.connect_redis import check
 from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
 from workkit.brokers.redis_server.cluster import tag_of
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.refusal import ServerPlace, refusal
-from workkit.brokers.redis_server.server import connect
 from workkit.errors import InvalidSchedule, ServerRefused, ServerUnreachable
 
 Sentinel: Any = redis.sentinel.Sentinel

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.processes import Process, Processes, until
 from tests.servers import PRODUCTS, Server, program
 from workkit import schedule, wire
-from workkit.brokers.redis_server.key_type import wrong_types
+from workkit.brokers.redis_server.refusal import wrong_types
 
 FULL = (
     "it accepts no more clients (maxclients); raise maxclients, or close connections that nobody needs. "

@@ -20,7 +20,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.contract.consumer import Consumer
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Producer

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from tests.servers import Server
 from tests.testing import jobs
 from workkit import schedule
-from workkit.brokers.redis_server.test_clock import KEY
+from workkit.brokers.rehearsal import KEY
 
 
 def test_a_test_clock_on_a_server_moves_nothing_that_is_not_of_a_test(server: Server, name: str) -> None:

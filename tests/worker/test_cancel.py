@@ -23,7 +23,7 @@ from tests.worker.observation import named
 from workkit import Retry, current_job, job, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.record import MARKED_MS, MARKS, heard_upto
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import JobCancelled, JobTimeout

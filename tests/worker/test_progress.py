@@ -20,8 +20,8 @@ from tests.processes import ROOT, Processes, until
 from tests.servers import Server, program
 from workkit import current_job, errors, schedule
 from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.listener_info import read_said
-from workkit.brokers.redis_server.server import connect
 from workkit.cli import main
 from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo

@@ -12,8 +12,8 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import events, schedule
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import connect
 from workkit.errors import NotFound
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of

@@ -6,7 +6,8 @@ from typing import Any
 
 from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
-from workkit.brokers.redis_server.server import Server, connect, is_cluster
+from workkit.brokers.redis_server.connecting import connect, is_cluster
+from workkit.brokers.redis_server.server import Server
 
 
 def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:

@@ -1,20 +1,31 @@
 """The private server of a test: while there is one, every schedule of this process is there, whatever server it names.
 
 `workkit.testing` begins and ends it. So a test reaches no server of production, and nothing of production knows of a
-test clock.
+test clock: spec/layouts/native.md, "Test clock". The scripts of such a server are those of production, with another
+text of one part: the one that tells the time. Its clients ask for the time in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import redis
+from redis.client import Pipeline
 
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.codec import Stored
-from workkit.brokers.redis_server.test_clock import OnTestClock, on_test_clock
+from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.script import Script, load
+from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.errors import Unsupported
 
+KEY = "workkit:test-clock"
+FOLDER = "test_clock"  # of the parts that stand for those of production
 current: Rehearsal | None = None
 Heard = Callable[[str, Sequence[NewJob], Sequence[Added]], None]
 
@@ -84,3 +95,47 @@ class _Rehearsed(NativeBroker):
             return added
 
         return heard
+
+
+class OnTestClock(Server):
+    """One server, with scripts and clients that tell the time of the test clock."""
+
+    is_on_test_clock = True
+    scripts: Mapping[str, Script] = {}
+
+    def ask(self, calls: Sequence[Call]) -> PendingCalls:
+        """Send scripts: see `Server.ask`."""
+        return super().ask([(self.scripts[script.name], keys, args) for script, keys, args in calls])
+
+
+def on_test_clock(url: str, *, schedule: str, layout: str) -> OnTestClock:
+    """Make the server at `url`, on the test clock. No I/O."""
+    plain = connect(url, schedule=schedule)
+    server = OnTestClock(_Client(connection_pool=plain.client.connection_pool), url=plain.url, schedule=schedule)
+    server.scripts = load(layout, clock=FOLDER)
+    return server
+
+
+def set_test_clock(server: Server, at_ms: int) -> None:
+    """Set the clock to an instant, where it stands until it is set again. Raises ServerUnreachable, ServerRefused."""
+    with server.translated() as client:
+        client.set(KEY, at_ms)
+
+
+@cache
+def _telling() -> str:
+    part = resources.files("workkit.brokers").joinpath("redis_server", "lua", FOLDER, "instant.lua")
+    return f"{part.read_text(encoding='utf-8')}local t = instant()\nreturn {{ tonumber(t[1]), tonumber(t[2]) }}"
+
+
+class _Client(redis.Redis):
+    def time(self, **kwargs: Any) -> Any:
+        return self.eval(_telling(), 0)
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
+        return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+class _Pipeline(Pipeline):
+    def time(self, **kwargs: Any) -> Any:
+        return self.eval(_telling(), 0)

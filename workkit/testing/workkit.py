@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from workkit import events
 from workkit.brokers import rehearsal
 from workkit.brokers.connect import open_brokers
-from workkit.brokers.redis_server.test_clock import OnTestClock, set_test_clock
+from workkit.brokers.rehearsal import OnTestClock, set_test_clock
 from workkit.contract.broker import Broker
 from workkit.contract.producer import Added, NewJob
 from workkit.contract.warning import warn_caller

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from workkit.errors import TriggerError
 from workkit.text.brief import brief_repr
@@ -194,14 +194,10 @@ def _only_second(cron: str) -> int | None:
     return found.days * DAY_SECONDS + found.seconds
 
 
-@lru_cache(maxsize=256)
-def is_one_second(text: str) -> bool:
-    """Tell by its look whether a published cron string names one second. Most payloads hold one: it is not worth
-    being parsed, nor remembered for longer than a queue of the same second passes by. False proves nothing.
-    """
-    return _ONE_SECOND(text) is not None
-
-
 _ONE_SECOND = re.compile(
     r"(?:19[7-9]\d|[2-9]\d{3}) (?:[1-9]|1[0-2]) (?:[1-9]|[12]\d|3[01]) \* (?:1?\d|2[0-3]) [1-5]?\d [1-5]?\d", re.ASCII
-).fullmatch
+)
+is_one_second: Final = lru_cache(maxsize=256)(_ONE_SECOND.fullmatch)
+"""Match a published cron string that names one second, by its look. Most payloads hold one: it is not worth being
+parsed, nor remembered for longer than a queue of the same second passes by. None proves nothing.
+"""

@@ -77,7 +77,7 @@ class Schedule:
             return brief_repr(shown)
         if isinstance(self.redis, str):
             return brief_repr(replace(shown, redis=masked(self.redis)))
-        from workkit.brokers.redis_server.server import shown_client
+        from workkit.brokers.redis_server.connecting import shown_client
 
         return brief_repr(replace(shown, redis=shown_client(self.redis)))
 

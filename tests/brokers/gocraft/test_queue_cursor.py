@@ -6,8 +6,8 @@ import pytest
 
 from tests.servers import PRODUCTS, Server
 from workkit.brokers.gocraft.queue_cursor import QueueCursor
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.pages import PAGE
-from workkit.brokers.redis_server.server import connect
 
 N = 4 * PAGE + 7
 pytestmark = pytest.mark.parametrize("server", PRODUCTS[:1], indirect=True)

@@ -22,10 +22,9 @@ from workkit.brokers.redis_server.batch import (
     step_text,
     token_of,
 )
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
@@ -240,8 +239,7 @@ class GocraftBroker:
         if not names:
             time.sleep(min(seconds, 1.0))
             return False
-        with self._waiting.translated() as client:
-            found = client.blpop([self._keys.wake(name) for name in names], timeout=seconds)
+        found = self._waiting.pop([self._keys.wake(name) for name in names], seconds)
         if found is not None:
             self._woken_by = found[0]
         return found is not None

@@ -17,10 +17,9 @@ from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.put import is_special, put_args, read_answer, read_state, trace_rows
 from workkit.brokers.redis_server.batch import read_step, step_text, token_of
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import Script, load
-from workkit.brokers.redis_server.server import Call, Server
+from workkit.brokers.redis_server.server import Call, Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.jobs.terms import PLAIN, USUAL

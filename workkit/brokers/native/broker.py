@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, Stored
-from workkit.brokers.native.history.store import tally_call
+from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, token_of
-from workkit.brokers.redis_server.clock import ServerClock
-from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
@@ -34,27 +33,18 @@ class NativeBroker:
     """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
 
     def __init__(self, server: Server, *, schedule: str, dialect: str = "published", timeout_ms: int = 10_000) -> None:
+        self.schedule = schedule
+        self.url = server.url  # without a password
+        self.is_on_test_clock = server.is_on_test_clock  # whether tests move the server's clock
         self._server, self._keys = server, Keys(schedule)
         self._codec = Codec(schedule, dialect)
         self._clock = ServerClock(server)
         self._additions = Additions(server=server, keys=self._keys, codec=self._codec, clock=self._clock)
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
-        self._seen: dict[
-            str, tuple[float, float]
-        ] = {}  # listener -> its heartbeat, and when we first saw that heartbeat
+        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
         self._kept = KeptJobs()
-
-    @property
-    def schedule(self) -> str:
-        """The schedule's name."""
-        return self._keys.schedule
-
-    @property
-    def url(self) -> str:
-        """The URL of the server, without a password."""
-        return self._server.url
 
     @property
     def listener(self) -> str:
@@ -89,11 +79,6 @@ class NativeBroker:
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock."""
-        return self._server.is_on_test_clock
-
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it from the last answer."""
         return self._clock.now_ms()
@@ -111,7 +96,7 @@ class NativeBroker:
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
         twice.
         """
-        return self.adding(jobs)()
+        return self.putting(jobs, stored=self._additions.encode(jobs))()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
@@ -208,8 +193,7 @@ class NativeBroker:
 
     def wait(self, seconds: float) -> bool:
         """Wait for a token on a connection of its own: True if one came, False if the time is over."""
-        with self._waiting.translated() as client:
-            return client.blpop([self._keys.wake], timeout=seconds) is not None
+        return self._waiting.pop([self._keys.wake], seconds) is not None
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""

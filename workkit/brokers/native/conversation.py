@@ -7,11 +7,28 @@ has one effect. An answer that was heard has no effect here before `take_up`: th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from workkit.brokers.native.request import Answer, Forgotten, Gone, Request
-from workkit.brokers.redis_server.server import PendingCalls, Server
+from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.claim import Ending
+
+
+class Request:
+    """A script call of one listener, with its own number. `done` applies the reply here; `ends`: what it settles."""
+
+    __slots__ = ("call", "done", "ends")
+
+    def __init__(self, call: Call, done: Callable[[list[Any]], None], ends: Sequence[Ending] = ()) -> None:
+        self.call, self.done, self.ends = call, done, ends
+
+
+class Gone(Exception):
+    """The registration of this session is gone, or differs from what the session knows."""
+
+
+class Forgotten(Exception):
+    """The server has forgotten steps of this session: a replica took over that did not have them."""
 
 
 class Conversation:
@@ -22,37 +39,25 @@ class Conversation:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._outstanding: Sequence[Request] = ()
-        self._asked: PendingCalls | None = None  # the outstanding requests, sent; None: they must be sent again
-        self._seq = 0
-        self.heard: list[Answer] = []  # answers that had no effect here yet
+        self.heard: list[tuple[Request, list[Any]]] = []  # answers that had no effect here yet
+        self.asked: PendingCalls | None = None  # the outstanding requests, under way; None: they must be sent again
+        self.seq = 0  # the number of the last request under this name
+        self.jobs = 0  # jobs in the answers that had no effect here yet
+        self.is_more_due = False  # whether one of these answers a claim in full, and more work is due
         self.cursors = b""  # from the last claim: how far this listener has read past jobs that it skips
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether requests are under way."""
-        return self._asked is not None
-
-    def next_seq(self) -> int:
-        """Number a request."""
-        self._seq += 1
-        return self._seq
-
-    def begin(self) -> None:
-        """Count from 1 again, under a new name."""
-        self._seq = 0
 
     def send(self, requests: Sequence[Request]) -> None:
         """Send requests in one write. Their answers must be heard before the next ones."""
         if not requests:
             return
         self._outstanding = requests
-        self._asked = self._server.ask([r.call for r in requests])
+        self.asked = self._server.ask([r.call for r in requests])
 
     def hear(self) -> None:
         """Wait for the answers to the requests that were sent."""
-        if self._asked is None:
+        asked, self.asked = self.asked, None
+        if asked is None:
             return
-        asked, self._asked = self._asked, None
         requests, replies = self._outstanding, self._server.answers(asked)
         self._outstanding = ()
         for request, reply in zip(requests, replies, strict=True):
@@ -63,13 +68,16 @@ class Conversation:
                 raise Forgotten
             if reply[0] != b"ok":
                 raise Gone
-            if request.verb == "claim":
+            if request.call[0].name == "claim":
                 self.cursors = reply[5]  # the next claim may be sent before this answer is applied
+                self.jobs += (len(reply) - 6) // 4
+                self.is_more_due = self.is_more_due or reply[2] == 0
             self.heard.append((request, reply))
 
     def take_up(self) -> None:
         """Apply the answers here."""
         heard, self.heard = self.heard, []
+        self.jobs, self.is_more_due = 0, False
         for request, reply in heard:
             request.done(reply)
 
@@ -81,10 +89,12 @@ class Conversation:
 
     def catch_up(self) -> None:
         """Apply what was heard, and hear what is outstanding; send it again under its old numbers if need be."""
-        self.take_up()
-        if self._outstanding and self._asked is None:
-            self.send(self._outstanding)
-        self.hear()
+        if self.heard:
+            self.take_up()
+        if self._outstanding:
+            if self.asked is None:
+                self.send(self._outstanding)
+            self.hear()
 
     def unsaid(self) -> list[Ending]:
         """Take the endings of requests that the server has forgotten; it knows no cursors either."""
@@ -93,4 +103,5 @@ class Conversation:
 
     def drop(self) -> None:
         """Forget what was asked and heard: the registration is gone."""
-        self._outstanding, self._asked, self.heard, self.cursors = (), None, [], b""
+        self._outstanding, self.asked, self.heard, self.cursors = (), None, [], b""
+        self.jobs, self.is_more_due = 0, False

@@ -1,25 +1,55 @@
-"""The bytes of kept results, and what `settle` and `cancel` get of them: spec/results.md. Pure."""
+"""What `settle` and `cancel` get of endings, with what is recorded and kept of them; and the bytes of kept results:
+spec/results.md. Pure.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import msgpack
 
-from workkit.brokers.native.settle import Receipt, read_failure
+from workkit.brokers.native.history.record import Recorder
+from workkit.brokers.native.settle import Receipt, ending, read_failure
 from workkit.brokers.redis_server.packed import read_packed
-from workkit.contract.claim import Claim
+from workkit.contract.claim import Claim, Ending
 from workkit.contract.result import Result
 from workkit.jobs.outcome import Failure, Kept, Outcome, Released
 from workkit.jobs.result import ResultKind, of_cancelled
 
+MOST_KEPT = 8_000_000  # bytes of results in one call of `settle.lua`, if it has more than one ending
+NO_MAPS = bytes(msgpack.packb([]))  # of endings that need none
 NAMED = "name:"  # before a name in the key that leads from it to an id
 _KINDS: dict[bytes, ResultKind] = {kind.encode(): kind for kind in get_args(ResultKind)}
 _PLACE = re.compile(rb"(\d{1,15})-\d{1,20}")
 _NUMBER = re.compile(rb"-?\d{1,18}")
+
+
+def kept_size(outcome: Outcome) -> int:
+    """Count the bytes that are kept of an ending."""
+    kept: Kept | None = getattr(outcome, "kept", None)
+    return 0 if kept is None else len(kept.text)
+
+
+def settlement(
+    ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int
+) -> tuple[bytes, tuple[str, ...]]:
+    """Write the maps that `settle.lua` applies for these endings, and list the words of its keys of results.
+    `recorder`: None if nothing is recorded.
+    """
+    maps, words = [], list[str]()
+    for claim, outcome in ends:
+        made = ending(claim, outcome, now_ms=now_ms)
+        if recorder is not None:
+            record = recorder.of(claim, outcome, listener=listener, now_ms=now_ms)
+            if record is not None:
+                made["ran"] = record
+        if (result := result_of(claim, outcome)) is not None:
+            made |= keep_result(claim, result, words)
+        maps.append(made)
+    return bytes(msgpack.packb(maps, use_bin_type=False, unicode_errors="surrogatepass")), tuple(words)
 
 
 def result_of(claim: Claim, outcome: Outcome) -> Kept | None:

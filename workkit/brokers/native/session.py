@@ -15,22 +15,21 @@ from typing import Any
 
 from workkit.brokers.native.admit import admission_request
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.conversation import Conversation
+from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, Request
 from workkit.brokers.native.functions import functions_text
 from workkit.brokers.native.history.record import Recorder
-from workkit.brokers.native.history.settling import portion, settlement
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claim
-from workkit.brokers.native.request import Forgotten, Gone, Request, jobs_in, more_is_due
+from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
-from workkit.brokers.redis_server.control_news import ControlNews
-from workkit.brokers.redis_server.description import Description, new_name
+from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError
-from workkit.jobs.admission import Admission, Control
+from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import DONE, Released
 
 PORTION = 500  # jobs in one claim: while the server looks for more, endings wait
@@ -38,6 +37,7 @@ MANY = 200  # jobs; this many or more are claimed in two portions, the second wh
 _MISSED = {b"m": "late", b"o": "overlap"}
 MOST_UNFIT = 10_000  # jobs with arguments that do not fit, each offered again at its own time
 EVERY = b""  # stands for further ones: then all jobs that this listener has left are offered again
+MOST_ENDS = 1000  # endings in one request
 OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
 
 
@@ -57,7 +57,9 @@ class Session:
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
-        self._news = ControlNews()
+        self.control: Control = FREE  # what is paused and limited, as far as this session knows
+        self._version = b""  # of the control key: the server answers only what is new
+        self._news: Control | None = None  # what the caller does not know yet
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
@@ -65,18 +67,8 @@ class Session:
         self._unfit: dict[bytes, int] = {}  # ids whose arguments do not fit here, and until when others have them, ms
         self._excess = 0  # records that only the server knows
         self._now_ms = 0
-        self._name = ""
         self._recorder = Recorder()
-
-    @property
-    def name(self) -> str:
-        """The listener's name in this registration: host, pid and a part that no listener has used before."""
-        return self._name
-
-    @property
-    def control(self) -> Control:
-        """What is paused and limited, as far as this session knows."""
-        return self._news.control
+        self.name = ""  # of this registration: host, pid and a part that no listener has used before
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name."""
@@ -87,8 +79,8 @@ class Session:
         self._server.call(*self._call("register", [name, self._who.packed], listener=name))
         if info.functions:
             self._publish(name, *functions_text(info.functions))
-        self._name = name
-        self._talk.begin()
+        self.name = name
+        self._talk.seq = 0
 
     def _publish(self, name: str, digest: str, text: bytes) -> None:
         """Tell which functions are known. Nothing rests on it: a server that refuses, or is full, stops no listener."""
@@ -99,30 +91,33 @@ class Session:
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
         """Settle endings and claim jobs: see `Broker.claim`. `now_ms` None: by the server's clock."""
         self._ends += ends
+        talk = self._talk
 
         def turn() -> None:
-            if not more_is_due(self._talk.heard):
-                self._talk.take_up()
-                portion = limit if limit < MANY else limit // 2
-                self._talk.send([*self._settles(now_ms), *self._claims(portion - len(self._ready), now_ms)])
-                self._talk.hear()
-            if more_is_due(self._talk.heard):
-                wanted = limit - len(self._ready) - sum(map(jobs_in, self._talk.heard))
-                self._talk.send([*self._settles(now_ms), *self._claims(wanted, now_ms)])
-            self._talk.take_up()
+            if not talk.is_more_due:
+                if talk.heard:
+                    talk.take_up()
+                first = limit if limit < MANY else limit // 2
+                talk.send(self._requests(first - len(self._ready), now_ms))
+                talk.hear()
+            if talk.is_more_due:
+                talk.send(self._requests(limit - len(self._ready) - talk.jobs, now_ms))
+            talk.take_up()
 
         try:
             self._step(turn)
         except Gone:
-            return Turn(fenced=self._forget(), refused=self._take_refused())
-        claims, self._ready = self._ready, []
+            refused, self._refused = self._refused, []
+            return Turn(fenced=self._forget(), refused=refused)
+        claims, refused, lost, news = self._ready, self._refused, self._lost, self._news
+        self._ready, self._refused, self._lost, self._news = [], [], [], None
         return Turn(
             claims=claims,
-            control=self._news.take(),
+            control=news,
             wake_in_ms=self._wake_in_ms,
-            refused=self._take_refused(),
-            fenced=self._take_lost(),
-            asked=self._talk.is_asked,
+            refused=refused,
+            fenced=lost,
+            asked=talk.asked is not None,
         )
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
@@ -157,7 +152,7 @@ class Session:
         except Gone:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
-        args = [self._name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._news.version]
+        args = [self.name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
         asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble, state)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
@@ -170,19 +165,26 @@ class Session:
             self._compare(fields - OTHER_FIELDS - len(self._held))
         except Gone:
             return Orders(fenced=self._forget()), []
-        self._news.hear(control)
+        if control:
+            self._hear_control(control)
         self._cancelled_upto = heard_upto(marks, int(now), before=self._cancelled_upto)
         cancelled = frozenset(mark.decode("utf-8", "replace") for mark in marks[::2])
         names = [name.decode("utf-8", "surrogateescape") for name in stale[::2]]
         pairs = list(zip(names, map(float, stale[1::2]), strict=True))
-        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=self._news.take())
-        return orders, [p for p in pairs if p[0] != self._name]
+        news, self._news = self._news, None
+        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=news)
+        return orders, [p for p in pairs if p[0] != self.name]
+
+    def _hear_control(self, pairs: Sequence[bytes]) -> None:
+        """Read the control key in an answer: its fields and values."""
+        self._version, self.control = read_control(pairs)
+        self._news = self.control
 
     def _offer_again(self) -> None:
         """Take the mark from jobs that were left for others long enough. Claims then read the queue from its front."""
         if over := [id for id, until_ms in self._unfit.items() if until_ms <= self._now_ms]:
             with self._server.translated() as client:
-                skip = self._keys.skip(self._name)
+                skip = self._keys.skip(self.name)
                 client.delete(skip) if EVERY in over else client.srem(skip, *over)
             self._talk.cursors = b""
             self._unfit = {id: ms for id, ms in self._unfit.items() if id not in over and EVERY not in over}
@@ -203,7 +205,7 @@ class Session:
         """Store the progress of runs: see `Broker.tell`. Leave out claims that this registration no longer holds."""
         args: list[Any] = []
         for receipt, words in said.items():
-            if receipt.listener == self._name and (words is None or receipt.field in self._held):
+            if receipt.listener == self.name and (words is None or receipt.field in self._held):
                 args += [receipt.field, words or ""]
         if args:
             self._server.call(*self._call("tell", args))
@@ -216,16 +218,16 @@ class Session:
     def reconsider(self) -> None:
         """Forget which jobs this listener skips."""
         with self._server.translated() as client:
-            client.delete(self._keys.skip(self._name))
+            client.delete(self._keys.skip(self.name))
         self._talk.cursors = b""
 
     def leave(self) -> int:
         """End the registration. Returns the number of records that it still holds; 0: it has ended."""
-        if not self._name:
+        if not self.name:
             return 0
-        held = int(self._server.call(*self._call("leave", [self._name])))
+        held = int(self._server.call(*self._call("leave", [self.name])))
         if not held and self._me.info.functions:
-            self._publish(self._name, "", b"")
+            self._publish(self.name, "", b"")
         return held
 
     def _step(self, act: Callable[[], None]) -> None:
@@ -235,7 +237,7 @@ class Session:
         while True:
             try:
                 self._talk.catch_up()
-                if not self._name:
+                if not self.name:
                     self.register(self._me.info)
                 return act()
             except Forgotten:
@@ -244,7 +246,7 @@ class Session:
 
     def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None, **of: tuple[str, ...]) -> Call:
         """Make the call of a script about this listener, or about another, whose name may be empty."""
-        script, whom = self._scripts[verb], self._name if listener is None else listener
+        script, whom = self._scripts[verb], self.name if listener is None else listener
         return script, script.keys(self._keys, listener=whom, **of), args
 
     def _forget(self) -> list[Claim]:
@@ -253,71 +255,54 @@ class Session:
         self._held.clear()
         lost += self._take_lost()
         self._ready, self._armed, self._ends, self._missed = [], [], [], []
-        self._name = ""
+        self.name = ""
         self._unfit.clear()
         self._talk.drop()
         return lost
 
     def _holds(self, claim: Claim) -> bool:
         receipt: Receipt = claim.receipt
-        return receipt.listener == self._name and receipt.field in self._held
-
-    def _current(self) -> list[Ending]:
-        """Take the next endings to send. Endings of an earlier registration are refused here."""
-        most = portion(self._ends)
-        ends, self._ends = self._ends[:most], self._ends[most:]
-        current: list[Ending] = []
-        for claim, outcome in ends:
-            receipt: Receipt = claim.receipt
-            # the claim as it is now: a repeated admission may have armed one that was given back unarmed
-            held = self._held.get(receipt.field) if receipt.listener == self._name else None
-            if held is None:
-                self._refused.append(claim)
-            else:
-                current.append((held, outcome))
-        return current
-
-    def _take_refused(self) -> list[Claim]:
-        refused, self._refused = self._refused, []
-        return refused
+        return receipt.listener == self.name and receipt.field in self._held
 
     def _take_lost(self) -> list[Claim]:
         lost, self._lost = self._lost, []
         return lost
 
-    def _settles(self, now_ms: int | None) -> list[Request]:
+    def _requests(self, limit: int, now_ms: int | None) -> list[Request]:
+        """Make the requests that settle all endings, and one that claims up to `limit` jobs."""
         requests = []
         while self._ends:
-            if fresh := self._current():
-                requests.append(self._settle(fresh, now_ms))
+            if (settling := self._settle(now_ms)) is not None:
+                requests.append(settling)
+        if limit > 0:
+            requests.append(self._claim(min(limit, PORTION), now_ms))
         return requests
 
-    def _claims(self, limit: int, now_ms: int | None) -> list[Request]:
-        return [self._claim(min(limit, PORTION), now_ms)] if limit > 0 else []
-
     def _claim(self, limit: int, now_ms: int | None) -> Request:
-        seq = self._talk.next_seq()
+        self._talk.seq += 1
+        seq = self._talk.seq
 
         def done(reply: list[Any]) -> None:
             _, now, wake_in, marks, control = reply[:5]
             self._now_ms = int(now)
             self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
-            self._news.hear(control)
+            if control:
+                self._hear_control(control)
             prefix = b"%d." % seq
             parts = iter(reply[6:])
             for number, record in enumerate(zip(parts, parts, parts, parts, strict=True), 1):
                 field = prefix + record[0]
                 cancelled = bool(marks) and number in marks
-                claim = read_claim(record, field=field, listener=self._name, codec=self._codec, cancelled=cancelled)
+                claim = read_claim(record, field=field, listener=self.name, codec=self._codec, cancelled=cancelled)
                 self._held[field] = claim
                 self._ready.append(claim)
 
-        args = [self._name, seq, limit, "" if now_ms is None else now_ms, self._news.version, self._talk.cursors]
+        args = [self.name, seq, limit, "" if now_ms is None else now_ms, self._version, self._talk.cursors]
         return Request(self._call("claim", args), done)
 
     def _admit(self, pairs: Sequence[tuple[Claim, Admission | None]], now_ms: int | None) -> Request:
         now, is_now = max(now_ms or 0, self._now_ms), now_ms is None
-        by = self._name if self.control.history == "full" else None
+        by = self.name if self.control.history == "full" else None
         asked = [admission_request(claim, wanted, now_ms=now, is_now=is_now, listener=by) for claim, wanted in pairs]
 
         def done(reply: list[Any]) -> None:
@@ -341,11 +326,13 @@ class Session:
                     elif letter in _MISSED:
                         self._missed.append((a.before, _MISSED[letter]))
 
-        args = [self._talk.next_seq(), *(a.packed for a in asked)]
+        self._talk.seq += 1
+        args = [self._talk.seq, *(a.packed for a in asked)]
         return Request(self._call("admit", args), done)
 
     def _resync(self) -> Request:
-        args: list[Any] = [self._talk.next_seq()]
+        self._talk.seq += 1
+        args: list[Any] = [self._talk.seq]
         for field, claim in self._held.items():
             # a server that has forgotten steps may have the missing job again: `x` agrees with no record
             entry = claim.receipt.entry
@@ -360,10 +347,39 @@ class Session:
 
         return Request(self._call("resync", args), done)
 
-    def _settle(self, ends: Sequence[Ending], now_ms: int | None) -> Request:
-        recorder = self._recorder if self.control.history == "full" else None
-        said = settlement(ends, recorder=recorder, listener=self._name, now_ms=max(now_ms or 0, self._now_ms))
-        args = [self._talk.next_seq(), "" if now_ms is None else now_ms, *said.args]
+    def _settle(self, now_ms: int | None) -> Request | None:
+        """Settle the next endings in one request: 1,000, fewer if their results are large. Endings of an earlier
+        registration are refused here; None if no others are among them.
+        """
+        ends: list[Ending] = []
+        plain: list[Receipt] = []  # need no map, which is usual: a one-shot at its first attempt, done
+        others: list[Ending] = []
+        taken = size = 0
+        for claim, outcome in self._ends[:MOST_ENDS]:
+            if outcome is not DONE:
+                size += kept_size(outcome)
+                if size > MOST_KEPT and taken:
+                    break
+            taken += 1
+            receipt: Receipt = claim.receipt
+            # the claim as it is now: a repeated admission may have armed one that was given back unarmed
+            held = self._held.get(receipt.field) if receipt.listener == self.name else None
+            if held is None:
+                self._refused.append(claim)
+                continue
+            ends.append((held, outcome))
+            if outcome is DONE and not (held.attempt or held.trouble or held.receipt.is_bound):
+                plain.append(held.receipt)
+            else:
+                others.append((held, outcome))
+        self._ends = self._ends[taken:]
+        if not ends:
+            return None
+        maps, kept = NO_MAPS, tuple[str, ...]()
+        if others:
+            recorder = self._recorder if self.control.history == "full" else None
+            now = max(now_ms or 0, self._now_ms)
+            maps, kept = settlement(others, recorder=recorder, listener=self.name, now_ms=now)
 
         def done(reply: list[Any]) -> None:
             refused = set(reply[2])
@@ -375,4 +391,8 @@ class Session:
                 if claim.receipt.field in refused and held is not None:
                     self._refused.append(held)
 
-        return Request(self._call("settle", args, kept=said.kept), done, ends)
+        self._talk.seq += 1
+        args = [self._talk.seq, "" if now_ms is None else now_ms, maps, len(plain)]
+        args += [receipt.field for receipt in plain]
+        args += [receipt.id for receipt in plain]
+        return Request(self._call("settle", args, kept=kept), done, ends)

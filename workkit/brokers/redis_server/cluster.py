@@ -12,9 +12,9 @@ import redis
 from redis.crc import key_slot
 
 from workkit.brokers.redis_server.address import Node, written
+from workkit.brokers.redis_server.pipe import TimeClient, TimePipeline
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node, reason
-from workkit.brokers.redis_server.time_source import TimeClient, TimePipeline
 from workkit.clocks import time
 from workkit.errors import InvalidSchedule
 

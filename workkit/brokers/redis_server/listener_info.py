@@ -1,8 +1,11 @@
-"""What a listener tells of itself: its description, and the progress of its runs. Pure."""
+"""What a listener tells of itself, in bytes: its name, its description, and the progress of its runs."""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import socket
 from dataclasses import replace
 
 import msgpack
@@ -65,3 +68,24 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
     return ListenerInfo(
         listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
     )
+
+
+def new_name() -> str:
+    """Make a name that no listener has used before: its host, its process, and a random part."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+
+
+class Description:
+    """The description of one listener, which began at `began_ms` by the server's clock. For one thread."""
+
+    def __init__(self, info: ListenerInfo, *, began_ms: int) -> None:
+        self.info, self._began_ms, self._usual = info, began_ms, info.state
+        self.packed = write_info(info, began_ms=began_ms)
+
+    def of(self, trouble: str | None, state: str | None = None) -> bytes:
+        """Write it, with what makes no progress in the listener, and what it does now (None: as it registered)."""
+        state = state or self._usual
+        if (trouble, state) != (self.info.trouble, self.info.state):
+            self.info = replace(self.info, trouble=trouble, state=state)
+            self.packed = write_info(self.info, began_ms=self._began_ms)
+        return self.packed

@@ -1,7 +1,7 @@
-"""Keep connections open: send commands in one write, and read their answers later.
+"""What carries commands to a server: connections that stay open, and the client of redis-py for all other commands.
 
 For every command, a client of redis-py takes a connection from its pool, checks it and gives it back. That costs as
-much as a short round trip. This module does it once.
+much as a short round trip. `Wires` does it once: it sends commands in one write, and reads their answers later.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import redis
 from hiredis import pack_command
+from redis.client import Pipeline
 
 from workkit.clocks import time
 
@@ -26,26 +27,48 @@ class Wires:
 
     def __init__(self, pool: redis.ConnectionPool) -> None:
         self._pool = pool
-        self._free: deque[tuple[Any, float]] = deque()
+        self._free: deque[tuple[Any, float]] = deque()  # the unused connections, and when each was last used
         self._pid = os.getpid()
 
-    def send(self, commands: Sequence[tuple[Any, ...]]) -> Sent:
-        """Write commands to a connection. Nothing else uses it until their answers are read."""
-        connection = self._taken()
+    def send(self, commands: Sequence[tuple[Any, ...]]) -> Any:
+        """Write commands to a connection, and return it: nothing else uses it until `replies` has read the answers."""
+        if self._pid != os.getpid():  # this process was forked: its parent uses them
+            self._free.clear()
+            self._pid = os.getpid()
+        now = time.monotonic()
         try:
+            connection, since = self._free.pop()
+        except IndexError:
+            connection, since = self._pool.get_connection(), now
+        try:
+            if now - since > IDLE and _is_closed(connection):
+                connection.disconnect()
+            if connection._sock is None:
+                connection.connect()
             try:
                 packed = b"".join(map(pack_command, commands))
             except UnicodeEncodeError:  # a name from another program that is no text
-                packed = b"".join(map(_packed, commands))
+                packed = b"".join(map(_packed_as_read, commands))
             connection.send_packed_command([packed])
         except BaseException:
             self.drop(connection)
             raise
-        return Sent(self, connection, len(commands))
+        return connection
 
-    def keep(self, connection: Any) -> None:
-        """Put a connection back after all its answers were read."""
+    def replies(self, connection: Any, count: int) -> list[Any]:
+        """Wait for the answers to as many commands as were sent; errors of the server are among them."""
+        replies = []
+        try:
+            for _ in range(count):
+                try:
+                    replies.append(connection.read_response())
+                except redis.exceptions.ResponseError as error:
+                    replies.append(error)
+        except BaseException:
+            self.drop(connection)
+            raise
         self._free.append((connection, time.monotonic()))
+        return replies
 
     def drop(self, connection: Any) -> None:
         """Close a connection after an error."""
@@ -58,48 +81,6 @@ class Wires:
             while True:
                 self._pool.release(self._free.pop()[0])
 
-    def _taken(self) -> Any:
-        if self._pid != os.getpid():  # this process was forked: its parent uses them
-            self._free.clear()
-            self._pid = os.getpid()
-        try:
-            connection, since = self._free.pop()
-        except IndexError:
-            return self._pool.get_connection()
-        if time.monotonic() - since > IDLE and _is_closed(connection):
-            connection.disconnect()
-        if connection._sock is None:
-            try:
-                connection.connect()
-            except BaseException:
-                self.drop(connection)
-                raise
-        return connection
-
-
-class Sent:
-    """Commands that were sent, and whose answers were not read yet."""
-
-    __slots__ = ("_connection", "_count", "_wires")
-
-    def __init__(self, wires: Wires, connection: Any, count: int) -> None:
-        self._wires, self._connection, self._count = wires, connection, count
-
-    def replies(self) -> list[Any]:
-        """Wait for the answer to each command; errors of the server are among them. Call it once."""
-        connection, replies = self._connection, []
-        try:
-            for _ in range(self._count):
-                try:
-                    replies.append(connection.read_response())
-                except redis.exceptions.ResponseError as error:
-                    replies.append(error)
-        except BaseException:
-            self._wires.drop(connection)
-            raise
-        self._wires.keep(connection)
-        return replies
-
 
 class Packer:
     """Packs the commands of a client of redis-py, whose own packer cannot write a name that is no text."""
@@ -108,19 +89,56 @@ class Packer:
         """Pack one command; its first part may be several words."""
         first, *rest = command
         words = first.encode().split() if isinstance(first, str) else first.split()
+        parts = (*words, *rest)
         try:
-            return [_packed((*words, *rest))]
+            try:
+                return [pack_command(parts)]
+            except UnicodeEncodeError:
+                return [_packed_as_read(parts)]
         except TypeError as error:
             raise redis.exceptions.DataError(str(error)) from error
 
 
-def _packed(command: tuple[Any, ...]) -> bytes:
-    try:
-        packed = pack_command(command)
-    except UnicodeEncodeError:  # a name from another program that is no text
-        parts: tuple[Any, ...] = tuple(p.encode("utf-8", AS_READ) if type(p) is str else p for p in command)
-        packed = pack_command(parts)
-    return packed  # type: ignore[no-any-return]  # hiredis does not say
+def _packed_as_read(command: tuple[Any, ...]) -> bytes:
+    """Pack a command that may have a name from another program that is no text."""
+    parts: tuple[Any, ...] = tuple(p.encode("utf-8", AS_READ) if type(p) is str else p for p in command)
+    return pack_command(parts)  # type: ignore[no-any-return]  # hiredis does not say
+
+
+class TimeClient(redis.Redis):
+    """A client that can always tell the time: where its user may not call TIME, that of this machine. Scripts know the
+    last instant too.
+    """
+
+    def time(self, **kwargs: Any) -> Any:
+        """Ask for the time: seconds and microseconds."""
+        try:
+            return super().time(**kwargs)
+        except redis.exceptions.NoPermissionError:
+            return own_time()
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
+        """Make a pipeline: several commands in one write."""
+        return TimePipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+class TimePipeline(Pipeline):
+    """A pipeline of a `TimeClient`."""
+
+    def parse_response(self, connection: Any, command_name: Any, **options: Any) -> Any:
+        """Read one reply."""
+        plain: Any = super()
+        try:
+            return plain.parse_response(connection, command_name, **options)
+        except redis.exceptions.NoPermissionError:
+            if command_name != "TIME":
+                raise
+            return own_time()
+
+
+def own_time() -> tuple[int, int]:
+    """Tell the time of this machine: seconds and microseconds."""
+    return divmod(time.time_ns() // 1000, 1_000_000)
 
 
 def _is_closed(connection: Any) -> bool:

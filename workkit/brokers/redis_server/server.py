@@ -1,65 +1,85 @@
-"""Connect to a Redis or Valkey server by a URL or a client, and translate its refusals.
+"""A Redis or Valkey server as workkit uses it: what it is asked, how it refuses, its clock.
 
-Here the exceptions of the client library become ours; the original one stays the cause.
+Here the exceptions of the client library become ours; the original one stays the cause. An embedded server that is gone
+is started again here. `connecting.py` makes a server from a URL or a client.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from typing import Any, Protocol
 
 import redis
-from redis.sentinel import SentinelConnectionPool
 
-from workkit.brokers.redis_server.address import (
-    MANY,
-    ONE,
-    SCHEMES,
-    Addresses,
-    Node,
-    check_database,
-    check_login,
-    family,
-    hides,
-    plain_url,
-    read_addresses,
-    refused_url,
-    written,
-)
-from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
-from workkit.brokers.redis_server.given_client import CLIENTS, GivenClient, is_cluster_client, read_client
-from workkit.brokers.redis_server.key_type import wrong_types
-from workkit.brokers.redis_server.pipe import Packer, Sent, Wires
-from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal
-from workkit.brokers.redis_server.reviving import Attachment, Reviver
-from workkit.brokers.redis_server.route import (
-    ANSWER_SECONDS,
-    CONNECT_SECONDS,
-    Route,
-    retry_once,
-    routed_pool,
-    settings_of,
-)
+from workkit import events
+from workkit.brokers.redis_server.address import Node
+from workkit.brokers.redis_server.cluster import SlotOwner
+from workkit.brokers.redis_server.pipe import Wires
+from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal, wrong_types
+from workkit.brokers.redis_server.route import Route, settings_of
 from workkit.brokers.redis_server.script import Script
-from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
-from workkit.brokers.redis_server.time_source import ScriptTime, TimeClient
-from workkit.errors import InvalidSchedule, ServerError
+from workkit.brokers.redis_server.time_source import ScriptTime
+from workkit.clocks import time
+from workkit.errors import ServerError, WorkkitError
 
 _REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
 _ANSWERS = frozenset((list, bytes, int, type(None)))  # the types of answers that are no error
+STEP = 0.5  # seconds by which the two clocks of this machine may part before the server is asked again
+AGAIN = 1.0  # seconds until the next try, if it does not answer then
+GONE_SECONDS = 2.0  # after which a caller starts an embedded server again
+FORGOTTEN_SECONDS = 10.0  # between two failures that belong to one absence, at most
 Call = tuple[Script, Sequence[str], Sequence[Any]]
-_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
+PendingCalls = tuple[Sequence[Call], Any]  # script calls that were sent, and the connection that brings their answers
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCalls:
-    """Script calls that were sent, and whose answers were not read yet."""
+class Attachment(Protocol):
+    """What holds an embedded server: it is closed with the server, and starts the program again if that is gone."""
 
-    calls: Sequence[Call]
-    sent: Sent
+    def revive(self) -> bool:
+        """Start the program if it is gone. True: this call has started it. May take a while."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Reviver:
+    """Starts an embedded server again after it was gone for `GONE_SECONDS`, in a thread of its own. Thread-safe."""
+
+    def __init__(self, attached: Attachment | None, *, url: str, schedule: str) -> None:
+        self._attached, self._url, self._schedule = attached, url, schedule
+        self._lock = threading.Lock()
+        self.tries: list[float] = []  # when calls failed since it answered, in monotonic seconds: the first, the last
+        self._is_busy = False
+
+    def failed(self) -> None:
+        """Note that a call found no server. A failure long after the last one is the first of another absence."""
+        if self._attached is None:
+            return
+        now = time.monotonic()
+        with self._lock:
+            first, last = self.tries or (now, now)
+            self.tries = [first if now - last < FORGOTTEN_SECONDS else now, now]
+            if self._is_busy or now - self.tries[0] < GONE_SECONDS:
+                return
+            self._is_busy = True
+        threading.Thread(target=self._revive, name="workkit-revive", daemon=True).start()
+
+    def answered(self) -> None:
+        """Note that the server answers."""
+        self.tries = []
+
+    def _revive(self) -> None:
+        try:
+            if self._attached is not None and self._attached.revive():
+                events.emit("revived", self._schedule or None, url=self._url)
+        except (WorkkitError, OSError):
+            pass  # callers see that it is away; the next of them tries again
+        finally:
+            with self._lock:
+                self.tries, self._is_busy = [], False
 
 
 class Server:
@@ -105,7 +125,7 @@ class Server:
         try:
             if self._route is not None:
                 self._leave_if_moved(self._route)
-            return PendingCalls(calls, self._send(calls))
+            return calls, self._send(calls)
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._ours(error) from error
 
@@ -113,28 +133,35 @@ class Server:
         """Return the answers of scripts that were sent. If the server does not have one, load and send all of them
         again: the scripts recognise a repeated request by its number.
         """
+        calls, connection = asked
         try:
-            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
-            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
+            if self._route is None:
+                replies = self._wires.replies(connection, len(calls))
+            else:
+                replies = self._rerouted(asked, self._route)
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
             if not _ANSWERS.issuperset(map(type, replies)):
-                replies = self._repeated(replies, asked.calls)
+                replies = self._repeated(replies, calls)
             self._answered = True
-            if self._attached is not None:
+            if self._reviver.tries:
                 self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
             return replies
         except (redis.exceptions.RedisError, OSError) as error:
-            raise self._ours(error, asked.calls) from error
+            raise self._ours(error, calls) from error
 
     def _repeated(self, replies: list[Any], calls: Sequence[Call]) -> list[Any]:
         """Send scripts again where that helps, and return their answers. Raises an error that the server answered."""
         for _ in range(_REPETITIONS):
             if not self._must_repeat(replies, calls):
                 break
-            asked = PendingCalls(calls, self._send(calls))
-            replies = asked.sent.replies() if self._route is None else self._rerouted(asked, self._route)
-            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in asked.calls))} answered
+            connection = self._send(calls)
+            if self._route is None:
+                replies = self._wires.replies(connection, len(calls))
+            else:
+                replies = self._rerouted((calls, connection), self._route)
+            # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} answered
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
@@ -150,21 +177,24 @@ class Server:
         return bool(errors) and self._time.is_refused(calls)
 
     def _rerouted(self, asked: PendingCalls, route: Route) -> list[Any]:
-        sent = [asked.sent]
+        calls, sent = asked[0], [asked[1]]
 
         def retry_once() -> list[Any]:
             if not sent:  # another node must answer
                 self._start_anew()
-                sent.append(self._send(asked.calls))
-            return sent.pop().replies()
+                sent.append(self._send(calls))
+            return self._wires.replies(sent.pop(), len(calls))
 
         return route.follow(self.client.connection_pool, retry_once)
 
-    def _send(self, calls: Sequence[Call]) -> Sent:
+    def _send(self, calls: Sequence[Call]) -> Any:
         # fault: {"+".join(dict.fromkeys(script.name for script, _, _ in calls))} sent
         if self._time.in_scripts is False:
             calls = self._time.given(calls)
-        return self._wires.send([("EVALSHA", script.digest, len(keys), *keys, *args) for script, keys, args in calls])
+        commands: list[tuple[Any, ...]] = []
+        for script, keys, args in calls:
+            commands.append(("EVALSHA", script.digest, len(keys), *keys, *args))
+        return self._wires.send(commands)
 
     @contextmanager
     def translated(self) -> Iterator[Any]:
@@ -176,7 +206,8 @@ class Server:
                 self._leave_if_moved(self._route)
             yield self.client
             self._answered = True
-            self._reviver.answered()
+            if self._reviver.tries:
+                self._reviver.answered()
             if self._route is not None:
                 self._arrived(self._route)
         except (redis.exceptions.RedisError, OSError) as error:
@@ -185,6 +216,18 @@ class Server:
             if not is_in_client(error):
                 raise
             raise self._ours(redis.exceptions.ConnectionError("closed by another thread")) from error
+
+    def pop(self, keys: Sequence[str], seconds: float) -> Any:
+        """Wait for an element of one of these lists, and take it. Return its key and the element; None if the time is
+        over.
+        """
+        with self.translated() as client:
+            if self._route is not None:
+                return client.blpop(keys, timeout=seconds)
+            (reply,) = self._wires.replies(self._wires.send([("BLPOP", *keys, seconds)]), 1)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
 
     def twin(self, *, answer_seconds: float) -> Server:
         """Make the same server with connections of its own and a longer timeout: for waiting."""
@@ -203,7 +246,7 @@ class Server:
             return
         with self.translated():
             nodes = self._route.primaries()
-        kind = redis.SSLConnection if _is_secure(self.client) else redis.Connection
+        kind = redis.SSLConnection if is_secure_client(self.client) else redis.Connection
         settings = settings_of(self.client.connection_pool.connection_kwargs)
         for host, port in nodes:
             pool = redis.ConnectionPool(connection_class=kind, host=host, port=port, **settings)
@@ -256,151 +299,54 @@ class Server:
         return refusal(error, place)
 
 
-def connect(
-    url: Any, *, shown: str | None = None, attached: Attachment | None = None, schedule: str | None = None
-) -> Server:
-    """Make a server from a URL, or from a client by its connection settings. No I/O.
+class ServerClock:
+    """The steady clock of this machine, set right by what a server has said; on a test clock, the server asked each
+    time. Thread-safe.
 
-    Messages show `shown` instead of the URL. `attached` is closed with the server. In a cluster, the server is the node
-    that owns the slot of `schedule`, whose name must contain a tag; None: the name is not checked. Raises
-    InvalidSchedule for a value that is neither URL nor client, and for a name without a tag.
+    A step of this machine's wall clock changes nothing. The steady clock stands still while the machine is suspended:
+    the wall clock tells it, and the server is asked again.
     """
-    if (read := read_client(url)) is not None:
-        return _of_client(read, schedule=schedule)
-    if not isinstance(url, str):
-        kind = type(url)
-        what = f"{kind.__module__}.{kind.__name__}, a client of asyncio" if ".asyncio" in kind.__module__ else None
-        raise InvalidSchedule(
-            f"redis= is a {what or kind.__name__}; give a URL (redis://host:port/db) or {CLIENTS}, "
-            "whose connection settings are then used.",
-            given=url,
-        )
-    scheme = url.partition("://")[0]
-    if "://" not in url or scheme not in SCHEMES + MANY:
-        accepted = " ".join(f"{s}://" for s in SCHEMES)
-        meant = f"Write redis://{url}, or another of:" if _HOST.fullmatch(url) else "Accepted:"
-        raise refused_url(url, f" is not a URL of a server. {meant} {accepted}.", accepted=accepted)
-    addresses = read_addresses(url) if scheme in MANY else None
-    if addresses is None and scheme in ONE:
-        check_login(url)
-        check_database(url)
-    client = _client(addresses.single if addresses else plain_url(url), said=url)
-    if addresses:
-        return _routed(addresses, client, schedule=schedule)
-    return Server(
-        client, url=shown or shown_url(client, family=family(url)), attached=attached, schedule=schedule or ""
-    )
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._ahead_ms: float | None = None  # the server's clock minus our steady one
+        self._apart = 0.0  # our wall clock minus our steady one, when the server was heard
+        self._ask_at = 0.0  # the earliest time to ask again
+
+    def now_ms(self) -> int:
+        """Estimate the time in epoch milliseconds. The first call asks the server: see `Server.translated`."""
+        if self._server.is_on_test_clock:
+            with self._server.translated() as client:
+                seconds, micros = client.time()
+            return int(seconds * 1000 + micros // 1000)
+        if self._ahead_ms is None:
+            self._ask()
+        now = time.monotonic()
+        if abs(time.time() - now - self._apart) > STEP and now >= self._ask_at:
+            self._ask_at = now + AGAIN
+            with suppress(ServerError):  # the estimate is good, unless this machine was suspended
+                self._ask()
+            now = time.monotonic()
+        return round(now * 1000 + (self._ahead_ms or 0.0))
+
+    def _ask(self) -> None:
+        with self._server.translated() as client:
+            for _ in range(2):  # the first question may open the connection, and its time says little
+                asked = time.monotonic()
+                seconds, micros = client.time()
+                self.heard(seconds * 1000 + micros / 1000, asked)
+
+    def steady_ms(self) -> float:
+        """Return milliseconds that only grow, to measure how long something takes; on a test clock, its time."""
+        return self.now_ms() if self._server.is_on_test_clock else time.monotonic() * 1000
+
+    def heard(self, server_ms: float, asked: float) -> None:
+        """Note the time in an answer that has just come. `asked`: when it was asked for, `time.monotonic()` seconds."""
+        now = time.monotonic()
+        self._ahead_ms = server_ms - (asked + now) / 2 * 1000
+        self._apart = time.time() - now
 
 
-def is_cluster(url: Any) -> bool:
-    """Say whether a URL or a client names a cluster."""
-    return is_cluster_client(url) or (isinstance(url, str) and url.partition("://")[0].endswith("+cluster"))
-
-
-def shown_url(client: redis.Redis, *, family: str = "redis") -> str:
-    """Write the address of a client as a URL without its password. `family`: redis or valkey."""
-    kwargs = client.connection_pool.connection_kwargs
-    if path := kwargs.get("path"):
-        return f"unix://{_login(kwargs)}{path}?db={kwargs.get('db', 0)}"
-    host, port, db = kwargs.get("host", "localhost"), kwargs.get("port", 6379), kwargs.get("db") or 0
-    return f"{_scheme(client, family)}://{_login(kwargs)}{host}:{port}/{db}"
-
-
-def shown_client(given: Any) -> str:
-    """As `shown_url`, for any client that a user may give, and for what is none. Never raises."""
-    try:
-        return connect(given).url
-    except Exception:  # a client of another kind, or one that cannot be looked into
-        return f"<{type(given).__name__}>"
-
-
-def _client(url: str, *, said: str) -> redis.Redis:
-    unix = url.startswith("unix:")
-    try:
-        client = TimeClient.from_url(
-            url,
-            protocol=2,
-            decode_responses=False,
-            command_packer=Packer(),
-            socket_connect_timeout=CONNECT_SECONDS,
-            socket_timeout=ANSWER_SECONDS,
-            health_check_interval=0,
-            retry=retry_once(),
-            **({} if unix else {"socket_keepalive": True}),
-        )
-        pool = client.connection_pool
-        pool.connection_class(**pool.connection_kwargs)  # not connected: this reads the options
-        return client
-    except (ValueError, TypeError, redis.exceptions.RedisError) as error:
-        hidden = any(hides(said, part) for part in re.findall(r"'([^']*)'", str(error)))
-        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        trouble = f"no option is called {unknown[1]}" if unknown else str(error).rstrip(".")
-        trouble = "its host, port or options cannot be read" if hidden else trouble
-        raise refused_url(said, f" is not a URL of a server: {trouble}.") from (None if hidden else error)
-
-
-def _routed(addresses: Addresses, client: redis.Redis, *, schedule: str | None) -> Server:
-    settings, secure = client.connection_pool.connection_kwargs, _is_secure(client)
-    if addresses.kind == "cluster":
-        return _in_cluster(addresses.nodes, client, url=addresses.shown, schedule=schedule)
-    login = dict.fromkeys(("username", "password", "db"))
-    sentinels = Sentinels(
-        addresses.nodes, service=addresses.service, secure=secure, settings={**settings, **login, **addresses.sentinel}
-    )
-    found = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=settings))
-    return Server(found, url=addresses.shown, schedule=schedule or "", route=sentinels)
-
-
-def _in_cluster(nodes: Sequence[Node], client: redis.Redis, *, url: str, schedule: str | None) -> Server:
-    if schedule is not None:
-        check_tag(schedule)
-    settings, secure = client.connection_pool.connection_kwargs, _is_secure(client)
-    owner = SlotOwner(nodes, schedule=schedule or "", secure=secure, settings=settings)
-    found = SlotClient(connection_pool=routed_pool(owner, secure=secure, settings=settings))
-    return Server(found, url=url, schedule=schedule or "", route=owner)
-
-
-def _of_client(given: GivenClient, *, schedule: str | None) -> Server:
-    pool = given.client.connection_pool
-    if given.nodes:
-        where = ",".join(map(written, given.nodes))
-        url = f"{_scheme(given.client, given.family)}+cluster://{_login(pool.connection_kwargs)}{where}"
-        return _in_cluster(given.nodes, given.client, url=url, schedule=schedule)
-    if isinstance(pool, SentinelConnectionPool):
-        return _of_sentinel_client(given, pool, schedule=schedule or "")
-    kwargs = dict(pool.connection_kwargs)
-    kwargs.update(decode_responses=False, command_packer=Packer())
-    client = TimeClient(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **kwargs))
-    return Server(client, url=shown_url(client, family=given.family), schedule=schedule or "")
-
-
-def _of_sentinel_client(given: GivenClient, pool: SentinelConnectionPool, *, schedule: str) -> Server:
-    if not pool.is_master:
-        raise InvalidSchedule(
-            f"redis= is a client of the replicas of {pool.service_name}; give one of its primary: "
-            f"Sentinel(...).master_for({pool.service_name!r}).",
-            given=pool,
-        )
-    kwargs, secure = pool.connection_kwargs, _is_secure(given.client)
-    sentinels = GivenSentinels(pool.sentinel_manager, service=pool.service_name)
-    client = TimeClient(connection_pool=routed_pool(sentinels, secure=secure, settings=kwargs))
-    nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]
-    where = ",".join(written((node.get("host", "localhost"), int(node.get("port", 26379)))) for node in nodes)
-    scheme, db = f"{_scheme(given.client, given.family)}+sentinel", kwargs.get("db") or 0
-    url = f"{scheme}://{_login(kwargs)}{where}/{pool.service_name}/{db}"
-    return Server(client, url=url, schedule=schedule, route=sentinels)
-
-
-def _scheme(client: redis.Redis, family: str) -> str:
-    return f"{family}s" if _is_secure(client) else family
-
-
-def _is_secure(client: redis.Redis) -> bool:
+def is_secure_client(client: redis.Redis) -> bool:
+    """Say whether a client connects with TLS."""
     return issubclass(client.connection_pool.connection_class, redis.SSLConnection)
-
-
-def _login(kwargs: Mapping[str, Any]) -> str:
-    password = ":***@" if kwargs.get("password") else ""
-    if user := kwargs.get("username"):
-        return f"{user}{password or '@'}"
-    return password

@@ -13,10 +13,8 @@ from importlib import resources
 from typing import Any
 
 import redis
-from redis.client import Pipeline
 
 from workkit.brokers.redis_server.script import Script, with_text
-from workkit.clocks import time
 
 _Call = tuple[Script, Sequence[str], Sequence[Any]]  # a script, its keys and its arguments
 _PROBE = "return redis.pcall('TIME')['err'] and 0 or 1"
@@ -69,32 +67,6 @@ class ScriptTime:
             else (other, (*keys, self._key), (*args, micros))
             for script, keys, args in calls
         ]
-
-
-class _OwnTime:
-    """Answers `time` with that of this machine, where the user may not call TIME. Scripts know the last instant too."""
-
-    def parse_response(self, connection: Any, command_name: Any, **options: Any) -> Any:
-        """Read one reply."""
-        plain: Any = super()
-        try:
-            return plain.parse_response(connection, command_name, **options)
-        except redis.exceptions.NoPermissionError:
-            if command_name != "TIME":
-                raise
-            return divmod(time.time_ns() // 1000, 1_000_000)
-
-
-class TimePipeline(_OwnTime, Pipeline):
-    """A pipeline of a `TimeClient`."""
-
-
-class TimeClient(_OwnTime, redis.Redis):
-    """A client that can always tell the time."""
-
-    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
-        """Make a pipeline: several commands in one write."""
-        return TimePipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
 def may_call_time(client: redis.Redis) -> bool:

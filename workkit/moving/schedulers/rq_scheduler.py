@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import redis
 
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.refusal import ServerPlace, refusal
-from workkit.brokers.redis_server.server import connect
 from workkit.moving.found import Carried, Found, Refused
 from workkit.moving.reading import Reading
 from workkit.moving.refusal import NotCarried

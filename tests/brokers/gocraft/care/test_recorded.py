@@ -17,7 +17,7 @@ from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.care.survey import survey
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.reap import ENDED
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 
 DEFECTS = [
     ("frozen_pool", "both have run it; the lock is off by one", ["lock"]),

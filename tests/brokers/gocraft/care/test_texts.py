@@ -8,7 +8,7 @@ import redis
 from tests.brokers.gocraft.care.checkups import found, kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.jobs.outcome import Done
 
 NAME = "export"

@@ -11,7 +11,7 @@ import redis
 from tests.servers import Server
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.contract.claim import Claim, Turn
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import NewJob

@@ -11,7 +11,8 @@ from tests.contract.lossy import Lossy
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.codec import instant_of
 from workkit.brokers.gocraft.text import read, rewrite
-from workkit.brokers.redis_server.server import PendingCalls, connect
+from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.server import PendingCalls
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done, Failure

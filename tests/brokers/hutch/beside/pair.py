@@ -14,7 +14,7 @@ from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.redis_server.server import connect
+from workkit.brokers.redis_server.connecting import connect
 from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.jobs.admission import FREE, Admission

@@ -14,14 +14,14 @@ from typing import Any
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.codec import Receipt
-from workkit.brokers.redis_server.clock import ServerClock
-from workkit.brokers.redis_server.control_news import ControlNews
-from workkit.brokers.redis_server.description import Description, new_name
+from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.listener_info import Description, new_name
+from workkit.brokers.redis_server.server import ServerClock
 from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Standing
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, ServerRefused
-from workkit.jobs.admission import Admission, Control
+from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.terms import PLAIN
 
@@ -50,15 +50,11 @@ class Guard:
         self._count = 0
         self._stale: list[tuple[str, float]] = []
         self._seen: dict[str, tuple[float, float]] = {}
-        self._news = ControlNews()
+        self.control: Control = FREE  # what is paused and limited, as far as this listener knows
+        self._version = b""  # of the control key: Redis answers only what is new
         self._is_lost = False
         self._is_gone = False  # others took this listener for dead, and it has not said yet what it holds
         self.name = ""
-
-    @property
-    def control(self) -> Control:
-        """What is paused and limited, as far as this listener knows."""
-        return self._news.control
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name, and read what is paused."""
@@ -79,11 +75,11 @@ class Guard:
         runs = [self._new(claim) for claim in claims]
         try:
             self._settle_left()
-            answer = self._still(lambda: self._asked("take", [self._news.version, *self._taken(runs)]))
+            answer = self._still(lambda: self._asked("take", [self._version, *self._taken(runs)]))
         except ServerError:
             self._left += [settled(run, None) for run in runs]  # its answer may be what was lost
             raise
-        self._news.hear(answer[1])
+        self._hear_control(answer[1])
         found = []
         for run, crashes in zip(runs, answer[2:], strict=True):
             if int(crashes) == TWIN:
@@ -143,10 +139,10 @@ class Guard:
         assert self._who is not None, "register first"
         packed = self._who.of(trouble, state)
         self._settle_left()
-        beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._news.version, packed]))
+        beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._version, packed]))
         names = [name.decode("utf-8", "surrogateescape") for name in beat[1][::2]]
         self._stale = [pair for pair in zip(names, map(float, beat[1][1::2]), strict=True) if pair[0] != self.name]
-        self._news.hear(beat[2])
+        self._hear_control(beat[2])
 
     def paused(self) -> set[str]:
         """List the targets that are paused now, also by the clock."""
@@ -186,6 +182,11 @@ class Guard:
 
     # The registration.
 
+    def _hear_control(self, pairs: Sequence[bytes]) -> None:
+        """Read the control key in an answer: its fields and values; none: nothing is new."""
+        if pairs:
+            self._version, self.control = read_control(pairs)
+
     def _enter(self) -> None:
         assert self._who is not None, "register first"
         self.name, before = new_name(), self.name
@@ -194,8 +195,8 @@ class Guard:
         except ServerError:
             self.name = before
             raise
-        self._news.version = b""
-        self._news.hear(control)
+        self._version = b""
+        self._hear_control(control)
 
     def _still(self, ask: Any) -> Any:
         """Ask; where others took this listener for dead, register again, say what it holds, and ask once more."""
@@ -213,7 +214,7 @@ class Guard:
         self._enter()
         runs = [*self._runs.values()]
         if runs:
-            self._asked("take", [self._news.version, *self._taken(runs, back=True)])
+            self._asked("take", [self._version, *self._taken(runs, back=True)])
         for run in runs:
             if run.slots:
                 slots = Admission(keys=tuple((key, 1) for key in run.claim.slots))

@@ -17,7 +17,7 @@ from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.look.location import Places
 from workkit.brokers.redis_server.care.checkup import OF_SERVER, tried, unchecked, wrong_type
 from workkit.brokers.redis_server.care.host import clock, host, scripts
-from workkit.brokers.redis_server.key_type import types_of
+from workkit.brokers.redis_server.refusal import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.standing import standing_control

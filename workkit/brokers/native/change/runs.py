@@ -10,9 +10,9 @@ from typing import Any
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
 from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.history.cells import packed
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
-from workkit.brokers.native.history.store import packed
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.items import (
     other_items,
@@ -26,10 +26,9 @@ from workkit.brokers.native.look.parked import PAUSED
 from workkit.brokers.native.look.pauses import JOB
 from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
-from workkit.brokers.redis_server.clock import ServerClock
 from workkit.brokers.redis_server.control_key import read_history
 from workkit.brokers.redis_server.script import load
-from workkit.brokers.redis_server.server import Server
+from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.changes import Author
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of

@@ -16,8 +16,8 @@ from tests.servers import Server
 from workkit.brokers.hutch.beside.care.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.listener_info import write_info
-from workkit.brokers.redis_server.server import connect
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.run_options import RunOptions
