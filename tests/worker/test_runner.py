@@ -19,8 +19,7 @@ from workkit.jobs.functions.registry import Registry
 from workkit.worker import runner as runner_module
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun
-from workkit.worker.pace import AHEAD, MOST_AHEAD, ReadAhead
-from workkit.worker.runner import Threads
+from workkit.worker.runner import AHEAD, MOST_AHEAD, ReadAhead, Threads
 
 PATIENCE = 0.02
 

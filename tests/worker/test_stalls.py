@@ -22,8 +22,8 @@ from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, LaneRun
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
-from workkit.worker.pace import MOST
 from workkit.worker.runner import Threads
+from workkit.worker.stalls import MOST
 
 PATIENCE = 1.0
 

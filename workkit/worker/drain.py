@@ -21,9 +21,9 @@ from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
 from workkit.worker.loop import How
 from workkit.worker.publisher import Publisher
-from workkit.worker.router import Router
+from workkit.worker.router import Router, Runner
 from workkit.worker.run.interruption import waking
-from workkit.worker.runner import Runner, Threads
+from workkit.worker.runner import Threads
 from workkit.worker.settle import Settle
 
 STANDING_MS = 10_000  # real time that a handler may take while the time of a test stands

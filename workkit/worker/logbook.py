@@ -62,9 +62,6 @@ class _Records:
         """Whether the logger would take this event."""
         return LOGGER.isEnabledFor(LEVELS.get(name, events.LEVELS.get(name, events.INFO)))
 
-    def count(self, name: str, number: int, late_ms: int) -> None:
-        """Leave out events that the logger would not take."""
-
 
 def _extra(event: Event) -> dict[str, Any]:
     """The attributes of a record: its event and its job, as `JobLogFilter` names them."""

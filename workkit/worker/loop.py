@@ -32,10 +32,10 @@ from workkit.worker.lane import BEAT, TICK, Inbox, Lane, LaneRun, LookUp
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.publisher import Publisher
-from workkit.worker.router import Router
+from workkit.worker.router import Router, Runner
 from workkit.worker.run import forks
 from workkit.worker.run.progress import ProgressWriter
-from workkit.worker.runner import WAKE, Runner, Threads
+from workkit.worker.runner import WAKE, Threads
 from workkit.worker.settle import Settle
 
 PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
@@ -164,7 +164,7 @@ class Loop:
                     self._hear(messages)
                 if self._stop_at is not None:
                     self._settle.release_overdue(self._runner.take_back())
-                elif self._runner.unbegun or time.monotonic() >= self._runner.look_at:
+                if self._runner.unbegun or time.monotonic() >= self._runner.look_at:
                     self._settle.release_overdue(self._runner.look(time.monotonic(), self._is_due))
                 if len(self._lanes) > 1:
                     self._beat_together(time.monotonic())
@@ -273,7 +273,7 @@ class Loop:
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
                 self._settle.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
             if lane.progress is not None and now >= lane.progress.at:
-                lane.progress.write(self._router.runs())
+                lane.progress.write(self._runner.held)
             if lane.counter is not None and now >= lane.counter.at:
                 self._settle.count(lane)
             if lane.lost_at is not None:

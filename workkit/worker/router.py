@@ -1,25 +1,115 @@
-"""What becomes of a claim: it is run, it is admitted first, it is over, or it goes back to the server."""
+"""What becomes of a claim: it is run, it is admitted first, it is over, or it goes back to the server. A `Runner` runs
+it; there are two of them: the threads of `runner.py`, and `publisher.py` for a forward.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from workkit.contract.claim import Claim, Turn
-from workkit.errors import CannotRun
+from workkit.contract.listener import Serving
+from workkit.errors import CannotRun, InvalidOptions
+from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released
 from workkit.jobs.result import of_cancelled, with_result
+from workkit.jobs.run_options import RunOptions
 from workkit.text.duration import duration_text
+from workkit.text.nearest import nearest_word
 from workkit.worker import report
-from workkit.worker.lane import Lane, LaneRun, LookUp
+from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunTable
-from workkit.worker.runner import Runner
 
 CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
 UNFIT_MS = 5000  # the delay of a job whose arguments do not fit, in a layout that cannot offer it to others alone
+LOOK_UP: Final = "look up"  # what a claim needs whose function nobody has looked up here
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
+
+
+class Opened(NamedTuple):
+    """What a runner tells of its listener once it is open: the state that others see, the job names that it knows, and
+    the event to emit when the listener is registered.
+    """
+
+    state: str
+    known: Mapping[str, RunOptions]
+    event: str
+    fields: dict[str, Any]
+
+    def serves(self, jobs: Sequence[tuple[str, int]] | None) -> dict[str, Serving]:
+        """Say which job names the listener serves, and how: all, or these with their priorities. Raises InvalidOptions
+        for one that nobody registered.
+        """
+        if jobs is None:
+            return {name: Serving(options=options) for name, options in self.known.items()}
+        for name, _ in jobs:
+            if name not in self.known:
+                near = nearest_word(name, self.known)
+                where, trouble = f'jobs="{name}"', "names no registered job"
+                remedy = (
+                    f'Did you mean "{near}"?' if near else 'Mark its function with @job("...") in an imported module.'
+                )
+                raise InvalidOptions.about(where, trouble, remedy, where="jobs", given=name, suggestion=near)
+        return {name: Serving(priority=priority, options=self.known[name]) for name, priority in jobs}
+
+
+class Runner(Protocol):
+    """For the thread of the loop; `trouble` is for any. What it has ended goes into the inbox of its loop."""
+
+    threads: int  # how many claims are in work at a time
+    held: set[Task]  # all that was submitted and has not ended
+    look_at: float  # when to `look` at the latest, `time.monotonic()` seconds
+    runs_code: bool  # which can kill the process
+
+    @property
+    def unbegun(self) -> int:
+        """How many claims wait for a thread; 0 where none ever does."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing moves here right now, in words."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what could not begin here cannot begin now either."""
+
+    def open(self) -> Opened:
+        """Import what may run, or ask the server that takes it; then start the threads. Raises what makes both useless:
+        InvalidFunction, ServerUnreachable, ServerRefused.
+        """
+
+    def room(self, *, is_asked: bool) -> int:
+        """Count how many more claims are useful; `is_asked`: a request goes out anyway."""
+
+    def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
+        """Return what a claim needs before its start, or why it cannot be run here. None: nothing."""
+
+    def options(self, claim: Claim) -> RunOptions:
+        """Return the options of a claim's run, with those of its function as far as it is known here."""
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Hold these runs and lookups, which begin with the next `flush`."""
+
+    def flush(self) -> None:
+        """Begin what was submitted."""
+
+    def ended(self, runs: Sequence[LaneRun]) -> None:
+        """Let go of runs that have ended."""
+
+    def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
+        """Look for what does not move, and take back what has waited too long. `is_due` tells whether the server has
+        more work than this listener has claimed, and there is room for it.
+        """
+
+    def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
+        """Take back what has not begun: all of it, or those `which` are meant."""
+
+    def close(self) -> None:
+        """Let the threads end after what they do."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +141,7 @@ class Router:
         if claim.standing is not None and claim.standing.terms.expires_ms is not None and self._expire(lane, claim):
             return
         needs = self.runner.needs(claim, lane.control)
-        if needs == "look up":
+        if needs == LOOK_UP:
             self.runner.submit([LookUp(lane, claim)])
         elif isinstance(needs, CannotRun):
             self.cannot_run(lane, claim, needs)

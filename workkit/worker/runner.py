@@ -1,119 +1,38 @@
-"""What runs the claims of a listener. Its loop sees a `Runner`, of which there are two: `Threads`, which run handlers,
-and the `Publisher` of a forward.
-"""
+"""The threads of a listener, what they hold, and how much work they are worth."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from queue import SimpleQueue
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 from workkit import events, tracing
 from workkit.clocks import time
 from workkit.contract.claim import Claim
-from workkit.contract.listener import Serving
-from workkit.errors import CannotRun, FunctionNotFound, InvalidOptions, described
+from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief
 from workkit.jobs.run_options import RunOptions
-from workkit.text.nearest import nearest_word
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, LaneRun, LookUp, Task
 from workkit.worker.monitoring.pings import Pings
-from workkit.worker.pace import ReadAhead, Stalls
+from workkit.worker.router import LOOK_UP, Opened
 from workkit.worker.run import forks
 from workkit.worker.run.ending import failure_of
+from workkit.worker.stalls import Stalls
 
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
 WAKE = 0.001  # seconds of work that justify waking another thread
+AHEAD = 0.025  # seconds of work that may wait for a thread
+MOST_AHEAD = 4000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
+PAUSE = 0.1  # seconds without work after which nobody knows whether new work is as short
+FORGET = 1.0  # seconds without work after which an old speed says nothing about new work
+SAMPLE = 0.001  # the least seconds of work that yield a speed
 LOOK = 1.0  # seconds between looks for what does not move
-LOOK_UP: Final = "look up"  # the function of a claim, before anybody knows what the claim needs
-
-
-class Opened(NamedTuple):
-    """What a runner tells of its listener once it is open: the state that others see, the job names that it knows, and
-    the event to emit when the listener is registered.
-    """
-
-    state: str
-    known: Mapping[str, RunOptions]
-    event: str
-    fields: dict[str, Any]
-
-    def serves(self, jobs: Sequence[tuple[str, int]] | None) -> dict[str, Serving]:
-        """Say which job names the listener serves, and how: all, or these with their priorities. Raises InvalidOptions
-        for one that nobody registered.
-        """
-        if jobs is None:
-            return {name: Serving(options=options) for name, options in self.known.items()}
-        for name, _ in jobs:
-            if name not in self.known:
-                near = nearest_word(name, self.known)
-                hint = (
-                    f'Did you mean "{near}"?' if near else 'Mark its function with @job("...") in an imported module.'
-                )
-                trouble = "names no registered job"
-                raise InvalidOptions.about(f'jobs="{name}"', trouble, hint, where="jobs", given=name, suggestion=near)
-        return {name: Serving(priority=priority, options=self.known[name]) for name, priority in jobs}
-
-
-class Runner(Protocol):
-    """For the thread of the loop; `trouble` is for any. What it has ended goes into the inbox of its loop."""
-
-    threads: int  # how many claims are in work at a time
-    held: set[Task]  # all that was submitted and has not ended
-    look_at: float  # when to `look` at the latest, `time.monotonic()` seconds
-    runs_code: bool  # which can kill the process
-
-    @property
-    def unbegun(self) -> int:
-        """How many claims wait for a thread; 0 where none ever does."""
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing moves here right now, in words."""
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether what could not begin here cannot begin now either."""
-
-    def open(self) -> Opened:
-        """Import what may run, or ask the server that takes it; then start the threads. Raises what makes both useless:
-        InvalidFunction, ServerUnreachable, ServerRefused.
-        """
-
-    def room(self, *, is_asked: bool) -> int:
-        """Count how many more claims are useful; `is_asked`: a request goes out anyway."""
-
-    def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
-        """Return what a claim needs before its start, or why it cannot be run here. None: nothing."""
-
-    def options(self, claim: Claim) -> RunOptions:
-        """Return the options of a claim's run, with those of its function as far as it is known here."""
-
-    def submit(self, tasks: Sequence[Task]) -> None:
-        """Hold these runs and lookups, which begin with the next `flush`."""
-
-    def flush(self) -> None:
-        """Begin what was submitted."""
-
-    def ended(self, runs: Sequence[LaneRun]) -> None:
-        """Let go of runs that have ended."""
-
-    def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
-        """Look for what does not move, and take back what has waited too long. `is_due` tells whether the server has
-        more work than this listener has claimed, and there is room for it.
-        """
-
-    def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
-        """Take back what has not begun: all of it, or those `which` are meant."""
-
-    def close(self) -> None:
-        """Let the threads end after what they do."""
 
 
 class Threads:
@@ -242,7 +161,7 @@ class Threads:
 
     def room(self, *, is_asked: bool) -> int:
         """Count how many more claims are useful: one per idle thread, and while runs are short as many as will begin
-        within `pace.AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
+        within `AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
         """
         busy = len(self.held)
         most = self.threads + self._read_ahead.ahead(time.monotonic(), idle=not busy)
@@ -362,3 +281,53 @@ def _fail(task: Task, error: BaseException) -> None:
         return
     name, trouble = brief(task.claim.fn), described(error)
     task.error = FunctionNotFound(f"cannot run {name}: {trouble}", where=name, trouble=trouble)
+
+
+class ReadAhead:
+    """The recent speed of the threads: the work time of one ending. Idle time does not count, so that a
+    slow network does not look like slow jobs. The durations of runs do not count, because threads that take turns make
+    every run look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
+
+    Work that comes after a pause may be other work: one claim more than there are threads, and then as many more as
+    have ended since.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._enough = 2 * threads
+        self._mean = 0.0  # recent mean of the seconds of work for one ending; 0: unknown
+        self._since_pause = 0  # endings
+        self._ended = 0
+        self._busy = 0.0  # seconds of work in which these ended
+        self._since = 0.0  # the last `begin` or `note`
+
+    def begin(self, now: float) -> None:
+        """Note that work arrives while all threads are idle."""
+        if now - self._since > PAUSE:
+            self._since_pause = 0
+        if now - self._since > FORGET:
+            self._mean, self._ended, self._busy = 0.0, 0, 0.0
+        self._since = now
+
+    def note(self, ended: int, now: float) -> None:
+        """Note that so many runs have ended."""
+        self._busy += now - self._since
+        self._ended += ended
+        self._since_pause += ended
+        self._since = now
+        if self._ended >= self._enough and self._busy >= SAMPLE:
+            mean = self._busy / self._ended
+            self._mean = (self._mean + mean) / 2 if self._mean else mean  # a mean of speeds would hide the slow ones
+            self._ended, self._busy = 0, 0.0
+
+    def ahead(self, now: float, *, idle: bool) -> int:
+        """Estimate how many claims beyond one per thread will begin within `AHEAD`. Active runs that take longer than
+        the earlier ones lower the estimate before they end.
+        """
+        if idle and now - self._since > FORGET:
+            return 0
+        most = 1 + (0 if idle and now - self._since > PAUSE else self._since_pause)
+        busy = self._busy + (0.0 if idle else now - self._since)
+        if not self._mean or (busy > AHEAD and not self._ended):
+            return 0
+        mean = self._mean if busy <= AHEAD else max(self._mean, busy / self._ended)
+        return min(MOST_AHEAD, most, int(AHEAD / mean))

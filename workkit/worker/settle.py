@@ -25,9 +25,8 @@ from workkit.worker import report
 from workkit.worker.lane import Lane, LaneRun, Task
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
-from workkit.worker.router import Router
+from workkit.worker.router import Router, Runner
 from workkit.worker.run.ending import outcome_of
-from workkit.worker.runner import Runner
 
 MOST_PAST = 500  # claims at once, while a listener can run none of them
 _LANE = attrgetter("lane")

@@ -28,7 +28,7 @@ LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "jo
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One claim in the hands of a thread. It does not know who made the claim: a listener and a worker process each
+    """One claim that a thread runs. It does not know who made the claim: a listener and a worker process each
     have a subclass, which connects the run with them. What `current_job()` returns is made only on request.
     """
 
