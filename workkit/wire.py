@@ -122,21 +122,38 @@ def job_of(data: bytes) -> str | None:
 
 def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
     """The cron, function and arguments of a payload that says nothing else, but for a nonce. None where it says more
-    or cannot be read: `read_payload` tells then. Most payloads are plain, and this takes half its time.
+    or cannot be read: `read_payload` tells then. Most payloads are plain, and many have the same end: of these, only
+    the arguments are read.
     """
     try:
+        head, _, end = data.rpartition(b',"cron":')
+        known = _ends.get(end)
+        if known is not None and head.startswith(b'{"args":'):
+            text = head.decode("utf-8")
+            args, stop = _scan(text, 8)
+            return (*known, args) if type(args) is list and stop == len(text) else None
         text = data.decode("utf-8")
-        fields, end = _scan(text, 0)
+        fields, stop = _scan(text, 0)
     except (ValueError, RecursionError, StopIteration):
         return None
     if (
-        end != len(text)
+        stop != len(text)
         or type(fields) is not dict
         or not (len(fields) == 3 or (len(fields) == 4 and "nonce" in fields))
     ):
         return None
     cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
-    return (cron, job, args) if type(args) is list and type(cron) is type(job) is str else None
+    if not (type(args) is list and type(cron) is type(job) is str):
+        return None
+    if len(fields) == 3 and len(end) <= MOST_END and end == _end(cron, job)[8:].encode():
+        if len(_ends) >= MOST_ENDS:
+            _ends.clear()
+        _ends[end] = (cron, job)
+    return cron, job, args
+
+
+MOST_END, MOST_ENDS = 500, 256  # bytes of an end that is remembered, and how many
+_ends: dict[bytes, tuple[str, str]] = {}  # what follows `,"cron":` in plain payloads: the cron and the function
 
 
 def _payload_fields(data: bytes) -> dict[str, Any]:

@@ -5,14 +5,16 @@ itself at once goes with the ending of a run, not through here.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
 from workkit.contract.history import (
     ALL,
-    BUCKETS,
     FN,
     JOB,
     LATE_MS,
@@ -30,8 +32,7 @@ from workkit.worker.run.run import Run
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
 SUBJECTS = 500  # in one write; further ones are counted together
-_KNOWN = 16_384
-_BUCKETS = bytes(bucket_of(tenths / 10) for tenths in range(_KNOWN))  # calls would cost more
+_FN = attrgetter("claim.fn")
 
 Measured = tuple[Claim, Ran]
 
@@ -53,28 +54,24 @@ class RunCounter:
         self._plain = self._slow_seen = 0
 
     def done(self, runs: Sequence[Run]) -> None:
-        """Count runs that are done, of jobs that do not recur. There may be many thousands a second: what is here costs
-        each of them. For each it does what `_measure` does, and a long time's bucket is computed as by `bucket_of`.
+        """Count runs that are done, of jobs that do not recur. There may be many thousands a second, so equal times are
+        counted together: it does for each what `_measure` does.
         """
-        fn, slow = None, []
-        for run in runs:
-            claim, late_ms, took_ms = run.claim, run.late_ms, run.took_ms
-            if claim.fn != fn:
-                fn = claim.fn
-                cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
-                lateness, durations = cell.lateness.counts, cell.durations.counts
-            cell.done += 1
-            took = int(took_ms * 10)
-            durations[_BUCKETS[took] if took < _KNOWN else min((took * took).bit_length(), BUCKETS - 1)] += 1
-            late = late_ms * 10
-            lateness[_BUCKETS[late] if late < _KNOWN else min((late * late).bit_length(), BUCKETS - 1)] += 1
-            if took_ms >= 1:
-                cell.busy_ms += int(took_ms)
-            if late_ms >= LATE_MS:
-                cell.late += 1
-                slow.append(run)
-            elif took_ms >= LONG_MS:
-                slow.append(run)
+        slow: list[Run] = []
+        for fn, group in groupby(runs, key=_FN):
+            same = list(group)
+            cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
+            cell.done += len(same)
+            tenths = Counter([int(run.took_ms * 10) for run in same])
+            for took, times in tenths.items():
+                cell.durations.counts[bucket_of(took / 10)] += times
+                cell.busy_ms += took // 10 * times
+            lateness = Counter([run.late_ms for run in same])
+            for late_ms, times in lateness.items():
+                cell.lateness.counts[bucket_of(late_ms)] += times
+            if max(tenths) >= LONG_MS * 10 or max(lateness) >= LATE_MS:
+                cell.late += sum([times for late_ms, times in lateness.items() if late_ms >= LATE_MS])
+                slow += [run for run in same if run.late_ms >= LATE_MS or run.took_ms >= LONG_MS]
         self._slow_seen += len(slow)
         self._plain += len(runs) - len(slow)
         if room := SLOW - len(self._slow):

@@ -67,23 +67,22 @@ class Executor:
 
     def run(self, run: Run) -> None:
         """Run the handler to its end, wait for it if it runs elsewhere, and keep how it ended. Never raises."""
-        token, born = current.set(run), forks.count
-        carried = metadata.CARRIED.set(run.claim.meta) if metadata.is_used else None
+        claim, token, born = run.claim, current.set(run), forks.count
+        carried = metadata.CARRIED.set(claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
         raised: BaseException | None = None
         there: Raised | None = None  # what was raised in a worker process
         options = UNSAID
         try:
-            known = self.registry.found.get(run.claim.fn)
-            handler, options = known if type(known) is tuple else self.registry.handler(run.claim.fn)
-            if run.claim.options is not UNSAID:
-                options = run.claim.options.over(options)
-            if run.claim.usual is not UNSAID:
-                options = options.over(run.claim.usual)
-            if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
-                run.clock = run.interruption = TestClock(self._standing_ms)
-            elif options.timeout_ms is not None:
-                run.clock = run.interruption = Clock(options.timeout_ms)
+            known = self.registry.found.get(claim.fn)
+            handler, options = known if type(known) is tuple else self.registry.handler(claim.fn)
+            if claim.options is not UNSAID:
+                options = claim.options.over(options)
+            if claim.usual is not UNSAID:
+                options = options.over(claim.usual)
+            if options is not UNSAID or self._standing_ms is not None:
+                run.options = options
+                self._set_clock(run, options)
             around = around_of(run.schedule) if AROUND else None
             try:
                 if options.cpu and self._offloads:
@@ -96,7 +95,7 @@ class Executor:
                         run.begin()
                     if around is not None:
                         within(around.plain, partial(self._call, run, handler, around))
-                    elif (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+                    elif (result := invoke(handler, claim.args, claim.kwargs)) is not None:
                         run.returned = self._await(run, result, None) if is_coroutine(result) else result
             except BaseException as error:
                 if forks.count != born:
@@ -122,11 +121,17 @@ class Executor:
         current.reset(token)
         if carried is not None:
             metadata.CARRIED.reset(carried)
-        run.took_ms, run.options = (time.monotonic() - run.started) * 1000, options
+        run.took_ms = (time.monotonic() - run.started) * 1000
         if raised is not None or there is not None:
             self._failed(run, raised, there)
         elif options.keep_ms is not None:
             run.kept = self._kept(run, options)
+
+    def _set_clock(self, run: Run, options: RunOptions) -> None:
+        if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
+            run.clock = run.interruption = TestClock(self._standing_ms)
+        elif options.timeout_ms is not None:
+            run.clock = run.interruption = Clock(options.timeout_ms)
 
     def _call(self, run: Run, handler: Handler, around: Around) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""

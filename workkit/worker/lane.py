@@ -211,12 +211,14 @@ class Lane:
                 return
 
 
-@dataclass(slots=True, eq=False)
 class LaneRun(Run):
     """A run whose claim came from a lane: its ending waits there, and so does its progress."""
 
-    lane: Lane
-    reports: Reports | None = field(default=None, init=False)
+    reports: Reports | None = None
+
+    def __init__(self, claim: Claim, lane: Lane) -> None:
+        self.claim = claim  # as `Run` does: this is called for each job
+        self.lane = lane
 
     @property
     def schedule(self) -> str:

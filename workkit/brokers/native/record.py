@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,21 +20,41 @@ MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long h
 _COUNT = re.compile(rb"\d{1,18}")
 
 
-def read_claim(record: Sequence[Any], *, field: bytes, listener: str, codec: Codec, cancelled: bool) -> Claim:
-    """Read a record as `claim.lua` answers it: member or entry, due text, id, payload. Never raises: a record that
-    cannot be read becomes a claim with a trouble.
+def read_claims(
+    records: Sequence[Any],
+    *,
+    seq: int,
+    cancelled: Collection[int],
+    listener: str,
+    codec: Codec,
+    held: dict[bytes, Claim],
+) -> list[Claim]:
+    """Read records as `claim.lua` answers them: member or entry, due text, id, payload of each. Put each claim into
+    `held`, under the field of its record. Never raises: a record that cannot be read becomes a claim with a trouble.
+    `cancelled`: the places of those that are, from 1.
     """
-    member, due, id, payload = record
-    receipt = Receipt(listener, field, member, due, id, payload)
-    if due and id and payload is not None and not cancelled and codec.dialect == "published":
-        plain = wire.read_plain_payload(payload)
-        if plain is not None and is_one_second(plain[0]):
-            try:
-                return Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
-            except ValueError:  # the id is no text, or the score is no whole number
-                pass
+    claims: list[Claim] = []
+    prefix, parts, is_published = b"%d." % seq, iter(records), codec.dialect == "published"
+    for member, due, id, payload in zip(parts, parts, parts, parts, strict=True):
+        receipt = Receipt(listener, prefix + member, member, due, id, payload)
+        claim = None
+        if due and id and payload is not None and is_published and not cancelled:
+            plain = wire.read_plain_payload(payload)
+            if plain is not None and is_one_second(plain[0]):
+                try:  # noqa: SIM105 - `suppress` costs each job as much as its arguments
+                    claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
+                except ValueError:  # the id is no text, or the score is no whole number
+                    pass
+        if claim is None:
+            claim = _read_with_care(receipt, codec=codec, cancelled=len(claims) + 1 in cancelled)
+        held[receipt.field] = claim
+        claims.append(claim)
+    return claims
+
+
+def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
     try:
-        return _read_with_care(receipt, codec=codec, cancelled=cancelled)
+        return _read_entry(receipt, codec=codec, cancelled=cancelled)
     except Exception as error:  # an error of ours: one record must not stop the listener
         return _unread(receipt, codec, f"reading it failed: {type(error).__name__}: {error}")
 
@@ -63,7 +83,7 @@ def _named(receipt: Receipt) -> tuple[str, Trouble]:
     return ("?", "corrupt") if fn is None else (fn, "broken")
 
 
-def _read_with_care(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
+def _read_entry(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
     entry = receipt.entry
     job, trouble, reason = _read(receipt, codec)
     recurs = trouble is None and not is_once(job) and (entry.kind == "o" or job.trigger is not None)

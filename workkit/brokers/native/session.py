@@ -19,7 +19,7 @@ from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, R
 from workkit.brokers.native.functions import functions_text
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.record import heard_upto, read_claim
+from workkit.brokers.native.record import heard_upto, read_claims
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
 from workkit.brokers.redis_server.control_key import read_control
@@ -288,14 +288,9 @@ class Session:
             self._wake_in_ms = max(0.0, float(wake_in)) if wake_in != -1 else None
             if control:
                 self._hear_control(control)
-            prefix = b"%d." % seq
-            parts = iter(reply[6:])
-            for number, record in enumerate(zip(parts, parts, parts, parts, strict=True), 1):
-                field = prefix + record[0]
-                cancelled = bool(marks) and number in marks
-                claim = read_claim(record, field=field, listener=self.name, codec=self._codec, cancelled=cancelled)
-                self._held[field] = claim
-                self._ready.append(claim)
+            self._ready += read_claims(
+                reply[6:], seq=seq, cancelled=marks or (), listener=self.name, codec=self._codec, held=self._held
+            )
 
         args = [self.name, seq, limit, "" if now_ms is None else now_ms, self._version, self._talk.cursors]
         return Request(self._call("claim", args), done)
@@ -355,6 +350,7 @@ class Session:
         plain: list[Receipt] = []  # need no map, which is usual: a one-shot at its first attempt, done
         others: list[Ending] = []
         taken = size = 0
+        fields: list[bytes] = []
         for claim, outcome in self._ends[:MOST_ENDS]:
             if outcome is not DONE:
                 size += kept_size(outcome)
@@ -362,16 +358,19 @@ class Session:
                     break
             taken += 1
             receipt: Receipt = claim.receipt
-            # the claim as it is now: a repeated admission may have armed one that was given back unarmed
-            held = self._held.get(receipt.field) if receipt.listener == self.name else None
-            if held is None:
-                self._refused.append(claim)
-                continue
-            ends.append((held, outcome))
-            if outcome is DONE and not (held.attempt or held.trouble or held.receipt.is_bound):
-                plain.append(held.receipt)
+            held = self._held.get(receipt.field)
+            if held is not claim:
+                # the claim as it is now: a repeated admission may have armed one that was given back unarmed
+                if held is None or receipt.listener != self.name:
+                    self._refused.append(claim)
+                    continue
+                claim, receipt = held, held.receipt
+            fields.append(receipt.field)
+            ends.append((claim, outcome))
+            if outcome is DONE and not (claim.attempt or claim.trouble or receipt.is_bound):
+                plain.append(receipt)
             else:
-                others.append((held, outcome))
+                others.append((claim, outcome))
         self._ends = self._ends[taken:]
         if not ends:
             return None
@@ -382,13 +381,14 @@ class Session:
             maps, kept = settlement(others, recorder=recorder, listener=self.name, now_ms=now)
 
         def done(reply: list[Any]) -> None:
-            refused = set(reply[2])
-            for claim, outcome in ends:
-                if outcome is not DONE and isinstance(outcome, Released) and outcome.unfit_ms:
+            for claim, outcome in others:
+                if isinstance(outcome, Released) and outcome.unfit_ms:
                     id = claim.receipt.id if len(self._unfit) < MOST_UNFIT else EVERY
                     self._unfit[id] = self._now_ms + outcome.unfit_ms
-                held = self._held.pop(claim.receipt.field, None)
-                if claim.receipt.field in refused and held is not None:
+            refused = set(reply[2])
+            for field in fields:
+                held = self._held.pop(field, None)
+                if refused and field in refused and held is not None:
                     self._refused.append(held)
 
         self._talk.seq += 1

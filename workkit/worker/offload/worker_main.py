@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
@@ -52,11 +51,12 @@ def main(end: int, lives: int) -> None:
     Worker(Connection(end)).serve()
 
 
-@dataclass(slots=True, eq=False)
 class OffloadedRun(Run):
     """A run in this process, whose reports of progress go to the listener."""
 
-    reports: SimpleQueue[Reports]
+    def __init__(self, claim: Claim, reports: SimpleQueue[Reports]) -> None:
+        super().__init__(claim)
+        self.reports = reports
 
     def reporter(self) -> Callable[[Progress], None]:
         """Return what takes reports of progress."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Coroutine, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from workkit import wire
 from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
 from workkit.jobs.functions.marks import Handler
+from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.structured.parameters import structured
@@ -26,10 +28,34 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, marked as unfit, for
     arguments that the handler does not take; and what the handler raises.
     """
+    born, placed, named = forks.count, args, kwargs
+    if kwargs is not None or _needs_fitting(handler):
+        placed, named = _fitted(handler, args, kwargs)
+    try:
+        result = handler(*placed, **named) if named else handler(*placed)
+    except BaseException as raised:
+        if forks.count != born:
+            forks.leave(raised)
+        if isinstance(raised, TypeError) and raised.__traceback__ and raised.__traceback__.tb_next is None:
+            _name_misfit(handler, args, kwargs)  # no frame of the handler: the call itself failed
+        raise
+    if forks.count != born:
+        forks.leave()
+    return result
+
+
+@lru_cache(maxsize=MOST_NAMES)
+def _needs_fitting(handler: Handler) -> bool:
+    """Whether arguments by position need a look before a call: they are annotated, or some are built."""
+    return compiled_check(handler) is not None or structured(handler) is not None
+
+
+def _fitted(
+    handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> tuple[Sequence[Any], Mapping[str, Any] | None]:
     is_whole = kwargs is not None and not args and takes_whole(handler)
     if is_whole:
         args, kwargs = as_called(handler, args, kwargs)
-    given, born = (args, kwargs), forks.count
     try:
         if (check := compiled_check(handler)) is not None:
             check(args, kwargs)
@@ -38,17 +64,7 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     except InvalidArguments as error:
         error.unfit = True
         raise
-    try:
-        result = handler(*args, **kwargs) if kwargs else handler(*args)
-    except BaseException as raised:
-        if forks.count != born:
-            forks.leave(raised)
-        if isinstance(raised, TypeError) and raised.__traceback__ and raised.__traceback__.tb_next is None:
-            _name_misfit(handler, *given)  # no frame of the handler: the call itself failed
-        raise
-    if forks.count != born:
-        forks.leave()
-    return result
+    return args, kwargs
 
 
 def _name_misfit(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,28 +25,30 @@ from workkit.worker.run.running_job import RunningJob
 LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
 
 
-@dataclass(slots=True, eq=False)
 class Run:
     """One claim that a thread runs. It does not know who made the claim: a listener and a worker process each
-    have a subclass, which connects the run with them. What `current_job()` returns is made only on request.
+    have a subclass, which connects the run with them. What `current_job()` returns is made only on request. An object
+    has what has happened to it; the class has the rest.
     """
 
-    claim: Claim
-    late_ms: int = field(default=0, init=False)
-    started: float = field(default=0.0, init=False)
-    cancelled: bool = field(default=False, init=False)
-    job: RunningJob | None = field(default=None, init=False)
-    clock: Clock | None = field(default=None, init=False)
-    interruption: Interruption | None = field(default=None, init=False)  # the clock, if there is one
-    is_prevented: bool = field(default=False, init=False)  # cancelled before its handler was called
-    thread: int = field(default=0, init=False)  # the thread that calls the handler; 0 before and after
-    returned: Any = field(default=None, init=False)  # by the handler
-    not_begun: BaseException | None = field(default=None, init=False)  # why it was not called after all
-    error: BaseException | None = field(default=None, init=False)  # how it ended; None: the handler returned
-    failure: Failure | None = field(default=None, init=False)  # the error in words
-    took_ms: float = field(default=0.0, init=False)  # the time in the handler
-    options: RunOptions = field(default=UNSAID, init=False)  # those of its job over those of its function
-    kept: Kept | None = field(default=None, init=False)  # what is kept of the value that it returned
+    late_ms: int = 0
+    started: float = 0.0
+    cancelled: bool = False
+    job: RunningJob | None = None
+    clock: Clock | None = None
+    interruption: Interruption | None = None  # the clock, if there is one
+    is_prevented: bool = False  # cancelled before its handler was called
+    thread: int = 0  # the thread that calls the handler; 0 before and after
+    returned: Any = None  # by the handler
+    not_begun: BaseException | None = None  # why it was not called after all
+    error: BaseException | None = None  # how it ended; None: the handler returned
+    failure: Failure | None = None  # the error in words
+    took_ms: float = 0.0  # the time in the handler
+    options: RunOptions = UNSAID  # those of its job over those of its function
+    kept: Kept | None = None  # what is kept of the value that it returned
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
 
     @property
     def schedule(self) -> str:
