@@ -224,6 +224,21 @@ def test_what_has_not_begun_on_a_blocked_loop_goes_back_and_plain_jobs_go_on(
     assert not named(seen, "failed") + named(seen, "cannot_run")
 
 
+def test_what_has_not_begun_on_a_blocked_loop_goes_back_while_its_listener_stops(
+    s: schedule.Schedule, server: Server
+) -> None:
+    with listener(s, server.url) as stopping:
+        schedule.add_now(s, unruly.block)
+        until(calls(1))
+        schedule.add_now(s, handlers.note_async, args=["waits"])
+        until(lambda: schedule.counts(s).running == 2)
+        stopping.ask_to_stop(timedelta(seconds=20))
+        until(lambda: (now := schedule.counts(s)).running == 1 and now.due == 1)
+        handlers.gate.set()
+    assert stopping.wait().ran == 1
+    assert schedule.counts(s).due == 1
+
+
 def test_a_coroutine_that_is_given_back_keeps_its_attempt_though_middleware_catches_the_error(
     s: schedule.Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,3 +173,13 @@ def test_how_to_listen_is_checked(how: dict[str, Any], message: str) -> None:
 def test_an_unreachable_server_is_raised_at_the_start() -> None:
     with pytest.raises(errors.ServerUnreachable):
         schedule.listen(schedule.create("x", redis="redis://127.0.0.1:1/"), folder=None)
+
+
+def test_a_start_that_is_refused_leaves_no_thread(s: schedule.Schedule) -> None:
+    def threads() -> set[threading.Thread]:
+        return {one for one in threading.enumerate() if one.name.removeprefix("workkit-").isdecimal()}
+
+    before = threads()
+    with pytest.raises(errors.InvalidOptions, match="names no registered job"):
+        schedule.listener(s, threads=3, jobs=["nobody has it"], **HOW).start()
+    until(lambda: threads() <= before, timeout=10, what="the end of its threads")

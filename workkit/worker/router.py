@@ -101,12 +101,12 @@ class Runner(Protocol):
         """Let go of runs that have ended."""
 
     def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
-        """Look for what does not move, and take back what has waited too long. `is_due` tells whether the server has
-        more work than this listener has claimed, and there is room for it.
+        """Look for what does not move. Take back what has waited too long, and return it. `is_due` answers whether
+        the server has more work than this listener has claimed, and there is room for it.
         """
 
     def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
-        """Take back what has not begun: all of it, or those `which` are meant."""
+        """Take back what has not begun: all of it, or what `which` answers True for."""
 
     def close(self) -> None:
         """Let the threads end after what they do."""
