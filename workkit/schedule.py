@@ -22,7 +22,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
 from workkit.contract.where import Where
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import NotFound, Unsupported, located
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState
@@ -30,14 +30,24 @@ from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn, known_name
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
-from workkit.verbs.addition import addition
+from workkit.verbs.addition import addition, sent, sent_beside, tell_dropped
 from workkit.verbs.author import author_of
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.control import (
+    Which,
+    changeable,
+    check_dead,
+    check_one,
+    check_run,
+    check_skip,
+    pause_until,
+    paused_target,
+    read_mark,
+    target,
+    text_of,
+)
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
-from workkit.verbs.error_place import located
-from workkit.verbs.mark import read_mark
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import present, producer_of
 from workkit.verbs.partly_added import PartlyAdded
@@ -46,10 +56,8 @@ from workkit.verbs.plan import Plan, carry_out, compare, read_plan
 from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import read_wait, result_of
 from workkit.verbs.schedules import schedules
-from workkit.verbs.sending import sent, sent_beside, tell_dropped
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
-from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.signature import signature_of
 
 EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
 _PLAIN = (str, int, float, bool, list, dict, type(None))
@@ -278,3 +277,16 @@ def _either(kinds: Sequence[_Kind]) -> _Kind:
 
 def _a(word: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """Read the signature of a function; its annotations may name what exists only for a type checker. Raises ValueError
+    or TypeError for what has no signature.
+
+    From Python 3.14 on an annotation is evaluated when somebody reads it (PEP 649): such a name would be a NameError.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(fn, annotation_format=Format.FORWARDREF)
+    return inspect.signature(fn)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.jobs.arguments import takes_whole
+from workkit.jobs.arguments import signature_of, takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
-from workkit.jobs.signature import signature_of
 from workkit.text.brief import brief_repr
 from workkit.text.nearest import nearest_word
 

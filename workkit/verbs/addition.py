@@ -4,12 +4,14 @@ plans of `sync`, and the command line, dry runs included. No I/O: the clock is p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from workkit import tracing
+from workkit.contract.changes import Author
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
@@ -17,20 +19,33 @@ from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs import meta as metadata
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
-from workkit.jobs.names import Fn, is_plain, read_name
+from workkit.jobs.names import Fn, is_plain, read_name, shown
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.jobs.terms import Terms
 from workkit.text.duration import MILLISECOND
+from workkit.text.listing import listed
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
-from workkit.triggers.stored import zone_of_stored
+from workkit.triggers.stored import follows_clock, zone_of_stored
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
-from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
 from workkit.verbs.creation import Schedule
-from workkit.verbs.middleware import through_middleware
-from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
+from workkit.verbs.new_job import (
+    KEYWORDS,
+    NO_OPTIONS,
+    Options,
+    as_job,
+    called,
+    is_foreign,
+    is_said_as_clojure,
+    read_add_options,
+    read_call,
+    recalled,
+    through_middleware,
+)
+from workkit.verbs.opening import producer_of
 
 NowMs = Callable[[], int]
 
@@ -220,3 +235,79 @@ def _read(when: When, now_ms: int) -> tuple[Trigger, int | None]:
 
 
 _remembered = lru_cache(maxsize=1024)(_read)  # rows of one batch share the present, and often their words
+
+
+def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) -> Job:
+    """Add a job that was made and checked; return it as it was added. With the keywords that were `given`, it tells
+    what it dropped of the job of its name. Raises ServerUnreachable, ServerRefused; an `Invalid` for what the layout
+    cannot keep.
+    """
+    new.tells_former = given is not None and new.terms.name is not None and given.get("on_conflict") != "keep"
+    if tracing.opentelemetry() is not None:
+        with tracing.adding(s.name, fn=shown(new.fn)) as span:
+            new.trace = tracing.context_of(span)
+            found = producer_of(s).add([new])[0]
+            tracing.added(span, found.id, new.meta)
+    else:
+        found = producer_of(s).add([new])[0]
+    job = as_job(new, schedule=s.name, added=found)
+    if given is None or found.former is None:
+        return job
+    return replace(job, dropped=tuple(_dropped(found.former, new, given, s.tz)))
+
+
+def tell_dropped(job: Job) -> Job:
+    """Warn (WorkkitWarning) of what an addition dropped, if it did; return the job."""
+    if job.dropped:
+        what = listed([f"{name}=" for name in job.dropped], "and")
+        warn_caller(
+            f'name="{job.name}": this addition replaced {(job.replaced or "")[:8]}, and dropped its {what}. '
+            f'Give them again; or change the time alone: schedule.reschedule(s, "{job.name}", ...).'
+        )
+    return job
+
+
+def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str) -> Iterator[str]:
+    """Name what a stored job had and the one in its place lacks, as keywords of `add`. Those that were given, and
+    those that its time cannot have, are not lacking.
+    """
+    if former.fn == new.fn:
+        if former.args and not new.args:
+            yield "args"
+        if former.kwargs and not new.kwargs and given.get("kwargs") is None:
+            yield "kwargs"
+    old, trigger = former.trigger, new.trigger
+    if old is not None and old.tz != "UTC" and trigger is not None and given.get("tz") is None:
+        is_said = any(isinstance(given.get(name), str) for name in ("when", "at", "every", "cron"))
+        is_default = is_said and trigger.tz in (default_tz, "UTC") and trigger.tz != old.tz
+        if is_default and follows_clock(trigger):
+            yield "tz"
+    if former.meta and not new.meta:
+        yield "meta"
+    had = {**former.options.fields(), **former.terms.fields()}
+    if old is not None:
+        had |= {name: True for name in ("start", "end") if getattr(old, name) is not None}
+    has = {**new.options.fields(), **new.terms.fields()}
+    if trigger is not None:
+        has |= {name: True for name in ("start", "end") if getattr(trigger, name) is not None}
+    for option in OPTIONS:
+        member, may_be = option.member or option.name, not option.recurring or (trigger is not None and trigger.recurs)
+        if may_be and member in had and member not in has and given.get(option.name) is None:
+            yield option.name
+
+
+def sent_beside(
+    s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
+) -> Job:
+    """Add a job of its own that runs once now: the function, options and priority of a recurring `job`, with other
+    arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
+    """
+    if not job.recurs:
+        trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
+        raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
+    new = recalled(job, args=args, kwargs=kwargs, plain=s.layout in PLAIN_LAYOUTS)
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new = through_middleware(new, schedule=s.name, fn=job.fn)
+    found = sent(s, new)
+    producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
+    return found

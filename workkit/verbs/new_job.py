@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
@@ -14,15 +14,68 @@ from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, foreign_remarks
 from workkit.jobs.call import FunctionCall
-from workkit.jobs.call_text import spoken
 from workkit.jobs.functions.imported import imported
 from workkit.jobs.functions.marks import job_name_of
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, spoken
+from workkit.jobs.meta import read_meta
+from workkit.jobs.middleware import ENTERING
+from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
+from workkit.jobs.options import ADD, OPTIONS, read_options
+from workkit.jobs.run_options import UNSAID, RunOptions, run_options
 from workkit.jobs.structured.parameters import written
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
-from workkit.verbs.add_options import NO_OPTIONS, Options
+from workkit.triggers.when import KEYWORDS as TIMES
 
+CALL = ("fn", "args", "kwargs", "call")
+KEYWORDS = (*CALL, *TIMES)  # of `add`, beside its options
+_RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
+    that were given and need a time that recurs. `late`: the instant may be up to a day past.
+    """
+
+    run: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    entrance: Entrance = USUAL
+    start: str | datetime | None = None
+    end: str | datetime | None = None
+    recurring: tuple[str, ...] = ()
+    meta: dict[str, str] | None = None
+    late: bool = False
+
+
+NO_OPTIONS = Options()  # the usual value
+
+
+def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
+    """Check the options of `verb`, and read them as far as the job's time is not needed. Raises InvalidOptions,
+    TriggerError.
+    """
+    if not given:
+        return NO_OPTIONS
+    read = read_options(given, place=ADD, verb=verb, other=KEYWORDS)
+    terms, entrance = terms_and_entrance(read)
+    if read.get("unique") is True:
+        entrance = replace(entrance, once=True)
+    options = Options(
+        run=run_options(read),
+        terms=terms,
+        entrance=entrance,
+        start=read.get("start"),
+        end=read.get("end"),
+        recurring=tuple(name for name in _RECURRING if name in read),
+        meta=read.get("meta"),
+        late=read.get("late") == "run",
+    )
+    return NO_OPTIONS if options == NO_OPTIONS else options
+
+
+CHANGEABLE = ("args", "kwargs", "options", "meta")  # of a job, by middleware
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
 
 
@@ -141,3 +194,28 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
         replaced=None if added is None else added.replaced,
         meta=new.meta,
     )
+
+
+def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
+    """Show a job to the schedule's middleware, and return it as it is added. What middleware changed is checked again.
+
+    Raises what middleware raises to refuse the job, and an `Invalid` for what it may not change.
+    """
+    if schedule not in ENTERING:
+        return new
+    job = as_job(new, schedule=schedule)
+    changed = passed(schedule, job)
+    if changed is job:
+        return new
+    for name in (field.name for field in fields(Job) if field.name not in CHANGEABLE):
+        value: Any = getattr(changed, name)
+        if value != getattr(job, name):
+            trouble = f"changed {name} of a job that is added, to {value!r}"
+            remedy = f"It may change {', '.join(CHANGEABLE)}."
+            raise InvalidOptions.about(f"middleware of {schedule}", trouble, remedy, given=value)
+    checked = called(fn, args=changed.args, kwargs=changed.kwargs, plain=is_plain(new.fn))
+    if changed.meta != job.meta:
+        new.meta = read_meta(changed.meta or {})
+    new.args, new.kwargs = checked.args, checked.kwargs
+    new.options = changed.options if changed.options != UNSAID else UNSAID
+    return new

@@ -10,13 +10,12 @@ from typing import Any
 from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
 from workkit.contract.producer import NewJob, Producer
-from workkit.errors import Invalid, InvalidOptions, NotFound
+from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
-from workkit.verbs.error_place import located
 
 MOST_TOLD = 20  # names of each kind in the record of a sync
 

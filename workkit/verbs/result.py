@@ -17,8 +17,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import milliseconds
 from workkit.jobs.outcome import Failure
 from workkit.text.duration import duration_text
+from workkit.verbs.control import Which, text_of
 from workkit.verbs.past import job_of
-from workkit.verbs.which import Which, text_of
 
 LOOK_MS = 5_000  # the longest wait without a look whether the job is still there: some endings write no result
 _OCCURRENCE = re.compile(r"([0-9a-f]{40})@(-?\d{1,17})(#\S+)?")

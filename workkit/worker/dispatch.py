@@ -19,8 +19,20 @@ from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, NotBegun, Outcome, Ran, Released, measured
-from workkit.jobs.result import of_cancelled, with_result
+from workkit.jobs.outcome import (
+    DONE,
+    Again,
+    Dead,
+    Done,
+    Failure,
+    NotBegun,
+    Outcome,
+    Ran,
+    Released,
+    measured,
+    of_cancelled,
+    with_result,
+)
 from workkit.text.duration import duration_text
 from workkit.worker import report
 from workkit.worker.hands import Hands

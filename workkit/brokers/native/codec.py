@@ -14,8 +14,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.contract.claim import Claim
-from workkit.contract.payload_size import check_size
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta

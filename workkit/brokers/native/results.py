@@ -13,8 +13,7 @@ from workkit.brokers.native.settle import Receipt, read_failure
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.claim import Claim
 from workkit.contract.result import Result
-from workkit.jobs.outcome import Failure, Kept, Outcome, Released
-from workkit.jobs.result import ResultKind, of_cancelled
+from workkit.jobs.outcome import Failure, Kept, Outcome, Released, ResultKind, of_cancelled
 
 NAMED = "name:"  # before a name in the key that leads from it to an id
 _KINDS: dict[bytes, ResultKind] = {kind.encode(): kind for kind in get_args(ResultKind)}

@@ -6,8 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from workkit.jobs.outcome import DONE, Dead, Failure, Kept, Outcome, decide
-from workkit.jobs.result import with_result
+from workkit.jobs.outcome import DONE, Dead, Failure, Kept, Outcome, decide, with_result
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run.failure import failure_of
 from workkit.worker.run.run import Run
