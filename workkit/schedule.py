@@ -30,7 +30,7 @@ from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn, known_name
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
-from workkit.verbs.addition import addition, sent, sent_beside, tell_dropped
+from workkit.verbs.addition import added, sent_beside
 from workkit.verbs.author import author_of
 from workkit.verbs.bulk import BadRow, add_rows
 from workkit.verbs.control import (
@@ -102,7 +102,7 @@ def add(
     an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
-    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
 
 
 def add_now(
@@ -120,16 +120,7 @@ def add_now(
     `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
     time is over.
     """
-    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
-
-
-def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
-    if type(s) is not Schedule:
-        check_schedule(s)
-    refuse_addition(f"schedule.{verb}")
-    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    job = sent(s, new, given=given)
-    return tell_dropped(job) if job.dropped else job
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

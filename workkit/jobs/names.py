@@ -239,6 +239,11 @@ def _locate(fn: Any) -> str:
 _located = lru_cache(maxsize=10_000)(_locate)  # a function that a module defines anew is another one
 
 
+def forget_names() -> None:
+    """Find the stored names of functions anew, as one of them has another body now."""
+    _located.cache_clear()
+
+
 def is_library(module: str) -> bool:
     """Tell whether a module is Python's own: a listener never runs its functions."""
     return module.partition(".")[0] in sys.stdlib_module_names

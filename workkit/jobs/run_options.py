@@ -104,7 +104,11 @@ class RunOptions:
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
-        return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
+        found = {}
+        for name in _STORED:
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,10 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
     """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
     and for `periodic_args` without `periodic`.
     """
-    found = {_FIELDS[name]: value for name, value in read.items() if name in _FIELDS}
+    found: dict[str, Any] = {}
+    for name, value in read.items():
+        if name in _FIELDS:
+            found[_FIELDS[name]] = value
     if not found:
         return UNSAID
     if "limit_key" in read and not {"limit", "rate"} & read.keys():

@@ -13,9 +13,10 @@ from workkit.contract.producer import NewJob, Producer
 from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
-from workkit.verbs.addition import NowMs, addition
+from workkit.verbs.addition import addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
+from workkit.verbs.job_time import NowMs
 
 MOST_TOLD = 20  # names of each kind in the record of a sync
 
