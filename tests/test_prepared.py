@@ -136,7 +136,9 @@ def test_keyword_arguments_are_refused_of_a_function_that_only_clojure_finds(giv
         assert "only Python functions take keyword arguments" in found[1]
 
 
-@pytest.mark.parametrize("fn", [lambda: None, handlers._secret, handlers.Mailer().bound, print], ids=str)
+@pytest.mark.parametrize(
+    "fn", [lambda: None, handlers._secret, handlers.Mailer().bound, print], ids=["lambda", "hidden", "bound", "builtin"]
+)
 def test_a_function_that_no_listener_finds_is_refused_each_time(fn: Any) -> None:
     for _ in range(2):
         with pytest.raises(InvalidFunction):

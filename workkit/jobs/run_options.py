@@ -130,6 +130,7 @@ QUARTIC = {"quartic": Quartic(1, 15, 30), "event": Quartic(0, 15, 30), "hutch": 
 _NAMES = tuple(f.name for f in fields(RunOptions))
 _FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}
 _FIELDS["rate"] = "rate_ms"
+OF_RUNS = frozenset(_FIELDS)  # the keywords of `add` and `@job` that say how a job is run
 _STORED = tuple(sorted(field for field in _FIELDS.values() if field in STORED))
 UNSAID = RunOptions()
 

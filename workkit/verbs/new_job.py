@@ -28,7 +28,7 @@ from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
 from workkit.jobs.options import ADD, OPTIONS, read_options
-from workkit.jobs.run_options import UNSAID, RunOptions, run_options
+from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured.parameters import structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
@@ -69,7 +69,8 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
     terms, entrance = terms_and_entrance(read)
     if read.get("unique") is True:
         entrance = replace(entrance, once=True)
-    run, meta, late = run_options(read), read.get("meta"), read.get("late") == "run"
+    run = UNSAID if OF_RUNS.isdisjoint(read) else run_options(read)
+    meta, late = read.get("meta"), read.get("late") == "run"
     recurring = () if read.keys().isdisjoint(_RECURRING) else tuple([name for name in _RECURRING if name in read])
     if run is UNSAID and terms is PLAIN and entrance is USUAL and not recurring and meta is None and not late:
         return NO_OPTIONS

@@ -17,9 +17,8 @@ import msgpack
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.redis_server.batch import read_step, step_text, token_of
 from workkit.brokers.redis_server.clock import ServerClock
-from workkit.brokers.redis_server.once import asked_once
+from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.clocks import time

@@ -12,8 +12,8 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
-from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, token_of
 from workkit.brokers.redis_server.clock import ServerClock
+from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
