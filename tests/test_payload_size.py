@@ -16,8 +16,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.hutch import codec as hutch
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.codec import Codec
-from workkit.contract.payload_size import MOST_BYTES, check_size
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import MOST_BYTES, NewJob, check_size
 from workkit.errors import InvalidArguments, InvalidOptions, WorkkitWarning
 from workkit.verbs.saving import saved
 

@@ -307,6 +307,10 @@ def test_drain_leaves_what_it_may_not_run(s: schedule.Schedule) -> None:
 def test_the_broker_is_not_shared_with_a_fork(s: schedule.Schedule) -> None:
     assert place.producer_of(s) is place.producer_of(s)
     assert place._opened(s, os.getpid()) is not place._opened(s, -1)
+    before, child = place.producer_of(s), os.getpid() + 1
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "getpid", lambda: child)
+        assert place.producer_of(s) is not before
 
 
 def test_add_many_returns_the_id_of_each_row(s: schedule.Schedule) -> None:
@@ -326,3 +330,16 @@ def test_ids_of_any_layout_are_kept_by_row() -> None:
     ids.extend(["ab" * 20])
     ids.extend(["0c" * 12, "AB" * 20, "order 7"])
     assert list(ids) == ["ab" * 20, "0c" * 12, "AB" * 20, "order 7"]
+
+
+def test_equal_schedules_share_a_broker_until_their_server_is_another_one() -> None:
+    first, equal = (schedule.create("shared", redis="redis://127.0.0.1:1/") for _ in range(2))
+    broker = place.producer_of(first)
+    assert place.producer_of(first) is place.producer_of(equal) is broker
+    place.forget()
+    anew = place.producer_of(equal)
+    assert anew is not broker
+    assert place.producer_of(first) is anew
+    others = [schedule.create(f"shared-{n}", redis="redis://127.0.0.1:1/") for n in range(place.MOST_OPEN + 1)]
+    assert len({id(place.producer_of(s)) for s in others}) == len(others)
+    assert len(place._quick) <= place.MOST_OPEN

@@ -20,7 +20,7 @@ from workkit.contract.tally import Tally
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.option_types import ForwardOptions, ListenOptions
 from workkit.schedule import Schedule, create, meta
-from workkit.verbs.which import Which
+from workkit.verbs.control import Which
 from workkit.worker.listener import Listener
 
 __all__ = [

@@ -35,7 +35,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 MOST_TEXT = 1000  # characters of an error's text
 MOST_PUBLIC = 80  # characters of what was given, in a text for an end user
@@ -350,3 +350,13 @@ def described(error: BaseException) -> str:
     """Describe an error in one line, ``OSError: disk full``. Never raises."""
     text = text_of(error)
     return f"{type_name(error)}: {text}" if text else type_name(error)
+
+
+E = TypeVar("E", bound=WorkkitError)
+
+
+def located(error: E, where: str, *, then: str = "") -> E:
+    """Put a place before the sentence of an error, and what to know behind it; the fields stay. Returns the error."""
+    error.args = (f"{where}: {error}{then}",)
+    error.where = where if error.where is None else f"{where}: {error.where}"
+    return error

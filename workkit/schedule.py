@@ -1,7 +1,8 @@
 """The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
 
 The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
-server connects. `create` stands in `verbs/creation.py`, the verbs that run jobs in `verbs/serving.py`.
+server connects. `create` is in `verbs/creation.py`, the verbs that run jobs in `verbs/serving.py`, those that read past
+runs in `verbs/past.py`, `result` in `verbs/result.py`.
 """
 
 from __future__ import annotations
@@ -12,44 +13,47 @@ from functools import partial
 from typing import Any, Literal, Unpack, overload
 from zoneinfo import ZoneInfo
 
-from workkit.contract.changes import Change
-from workkit.contract.filters import of_runs, read_where
-from workkit.contract.history import Bucket, Cell, PastRun
+from workkit.contract.filters import read_where
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.job_page import meant_jobs
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added
 from workkit.contract.tally import Tally
-from workkit.contract.where import Where
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import NotFound, Unsupported, located
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.jobs.meta import meta
-from workkit.jobs.names import Fn, known_name
+from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.option_types import AddOptions
-from workkit.verbs.addition import addition
+from workkit.verbs.addition import added, sent_beside
 from workkit.verbs.author import author_of
 from workkit.verbs.bulk import BadRow, add_rows
-from workkit.verbs.control import check_dead, check_one, check_run, check_skip, pause_until, paused_target, target
+from workkit.verbs.control import (
+    Which,
+    changeable,
+    check_dead,
+    check_one,
+    check_run,
+    check_skip,
+    pause_until,
+    paused_target,
+    read_mark,
+    target,
+    text_of,
+)
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
-from workkit.verbs.error_place import located
-from workkit.verbs.mark import read_mark
-from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import present, producer_of
 from workkit.verbs.partly_added import PartlyAdded
-from workkit.verbs.past import changes_of, functions_of, history_of, job_of, read_limit, read_span, runs_of, subject_of
-from workkit.verbs.plan import Plan, carry_out, compare, read_plan
+from workkit.verbs.past import changes, history, job_of, runs, stats
+from workkit.verbs.plan import Plan, sync_given
 from workkit.verbs.rescheduling import rescheduled, snoozed
-from workkit.verbs.result import read_wait, result_of
+from workkit.verbs.result import result
 from workkit.verbs.schedules import schedules
-from workkit.verbs.sending import sent, sent_beside, tell_dropped
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
-from workkit.verbs.which import Which, changeable, text_of
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
@@ -94,7 +98,7 @@ def add(
     an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
-    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
 
 
 def add_now(
@@ -112,16 +116,7 @@ def add_now(
     `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
     time is over.
     """
-    return _added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
-
-
-def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
-    if type(s) is not Schedule:
-        check_schedule(s)
-    refuse_addition(f"schedule.{verb}")
-    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    job = sent(s, new, given=given)
-    return tell_dropped(job) if job.dropped else job
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
@@ -174,18 +169,7 @@ def sync(
         if value is not None:
             trouble, remedy = "with a plan that is given: it is made so in any case", "Leave it out."
             raise option_error(option, value, trouble, remedy)
-    broker, author = producer_of(s), author_of(by)
-    now_ms = broker.now_ms()
-    wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
-    contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
-    after = {
-        name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
-        for name, new in wanted.items()
-    }
-    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
-    if not dry_run:
-        carry_out(found, wanted, broker=broker, author=author)
-    return found
+    return sync_given(s, plan, prune=prune, dry_run=dry_run, by=by)
 
 
 def job(s: Schedule, which: Which) -> Job:
@@ -370,81 +354,6 @@ def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
 def missed(s: Schedule) -> Iterator[Missed]:
     """Runs that did not take place, the last one first; about 10,000 are kept."""
     return producer_of(s).inspector.missed()
-
-
-def runs(
-    s: Schedule, which: Which | None = None, *, fn: Fn | None = None, state: str | None = None, limit: int = 60
-) -> list[PastRun]:
-    """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
-    `fn`: only those of a function; `state`: only those that ended so, "done", "late", "failed", "retried", "dead",
-    "discarded", "cancelled", "missed" or "left-out".
-
-    Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
-    NotFound, InvalidOptions, InvalidFunction; Unsupported where the layout keeps no history.
-    """
-    most, meant = read_limit(limit), of_runs(Where(), fn=None if fn is None else known_name(fn), state=state)
-    inspector, now = producer_of(s).inspector, None if meant.is_everything else present(s)
-    return runs_of(inspector, None if which is None else text_of(which), limit=most, where=meant, now=now)
-
-
-def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
-    """Return what the handler of a job with `keep` returned, as JSON carries it; wait for its end, `wait` at most.
-
-    `which` is a Job, an id, the beginning of one, or a name. Of a recurring job it is the latest run with a result, or
-    the one that is named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes
-    those who wait; any number may wait for, or read, one result.
-
-    Raises JobFailed (with `type`, `message`, `traceback`) for a job that failed for good, or was discarded or
-    cancelled; ResultPending for one that is not over, and ResultTimeout if it is not over after `wait`; NoResult for
-    one that keeps none, or whose value could not be kept; NotFound for one that is not known, or whose result has
-    expired; TriggerError; Unsupported where the layout keeps no results.
-    """
-    wait_ms = read_wait(wait)
-    return result_of(producer_of(s).inspector, which, wait_ms=wait_ms, schedule=s.name)
-
-
-def history(
-    s: Schedule,
-    which: Which | None = None,
-    *,
-    fn: Fn | None = None,
-    over: str | timedelta | None = None,
-    each: str | None = None,
-) -> list[Bucket]:
-    """Count the runs of a span that ends now, in buckets, the first one first: those of the schedule, of one recurring
-    job, or of a function.
-
-    `over`: a length of time; None: the last day. `each`: what one bucket covers, "minute" (of the schedule only),
-    "5 minutes", "hour" or "day"; None: as finely as history has it. The cells of buckets can be added. Raises NotFound,
-    InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
-    """
-    check_one(which, fn)
-    broker = producer_of(s)
-    span_ms, tier = read_span(over, each, has_subject=which is not None or fn is not None)
-    subject = target(None, fn) if which is None else subject_of(broker.inspector, text_of(which))
-    return history_of(broker.inspector, subject, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
-
-
-def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | timedelta | None = None) -> dict[str, Cell]:
-    """Add up the runs of a span that ends now by function, such as "app.mail.send"; the one with most runs first.
-
-    `over`: a length of time; None: the last day. `Cell` has the counts `done`, `retried`, `dead`, `discarded`,
-    `missed` and `late`; `durations.below_ms(0.95)` is the time below which 95% of the runs took. Each hour counts about
-    100 functions and recurring jobs by themselves. Raises InvalidOptions, TriggerError; Unsupported where the layout
-    keeps no history.
-    """
-    if by != "function":
-        raise option_error("by", by, "is nothing by which runs are counted", 'Accepted: "function".')
-    span_ms, tier = read_span(over, None, has_subject=True)
-    broker = producer_of(s)
-    return functions_of(broker.inspector, now_ms=broker.now_ms(), span_ms=span_ms, tier=tier)
-
-
-def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Change]:
-    """Read who changed what by a verb, the last change first: of one job, also of one that is over, or of all. About
-    10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
-    """
-    return changes_of(producer_of(s).inspector, None if which is None else text_of(which), limit=read_limit(limit))
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:

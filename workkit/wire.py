@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,20 +50,40 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
     Raises InvalidArguments naming the place and type of what JSON cannot carry, and the place of a lone surrogate,
     which UTF-8 cannot.
     """
+    return _payloads(cron=cron, job=job, args=args, extra=extra)[0]
+
+
+def _payloads(
+    *, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None = None, nonce: str = ""
+) -> tuple[bytes, bytes]:
+    """Write a payload as `payload` does, and the same one with a nonce; nothing for that one where `nonce` is empty.
+    It is of letters, digits and dots.
+    """
     if args is None:
         args = ()
     if not isinstance(args, (list, tuple)):
         raise InvalidArguments(f"args={shown_value(args)} is not a list. Write args=[{shown_value(args)}].", given=args)
+    second = ""
     if extra:
         fields = {**extra, "args": args, "cron": cron, "job": job}
-        text = "{" + ",".join([f"{_name(key)}:{_text(fields[key], key)}" for key in sorted(fields)]) + "}"
+        keys, members = sorted(fields), []
+        for key in keys:
+            value = fields[key]
+            text = _known(value) if (key == "cron" or key == "job") and type(value) is str else _text(value, key)
+            members.append(f"{_known(key)}:{text}")
+        text = "{" + ",".join(members) + "}"
+        if nonce:
+            members.insert(bisect(keys, "nonce"), f'"nonce":"{nonce}"')
+            second = "{" + ",".join(members) + "}"
     else:
         fields = {"args": args, "cron": cron, "job": job}
         text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
+        if nonce:  # no member of a plain payload comes after it
+            second = f'{text[:-1]},"nonce":"{nonce}"}}'
     if "\\ud" in text:  # a surrogate, or half of a character above U+FFFF
         for key, value in fields.items():
             _refuse_surrogates(value, key)
-    return text.encode("ascii")
+    return text.encode("ascii"), second.encode("ascii")
 
 
 def json_text(value: Any) -> bytes:
@@ -212,7 +233,7 @@ def _string(text: str) -> str:
     return encode_basestring_ascii(text).replace("/", "\\/")
 
 
-_name = lru_cache(maxsize=256)(_string)  # of fields there are few
+_known = lru_cache(maxsize=1024)(_string)  # of fields, functions and one-second crons there are few
 
 
 @lru_cache(maxsize=4096)

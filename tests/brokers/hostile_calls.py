@@ -91,7 +91,7 @@ class Scene:
             limits=LIMITS,
             names=("good",),
             uniques=("good",),
-            producers=self.broker._additions.tokens,
+            producers=tuple(producer.token for producer in self.broker._producers),
             has_fences=True,
         )
 

@@ -9,8 +9,7 @@ from tests.contract.stage import FAILURE, Stage
 from workkit import schedule
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import JobFailed, ResultPending
-from workkit.jobs.outcome import DONE, Again, Dead, Kept
-from workkit.jobs.result import with_result
+from workkit.jobs.outcome import DONE, Again, Dead, Kept, with_result
 from workkit.jobs.run_options import RunOptions
 
 KEPT = Kept(ms=60_000, kind="value", text=b"[1]")

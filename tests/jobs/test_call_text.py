@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workkit.jobs.call_text import call_text, spoken
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, call_text, spoken
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from workkit.cli.options import OFFERED, flag
 from workkit.jobs.functions import marks
 from workkit.jobs.option_types import AddOptions, ForwardOptions, JobOptions, ListenOptions, Row
 from workkit.jobs.options import ADD, BY_NAME, FORWARD, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
-from workkit.verbs.add_options import KEYWORDS
+from workkit.verbs.new_job import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
 TYPES = {ADD: AddOptions, JOB: JobOptions, LISTEN: ListenOptions, FORWARD: ForwardOptions}

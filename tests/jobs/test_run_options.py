@@ -14,8 +14,8 @@ from workkit.jobs.functions import marks
 from workkit.jobs.option_readers import turn_ms
 from workkit.jobs.options import JOB, read_options
 from workkit.jobs.run_options import UNSAID, RunOptions, run_options
-from workkit.verbs.add_options import NO_OPTIONS, read_add_options
 from workkit.verbs.dead import pause_ms
+from workkit.verbs.new_job import NO_OPTIONS, read_add_options
 
 
 def read_run_options(given: dict[str, Any]) -> RunOptions:

@@ -21,8 +21,8 @@ from workkit.brokers.redis_server.care.unhurried import Unhurried
 from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs import control as undoing
 from workkit.verbs import rescheduling, saving
-from workkit.verbs import undo as undoing
 from workkit.verbs.author import acting, author_of
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.dead import discard_dead, revival_refusal, revive

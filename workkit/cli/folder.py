@@ -13,10 +13,9 @@ from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
-from workkit.jobs.call_text import spoken
 from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.functions.module_files import OURS, source_folder
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, spoken
 from workkit.jobs.names import (
     NO_YIELD,
     Name,

@@ -24,7 +24,7 @@ from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs
 from workkit.contract.layout import AMQP_LAYOUTS
-from workkit.jobs.call_text import call_text, spoken
+from workkit.jobs.job import call_text, spoken
 from workkit.text import wording
 
 FRESH_SECONDS = 5.0

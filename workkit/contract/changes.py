@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from workkit.jobs.call_text import spoken
+from workkit.jobs.job import spoken
 from workkit.text.brief import brief_repr
 
 Via = Literal["python", "cli", "web"]

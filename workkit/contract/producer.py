@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,10 @@ from workkit.contract.connection import Connection
 from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.contract.plans import PlanMark, Plans
+from workkit.contract.warning import warn_caller
+from workkit.errors import InvalidArguments
 from workkit.jobs.job import Job
+from workkit.jobs.names import brief, shown
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.tracing import TraceContext
@@ -136,3 +139,26 @@ class Producer(Connection, Protocol):
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
+
+
+LARGE_BYTES = 1_000_000  # above it an addition warns
+MOST_BYTES = 10_000_000  # the usual limit, `max_payload` of `schedule.create`
+
+_REMEDY = "Store the data elsewhere, and pass its key"
+
+
+def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> None:
+    """Refuse a job whose bytes are more than `most`; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
+    `given`: its arguments, for the error. Raises InvalidArguments.
+    """
+    size = len(data)
+    if most is None or size <= min(most, LARGE_BYTES):
+        return
+    name = brief(shown(fn))
+    if size > most:
+        trouble = f"take {size:,} bytes as JSON, and max_payload is {most:,}"
+        remedy = f"{_REMEDY}; or raise max_payload of schedule.create."
+        raise InvalidArguments.about(f"the arguments of {name}", trouble, remedy, where="args", given=given)
+    warn_caller(
+        f"the arguments of {name} take {size:,} bytes as JSON: the server keeps and sends them each time. {_REMEDY}."
+    )

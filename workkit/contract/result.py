@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from workkit.errors import Unsupported
-from workkit.jobs.outcome import Failure
-from workkit.jobs.result import ResultKind
+from workkit.jobs.outcome import Failure, ResultKind
 from workkit.jobs.run_options import RunOptions
 from workkit.text.brief import brief_repr
 

@@ -30,8 +30,8 @@ from workkit.jobs.arguments import check_call
 from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.names import read_name, stored_name
 from workkit.text.listing import listed
-from workkit.verbs.add_options import read_add_options
 from workkit.verbs.creation import Schedule
+from workkit.verbs.new_job import read_add_options
 from workkit.verbs.opening import present
 
 QUEUES, KEEP, MOST, DATABASE = "schedules", "keep", "keep_most", "database"

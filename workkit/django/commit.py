@@ -11,10 +11,9 @@ from workkit import wire
 from workkit.jobs.functions.importing import refuse_addition
 from workkit.jobs.names import Fn
 from workkit.triggers.when import KEYWORDS as TIMES
-from workkit.verbs.addition import addition
+from workkit.verbs.addition import addition, sent
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
-from workkit.verbs.sending import sent
 
 
 def add_on_commit(s: Schedule, fn: Fn | None = None, *, using: str | None = None, **given: Any) -> None:

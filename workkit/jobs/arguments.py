@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.signature import signature_of
 
 EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
 _PLAIN = (str, int, float, bool, list, dict, type(None))
@@ -62,8 +61,6 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
 
     What JSON cannot carry is not looked at: an enum, a class of one's own.
     """
-    if kwargs is None and _quick_check(fn)(args):
-        return
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
@@ -111,13 +108,23 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
     return check
 
 
-@lru_cache(maxsize=10_000)
-def _quick_check(fn: Callable[..., Any]) -> Callable[[Sequence[Any]], bool]:
-    """Prepare the usual case of `check_call`: whether a function surely takes these arguments, all by position."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The usual case of `check_call`: a function surely takes arguments, all by position, if there are `least` to
+    `most` of them, and the type of each one at a place of `types` is among those.
+    """
+
+    least: int
+    most: int
+    types: tuple[tuple[int, frozenset[type]], ...]
+
+
+def places_of(fn: Callable[..., Any]) -> Places:
+    """Read what a function surely takes by position. One without a signature takes everything."""
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
-        return lambda args: True
+        return Places(0, sys.maxsize, ())
     parameters = signature.parameters.values()
     least = sum([p.kind in _POSITIONAL and p.default is p.empty for p in parameters])
     most = sum([p.kind in _POSITIONAL for p in parameters])
@@ -125,17 +132,7 @@ def _quick_check(fn: Callable[..., Any]) -> Callable[[Sequence[Any]], bool]:
         most = sys.maxsize
     if any(p.kind == p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         most = -1
-    looked_at = [(place, allowed) for place, allowed, _ in _by_place(signature, _kinds(fn, signature))]
-
-    def fits(args: Sequence[Any]) -> bool:
-        if not least <= len(args) <= most:
-            return False
-        for place, allowed in looked_at:  # noqa: SIM110  a call of `all` costs more
-            if place < len(args) and type(args[place]) not in allowed:
-                return False
-        return True
-
-    return fits
+    return Places(least, most, tuple((n, allowed) for n, allowed, _ in _by_place(signature, _kinds(fn, signature))))
 
 
 def _by_place(signature: inspect.Signature, kinds: Mapping[str, _Kind]) -> list[tuple[int, frozenset[type], _Kind]]:
@@ -278,3 +275,16 @@ def _either(kinds: Sequence[_Kind]) -> _Kind:
 
 def _a(word: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """Read the signature of a function; its annotations may name what exists only for a type checker. Raises ValueError
+    or TypeError for what has no signature.
+
+    From Python 3.14 on an annotation is evaluated when somebody reads it (PEP 649): such a name would be a NameError.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(fn, annotation_format=Format.FORWARDREF)
+    return inspect.signature(fn)

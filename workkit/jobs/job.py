@@ -1,4 +1,4 @@
-"""A job as a value, and the states it can be in. Knows no wire, no server and no thread."""
+"""A job as a value, its states, and the call it makes as a text. Knows no wire, no server and no thread."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from datetime import datetime
 from hashlib import sha1
 from typing import Any, Literal
 
-from workkit.jobs.names import shown
+from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.brief import brief_repr
+from workkit.text.cells import shorten
+from workkit.text.wording import printable
 from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
@@ -96,3 +98,22 @@ def searched_text(job: Job) -> str:
     """Write all of a job that a search looks at: its function, arguments, name and error."""
     named = ", ".join(_named(job))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
+
+
+LONGEST_CALL = 200  # columns of a call in a line or a table
+
+
+def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -> str:
+    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out. At most
+    so many columns: an argument may have a million characters; None is all of it.
+    """
+    given = argument_texts(job)
+    inside = ", ".join(given) if args or not given else "..."
+    call = f"{shown(job.fn)}({inside})"
+    return printable(call) if most is None else shorten(printable(call[: most + 1]), most)
+
+
+def spoken(fn: str) -> str:
+    """Turn a stored name into the form that is typed: ``app.users:activate``; what is not Python's, as it is."""
+    name = read_name(fn)
+    return str(name) if name is not None and name.is_python else fn

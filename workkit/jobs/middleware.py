@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.arguments import signature_of
 from workkit.jobs.job import Job
-from workkit.jobs.signature import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

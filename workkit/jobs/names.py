@@ -1,4 +1,6 @@
-"""Function <-> stored name, the text of a payload's `job`: a form that Clojure's reader can read.
+"""Function <-> stored name, the text of a payload's `job`: a form that Clojure's reader can read. Its grammar of a name
+(what stands behind ``#'``, a namespace and a name) is in spec/job.md section 4; spec/vectors/clojure/names.json holds
+what the reader accepted.
 
 A Python function is stored as ``#'pkg.mod/func``. A caller gives the function itself, or ``pkg.mod:func``. A plain name
 is stored as it is. Nothing here imports or evaluates a name.
@@ -10,6 +12,7 @@ import inspect
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +20,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from workkit.errors import InvalidFunction
-from workkit.jobs.symbols import flaw
 
 Fn = Callable[..., Any] | str
 
@@ -237,6 +239,11 @@ def _locate(fn: Any) -> str:
 _located = lru_cache(maxsize=10_000)(_locate)  # a function that a module defines anew is another one
 
 
+def forget_names() -> None:
+    """Find the stored names of functions anew, as one of them has another body now."""
+    _located.cache_clear()
+
+
 def is_library(module: str) -> bool:
     """Tell whether a module is Python's own: a listener never runs its functions."""
     return module.partition(".")[0] in sys.stdlib_module_names
@@ -264,3 +271,43 @@ def hidden_part(name: Name) -> str | None:
 
 def _called(fn: Any) -> str:
     return str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or repr(fn))
+
+
+_ENDS = frozenset('()[]{}";`,~@^\\')  # the reader ends a name there
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"))  # controls, format characters, half characters, blanks
+_LIKE_A_NUMBER = re.compile(r"[+-]?(?=[\0-\uffff])\d")
+
+
+def flaw(name: str) -> str | None:
+    """Say why a user cannot add NAME, as the end of a sentence; None where it can be added.
+
+    Stricter than Clojure in one point: an invisible character is refused.
+    """
+    unseen = next((mark for mark in name if unicodedata.category(mark) in _UNSEEN), None)
+    return name_refused(name) if unseen is None else f"it contains {unseen!r}, an invisible character"
+
+
+def name_refused(name: str) -> str | None:
+    """Say why ``#'NAME`` is not the var NAME to Clojure, as the end of a sentence; None where it is.
+
+    Each half must be a name by itself too, as no Clojure program can define it otherwise.
+    """
+    space, slash, path = name.partition("/")
+    if not (space and slash and path):
+        return "it needs a namespace, a / and a name"
+    return _refused(space) or (None if path == "/" else _refused(path))
+
+
+def _refused(half: str) -> str | None:
+    for mark in half:
+        if mark in _ENDS:
+            return f"no name contains {mark}"
+        if mark == "/":
+            return f"{half} contains a second /"
+    if _LIKE_A_NUMBER.match(half):
+        return f"{half} begins like a number"
+    if half[0] in "#':":
+        return f"{half} begins with {half[0]}"
+    if "::" in half or half[-1] == ":":
+        return f"{half} {'contains ::' if '::' in half else 'ends with :'}"
+    return None

@@ -244,11 +244,11 @@ def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iter
     for name, value in given.items():
         if name not in accepted:
             raise _unknown(name, value, accepted=accepted, verb=verb, other=other)
-    return {
-        name: BY_NAME[name].read(value, name)
-        for name, value in given.items()
-        if value is not None or name in NONE_MEANS
-    }
+    found = {}
+    for name, value in given.items():
+        if value is not None or name in NONE_MEANS:
+            found[name] = BY_NAME[name].read(value, name)
+    return found
 
 
 def _unknown(name: str, value: Any, *, accepted: tuple[str, ...], verb: str, other: Iterable[str]) -> InvalidOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Literal
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -40,7 +41,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is kept of an ending, for `ms`: a value as JSON, or why there is none. See `workkit.jobs.result`."""
+    """What is kept of an ending, for `ms`: a value as JSON, or why there is none. See `workkit.jobs.outcome`."""
 
     ms: int
     kind: str
@@ -174,3 +175,33 @@ def after_ms(after: str | timedelta) -> int:
     from workkit.triggers.duration import duration  # its grammar takes a while to import
 
     return round(duration(after, name="after") / timedelta(milliseconds=1))
+
+
+ResultKind = Literal["value", "failed", "discarded", "cancelled", "unkept"]
+RESULT_KINDS: tuple[ResultKind, ...] = ("value", "failed", "discarded", "cancelled", "unkept")
+"""Why there is a value, or none. `unkept`: the run is done, and its value could not be kept."""
+
+
+def with_result(outcome: Outcome, options: RunOptions, returned: Kept | None = None) -> Outcome:
+    """Return an outcome with what is kept of it. `returned`: what is kept of the value of a run that is done."""
+    if options.keep_ms is None:
+        return outcome
+    match outcome:
+        case Done(discarded=None):
+            return outcome if returned is None else replace(outcome, kept=returned)
+        case Done(discarded=reason):
+            return replace(outcome, kept=_without_value(options.keep_ms, reason or ""))
+        case Dead(failure=failure):
+            return replace(outcome, kept=Kept(ms=options.keep_ms, kind="failed", failure=failure))
+    return outcome
+
+
+def of_cancelled(ms: int, message: str) -> Kept:
+    """Make what is kept of a job that is cancelled before it begins."""
+    return Kept(ms=ms, kind="cancelled", failure=Failure(type="JobCancelled", message=message))
+
+
+def _without_value(ms: int, reason: str) -> Kept:
+    if reason.startswith("cancelled"):
+        return of_cancelled(ms, reason)
+    return Kept(ms=ms, kind="discarded", failure=Failure(type="Discard", message=reason))

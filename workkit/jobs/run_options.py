@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
-from workkit.jobs.arguments import takes_whole
+from workkit.jobs.arguments import signature_of, takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
-from workkit.jobs.signature import signature_of
 from workkit.text.brief import brief_repr
 from workkit.text.nearest import nearest_word
 
@@ -105,7 +104,11 @@ class RunOptions:
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
-        return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
+        found = {}
+        for name in _STORED:
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ QUARTIC = {"quartic": Quartic(1, 15, 30), "event": Quartic(0, 15, 30), "hutch": 
 _NAMES = tuple(f.name for f in fields(RunOptions))
 _FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}
 _FIELDS["rate"] = "rate_ms"
+OF_RUNS = frozenset(_FIELDS)  # the keywords of `add` and `@job` that say how a job is run
 _STORED = tuple(sorted(field for field in _FIELDS.values() if field in STORED))
 UNSAID = RunOptions()
 
@@ -135,7 +139,10 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
     """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
     and for `periodic_args` without `periodic`.
     """
-    found = {_FIELDS[name]: value for name, value in read.items() if name in _FIELDS}
+    found: dict[str, Any] = {}
+    for name, value in read.items():
+        if name in _FIELDS:
+            found[_FIELDS[name]] = value
     if not found:
         return UNSAID
     if "limit_key" in read and not {"limit", "rate"} & read.keys():

@@ -38,7 +38,11 @@ class Terms:
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts`, without defaults."""
-        return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        found = {}
+        for name in _NAMES:
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,9 @@ class Entrance:
 
 _USUAL_WINDOWS = 6  # of a steady stream of additions one runs after so many windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
+_MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES}  # by the keywords of `add`
+_OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most"})
+_OURS = _OF_ENTRANCE.union(_MEMBERS)
 PLAIN = Terms()  # the usual ones
 USUAL = Entrance()
 
@@ -77,8 +84,16 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
     """Take the terms of a job, and how it comes in, from options that were read. What depends on the job's time is
     left to the caller. Raises InvalidOptions for options that exclude each other.
     """
+    if _OURS.isdisjoint(read):
+        return PLAIN, USUAL
     _refuse_pairs(read)
-    terms = _normal({name: read.get(name.removesuffix("_ms")) for name in _NAMES})
+    found = {}
+    for name, value in read.items():
+        if name in _MEMBERS:
+            found[_MEMBERS[name]] = value
+    terms = _normal(found)
+    if _OF_ENTRANCE.isdisjoint(read):
+        return terms, USUAL
     entrance = Entrance(
         many=read.get("unique") is False,
         replace=read.get("on_conflict") == "replace",
@@ -97,11 +112,13 @@ def stored_terms(opts: object) -> Terms:
 
 
 def _normal(found: dict[str, Any]) -> Terms:
-    """Make terms without defaults, so that equal terms have equal bytes."""
+    """Make terms without defaults, so that equal terms have equal bytes. No value of `found` is None."""
     if found.get("catch_up") == "skip" and found.get("catch_up_within_ms") == LATE_MS:
         del found["catch_up_within_ms"]
-    kept = {name: value for name, value in found.items() if value is not None and _DEFAULTS.get(name) != value}
-    return Terms(**kept) if kept else PLAIN
+    for name, usual in _DEFAULTS.items():
+        if found.get(name) == usual:
+            del found[name]
+    return Terms(**found) if found else PLAIN
 
 
 _DEFAULTS = {"unique_until": "done", "overlap": "allow", "catch_up": "once", "priority": 0}

@@ -1,38 +1,58 @@
-"""From the keywords of `add` to the job that goes to a broker: the one way for `add`, `add_now`, rows of `add_many`,
-plans of `sync`, and the command line, dry runs included. No I/O: the clock is passed in.
+"""The one addition. From the keywords of `add` to the job that goes to a broker (`addition`, without I/O: the clock is
+passed in): the one way for `add`, `add_now`, rows of `add_many`, plans of `sync`, and the command line, dry runs
+included. Then to the server of its schedule, in a span of its own; and what it dropped of the job whose name it took.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
+from workkit import tracing
+from workkit.contract.changes import Author
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
-from workkit.errors import InvalidOptions, TriggerError
+from workkit.errors import InvalidOptions
 from workkit.jobs import meta as metadata
+from workkit.jobs.functions.importing import import_here, refuse_addition
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
-from workkit.jobs.names import Fn, is_plain, read_name
+from workkit.jobs.names import shown
 from workkit.jobs.options import OPTIONS
-from workkit.jobs.recurrence import first_run, spread_offset_ms
-from workkit.text.duration import MILLISECOND
-from workkit.triggers import Trigger
-from workkit.triggers.between import between, days_from
-from workkit.triggers.stored import zone_of_stored
-from workkit.triggers.trigger import once
+from workkit.jobs.terms import Terms
+from workkit.text.listing import listed
+from workkit.triggers.stored import follows_clock
 from workkit.triggers.when import KEYWORDS as TIMES
-from workkit.triggers.when import When, read_when
-from workkit.verbs.add_options import KEYWORDS, NO_OPTIONS, Options, read_add_options
-from workkit.verbs.creation import Schedule
-from workkit.verbs.middleware import through_middleware
-from workkit.verbs.new_job import called, is_foreign, is_said_as_clojure, read_call
+from workkit.verbs.creation import Schedule, check_schedule
+from workkit.verbs.job_time import NowMs, with_time
+from workkit.verbs.new_job import (
+    KEYWORDS,
+    NO_OPTIONS,
+    as_job,
+    called,
+    read_add_options,
+    read_call,
+    recalled,
+    through_middleware,
+)
+from workkit.verbs.opening import producer_of
 
-NowMs = Callable[[], int]
+_KEYWORDS = frozenset(KEYWORDS)
+_TIMES = frozenset(TIMES)
+_NOT_AT = _TIMES - {"at"}
+
+
+def added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
+    """Add a job for `add` or `add_now` of `workkit.schedule`, from its keywords. Warns and raises as that verb."""
+    if type(s) is not Schedule:
+        check_schedule(s)
+    if import_here() is not None:
+        refuse_addition(f"schedule.{verb}")
+    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
+    job = sent(s, new, given=given)
+    return tell_dropped(job) if job.dropped else job
 
 
 def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str = "add", seeks: bool = False) -> NewJob:
@@ -52,66 +72,17 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         if seeks and options.entrance.keep:  # a plan, and a form, say what the job of the name is to become
             options = replace(options, entrance=replace(options.entrance, keep=False))
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
+    plain = s.layout in PLAIN_LAYOUTS
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=plain, seeks=seeks)
     new.most_bytes = s.max_payload
-    if metadata.is_used and not (seeks or s.layout in PLAIN_LAYOUTS):
+    if metadata.is_used and not (seeks or plain):
         new.meta = metadata.carried(new.meta)
-    when = None if verb == "add_now" or _is_now(given) else _when(given, s, late=options.late)
-    if options.late and given.get("at") is None and given.get("when") is None:
-        raise _not_late("a job that has no instant")
-    if when is None or when.is_now:
-        new = _queued(new, options, now_ms)
+    is_now = verb == "add_now" or (given.get("at") == "now" and _NOT_AT.isdisjoint(given))  # the usual row of a bulk
+    if is_now and options is NO_OPTIONS:
+        new.queued = True
     else:
-        new = _suited(_timed(new, when, options, now_ms()), fn)
+        new = with_time(new, given, s=s, fn=fn, options=options, now_ms=now_ms, is_now=is_now)
     return through_middleware(new, schedule=s.name, fn=fn) if s.name in ENTERING else new
-
-
-def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
-    """Make of a stored job the same one at another time. `given` holds one time and perhaps `tz`; without it, words are
-    read in the zone of the job. Bounds that the words do not name stay. No middleware sees it.
-
-    Warns and raises as `addition`; InvalidOptions too where a job that is to run once has options of a recurring one.
-    """
-    new = NewJob(
-        fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=None, due_ms=None, options=job.options, terms=job.terms
-    )
-    now, stored = datetime.fromtimestamp(now_ms / 1000, UTC), job.trigger
-    times = {name: given.get(name) for name in (*TIMES, "tz")}
-    when = When(**times, default_tz=zone_of_stored(stored, default=s.tz, now=now), dialect=s.dialect)
-    is_now = when.is_now
-    bounds: dict[str, Any] = {}
-    if stored is not None and stored.recurs:
-        own = None if is_now or isinstance(when.every, timedelta) else _found(when, now_ms)[0]
-        bounds = {name: getattr(stored, name) for name in ("start", "end") if getattr(own, name, None) is None}
-    asked = {*job.terms.fields(), *(name for name, bound in bounds.items() if bound is not None)}
-    recurring = tuple(one.name for one in OPTIONS if one.recurring and not asked.isdisjoint((one.name, one.member)))
-    options = Options(terms=job.terms, **bounds, recurring=recurring)
-    if is_now:
-        _refuse_recurring(options, "now")
-        return new
-    name = read_name(job.fn)
-    return _suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
-
-
-def _is_now(given: Mapping[str, Any]) -> bool:
-    """Tell quickly whether this is the usual row of a bulk."""
-    return given.get("at") == "now" and _NOT_AT.isdisjoint(given)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_KEYWORDS = frozenset(KEYWORDS)
-_TIMES = frozenset(TIMES)
-_NOT_AT = _TIMES - {"at"}
-
-
-def _when(given: Mapping[str, Any], s: Schedule, *, late: bool) -> When:
-    times = {name: given.get(name) for name in (*TIMES, "tz")}
-    return When(**times, default_tz=s.tz, dialect=s.dialect, late="run" if late else None)
-
-
-def _not_late(what: str) -> InvalidOptions:
-    trouble, remedy = f"with {what}: only one instant can have passed", "Give it with at=, or leave it out."
-    return InvalidOptions.about('late="run"', trouble, remedy, where="late", given="run")
 
 
 def _refuse_time(given: Mapping[str, Any]) -> None:
@@ -121,102 +92,77 @@ def _refuse_time(given: Mapping[str, Any]) -> None:
             raise InvalidOptions.about(f"{name}=", "belongs to schedule.add", remedy, where=name, given=value)
 
 
-def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
-    """Give the job no time: it runs at once, or with debounce when the window from now is over. Each is a run of its
-    own, unless unique=True was given. Raises InvalidOptions for options that only a recurring job can have.
+def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) -> Job:
+    """Add a job that was made and checked; return it as it was added. With the keywords that were `given`, it tells
+    what it dropped of the job of its name. Raises ServerUnreachable, ServerRefused; an `Invalid` for what the layout
+    cannot keep.
     """
-    if options.recurring:
-        _refuse_recurring(options, "now")
-    window = new.entrance.debounce_ms
-    if window is None:
-        new.queued = not new.entrance.once
-        return new
-    new.due_ms = now_ms() + window
-    # The second in which it ends, for whoever looks at the new job. The payload has no such time: see `Codec.encode`.
-    new.trigger = once(datetime.fromtimestamp(new.due_ms // 1000, UTC))
-    return new
+    new.tells_former = given is not None and new.terms.name is not None and given.get("on_conflict") != "keep"
+    if tracing.opentelemetry() is not None:
+        with tracing.adding(s.name, fn=shown(new.fn)) as span:
+            new.trace = tracing.context_of(span)
+            found = producer_of(s).add([new])[0]
+            tracing.added(span, found.id, new.meta)
+    else:
+        found = producer_of(s).add([new])[0]
+    job = as_job(new, schedule=s.name, added=found)
+    if given is None or found.former is None:
+        return job
+    return replace(job, dropped=tuple(_dropped(found.former, new, given, s.tz)))
 
 
-def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
-    """Give the job its time, bounds and spread. Where that is a length from now, each addition is a run of its own,
-    unless unique=True was given. Raises TriggerError; InvalidOptions for options that this time cannot have.
+def tell_dropped(job: Job) -> Job:
+    """Warn (WorkkitWarning) of what an addition dropped, if it did; return the job."""
+    if job.dropped:
+        what = listed([f"{name}=" for name in job.dropped], "and")
+        warn_caller(
+            f'name="{job.name}": this addition replaced {(job.replaced or "")[:8]}, and dropped its {what}. '
+            f'Give them again; or change the time alone: schedule.reschedule(s, "{job.name}", ...).'
+        )
+    return job
+
+
+def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str) -> Iterator[str]:
+    """Name what a stored job had and the one in its place lacks, as keywords of `add`. Those that were given, and
+    those that its time cannot have, are not lacking.
     """
-    if isinstance(when.every, timedelta) and options.start is not None:
-        now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        when = replace(when, every=days_from(when.every, start=options.start, now=now, tz=when.zone) or when.every)
-    trigger, new.due_ms = _found(when, now_ms)
-    if options is not NO_OPTIONS:
-        if options.entrance.debounce_ms is not None:
-            trouble, remedy = "with a time: the window says when it runs", 'Write at="now", or use schedule.add_now.'
-            raise InvalidOptions.about("debounce=", trouble, remedy, where="debounce")
-        if not trigger.recurs:
-            _refuse_recurring(options, "once")
-        elif options.terms.expires_ms is not None:
-            trouble, remedy = "with a job that recurs: another run follows", 'Write catch_up_within="1 hour".'
-            raise InvalidOptions.about("expires=", trouble, remedy, where="expires")
-        elif options.late:
-            raise _not_late("a job that recurs")
-        else:
-            if options.start is not None or options.end is not None:
-                now = datetime.fromtimestamp(now_ms / 1000, UTC)
-                trigger = between(trigger, start=options.start, end=options.end, now=now, tz=when.zone)
-            offset = spread_offset_ms(new.terms, new.fn, new.args)
-            new.due_ms = first_run(trigger, now_ms=now_ms, offset_ms=offset)
-    new.queued = not trigger.recurs and when.is_length and not new.entrance.once
-    new.trigger = trigger
-    for warning in trigger.warnings:
-        warn_caller(warning)
-    return new
+    if former.fn == new.fn:
+        if former.args and not new.args:
+            yield "args"
+        if former.kwargs and not new.kwargs and given.get("kwargs") is None:
+            yield "kwargs"
+    old, trigger = former.trigger, new.trigger
+    if old is not None and old.tz != "UTC" and trigger is not None and given.get("tz") is None:
+        is_said = any(isinstance(given.get(name), str) for name in ("when", "at", "every", "cron"))
+        is_default = is_said and trigger.tz in (default_tz, "UTC") and trigger.tz != old.tz
+        if is_default and follows_clock(trigger):
+            yield "tz"
+    if former.meta and not new.meta:
+        yield "meta"
+    had = {**former.options.fields(), **former.terms.fields()}
+    if old is not None:
+        had |= {name: True for name in ("start", "end") if getattr(old, name) is not None}
+    has = {**new.options.fields(), **new.terms.fields()}
+    if trigger is not None:
+        has |= {name: True for name in ("start", "end") if getattr(trigger, name) is not None}
+    for option in OPTIONS:
+        member, may_be = option.member or option.name, not option.recurring or (trigger is not None and trigger.recurs)
+        if may_be and member in had and member not in has and given.get(option.name) is None:
+            yield option.name
 
 
-def _suited(new: NewJob, fn: Fn) -> NewJob:
-    """Fit the time to those who run the function. A length from now ends at its millisecond; a Clojure peer would run
-    the job again at the second that its cron names, so where one may run it, it ends with that second. Raises
-    TriggerError for an interval that such a peer cannot keep.
+def sent_beside(
+    s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
+) -> Job:
+    """Add a job of its own that runs once now: the function, options and priority of a recurring `job`, with other
+    arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
     """
-    trigger = new.trigger
-    if trigger is None or (trigger.exact is None and trigger.interval is None):
-        return new
-    if trigger.interval is not None and not is_plain(new.fn) and is_foreign(fn):
-        raise _not_kept(new.fn, trigger)
-    if trigger.exact is not None and not is_said_as_clojure(fn):
-        new.due_ms = -((_EPOCH - trigger.exact) // MILLISECOND)
-    return new
-
-
-def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
-    """Make the error about an interval that seven fields cannot say, for a function that a Clojure peer runs."""
-    from workkit.triggers import explain
-
-    words = explain(trigger)
-    trouble = f"with {fn}: only Python listeners keep this interval"
-    remedy = "Write one that divides a minute, an hour or a day, and choose no start for any other."
-    return TriggerError.about(f'"{words}"', trouble, remedy, where="every", given=words)
-
-
-def _refuse_recurring(options: Options, runs: str) -> None:
-    if options.recurring:
-        names = " and ".join(f"{name}=" for name in options.recurring)
-        them = "it" if len(options.recurring) == 1 else "them"
-        trouble = f"with a job that runs {runs}: only one that recurs can have {them}"
-        raise InvalidOptions.about(names, trouble, "Give every=.", where=options.recurring[0])
-
-
-def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
-    """Read a time and its first run. All instants between two seconds give the same, except for a length from now."""
-    try:
-        if when.in_ is None and now_ms % 1000:
-            found = _remembered(when, now_ms // 1000 * 1000 + 500)
-            if found[0].exact is None:
-                return found
-        return _remembered(when, now_ms)
-    except TypeError:  # a value that cannot be looked up is refused, with the reason
-        return _read(when, now_ms)
-
-
-def _read(when: When, now_ms: int) -> tuple[Trigger, int | None]:
-    trigger = read_when(when, now=datetime.fromtimestamp(now_ms / 1000, UTC))
-    return trigger, first_run(trigger, now_ms=now_ms - (when.late_ms if when.late else 0), offset_ms=0)
-
-
-_remembered = lru_cache(maxsize=1024)(_read)  # rows of one batch share the present, and often their words
+    if not job.recurs:
+        trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
+        raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
+    new = recalled(job, args=args, kwargs=kwargs, plain=s.layout in PLAIN_LAYOUTS)
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new = through_middleware(new, schedule=s.name, fn=job.fn)
+    found = sent(s, new)
+    producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
+    return found

@@ -192,8 +192,8 @@ class Bulk:
             if error.added is None:
                 raise
             raise self._partly(request, error) from error
-        self._ids.extend(one.id for one in added)
-        new = sum(1 for one in added if one.new)
+        self._ids.extend([one.id for one in added])
+        new = len([one for one in added if one.new])
         self._new, self._known = self._new + new, self._known + len(added) - new
 
     def _partly(self, request: _Request, error: ServerError) -> PartlyAdded:

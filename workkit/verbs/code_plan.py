@@ -16,12 +16,11 @@ from workkit.contract.changes import Author
 from workkit.contract.inspector import Named
 from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
 from workkit.contract.producer import Added, NewJob, Producer
-from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError
+from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
 from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
-from workkit.verbs.error_place import located
 from workkit.verbs.new_job import as_job
 from workkit.verbs.plan import Plan, compare, note_sync
 

@@ -1,21 +1,26 @@
-"""Checks of `pause`, `resume`, `skip` and `run`: the target, the end of a pause, and the state of the job."""
+"""Which job a verb is about, what a verb that changes jobs checks first, and changes that can be undone."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from workkit.contract.admin import dead_refusal
+from workkit.contract.changes import LONGEST_MARK
 from workkit.contract.inspector import Inspector
-from workkit.errors import InvalidOptions, PhraseError, TriggerError
+from workkit.contract.producer import Producer
+from workkit.contract.undo import Undo, Undoable
+from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
-from workkit.jobs.option_readers import option_error
+from workkit.jobs.option_readers import CONTROL, option_error
 from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import zone
+from workkit.verbs.author import author_of
 
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
@@ -166,3 +171,72 @@ def _typed(fn: str) -> str:
     """A stored name in one word of a shell."""
     name = read_name(fn)
     return str(name) if name is not None and name.is_python else shlex.quote(fn)
+
+
+Which = str | Job
+"""A job's name, its id, the beginning of its id (6 or more digits), or a Job."""
+
+
+def text_of(which: Which) -> str:
+    """Name a job by a text: its name, its id, or the beginning of one. Raises InvalidOptions."""
+    if not isinstance(which, str | Job):
+        trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
+        raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
+    return which.id if isinstance(which, Job) else which
+
+
+def changeable(inspector: Inspector, which: Which) -> Job:
+    """Find a job that waits, runs or is dead. Raises NotFound; Unsupported where the layout cannot see such jobs."""
+    try:
+        return inspector.job(text_of(which))
+    except NotFound as error:
+        if inspector.unlisted():
+            trouble = "cannot be found and changed"
+            raise Unsupported.about(f'"{error.given}"', trouble, error.remedy, given=error.given) from error
+        raise
+
+
+def read_mark(text: Any) -> str:
+    """Read the text of a mark. Raises InvalidOptions."""
+    if not isinstance(text, str) or not text.strip():
+        trouble = "is empty" if isinstance(text, str) else "is not a text"
+        raise option_error("text", text, trouble, 'Say what happened: "release 41".')
+    if len(text) > LONGEST_MARK:
+        trouble, remedy = f"has {len(text):,} characters", f"Accepted: 1 to {LONGEST_MARK}."
+        raise InvalidOptions.about(f'text="{text[:20]}..."', trouble, remedy, where="text", given=text)
+    if found := CONTROL.search(text):
+        where = found.start()
+        trouble = f"has a control character (column {where + 1})"
+        raise option_error("text", text, trouble, "Write it in one line, without.", position=where)
+    return text
+
+
+class Made(NamedTuple):
+    """A change that was made: the job as it is then, and how to undo it (None: it cannot be undone)."""
+
+    job: Job
+    undo: Undo | None
+
+
+def make(broker: Producer, verb: Undoable, which: Which) -> Made:
+    """Change a job as the verb of this name does, and keep what undoes it. Raises what that verb raises."""
+    undos: list[Undo] = []
+    admin = broker.admin.by(author_of(None)).keeping(undos)
+    job = changeable(broker.inspector, which)
+    match verb:
+        case "cancel":
+            after = admin.cancel(job)
+        case "skip":
+            after = admin.skip(check_skip(job))
+        case "run":
+            after = admin.run(check_run(job, broker.inspector.control()))
+    return Made(after, _only(undos))
+
+
+def undo(broker: Producer, made: Undo) -> Job:
+    """Undo a change, and return the job as it was. Raises ChangedMeanwhile, Unsupported."""
+    return broker.admin.by(author_of(None)).undo(made)
+
+
+def _only(undos: Sequence[Undo]) -> Undo | None:
+    return undos[0] if undos else None

@@ -13,7 +13,7 @@ from workkit.contract.admin import Admin, Arguments, Revival
 from workkit.contract.filters import read_where
 from workkit.contract.inspector import Inspector
 from workkit.contract.job_page import meant_jobs
-from workkit.contract.payload_size import MOST_BYTES, check_size
+from workkit.contract.producer import MOST_BYTES, check_size
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job

@@ -1,28 +1,86 @@
-"""A function with its arguments as a new job that has no time yet, and a new job as a Job. No I/O."""
+"""A function with its arguments and options as a new job that has no time yet, its way through middleware, and a new
+job as a Job. No I/O.
+
+What a check needs to know of a function is read at its first addition: see `Prepared`. Every check is made each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha1
+from types import FunctionType
 from typing import Any
 
 from workkit import wire
 from workkit.contract.producer import Added, NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
-from workkit.jobs.arguments import check_call, check_list, foreign_remarks
+from workkit.jobs.arguments import check_call, check_list, compiled_check, foreign_remarks, places_of, takes_whole
 from workkit.jobs.call import FunctionCall
-from workkit.jobs.call_text import spoken
 from workkit.jobs.functions.imported import imported
 from workkit.jobs.functions.marks import job_name_of
-from workkit.jobs.job import Job
-from workkit.jobs.names import Clojure, Fn, is_plain, read_name, stored_name
-from workkit.jobs.structured.parameters import written
+from workkit.jobs.job import Job, spoken
+from workkit.jobs.meta import read_meta
+from workkit.jobs.middleware import ENTERING
+from workkit.jobs.middleware import entered as passed
+from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
+from workkit.jobs.options import ADD, OPTIONS, read_options
+from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
+from workkit.jobs.structured.parameters import structured, written
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
-from workkit.verbs.add_options import NO_OPTIONS, Options
+from workkit.triggers.when import KEYWORDS as TIMES
 
+CALL = ("fn", "args", "kwargs", "call")
+KEYWORDS = (*CALL, *TIMES)  # of `add`, beside its options
+_RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
+MOST_PREPARED = 10_000  # functions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
+    that were given and need a time that recurs. `late`: the instant may be up to a day past.
+    """
+
+    run: RunOptions = UNSAID
+    terms: Terms = PLAIN
+    entrance: Entrance = USUAL
+    start: str | datetime | None = None
+    end: str | datetime | None = None
+    recurring: tuple[str, ...] = ()
+    meta: dict[str, str] | None = None
+    late: bool = False
+
+
+NO_OPTIONS = Options()  # the usual value
+
+
+def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
+    """Check the options of `verb`, and read them as far as the job's time is not needed. Raises InvalidOptions,
+    TriggerError.
+    """
+    if not given:
+        return NO_OPTIONS
+    read = read_options(given, place=ADD, verb=verb, other=KEYWORDS)
+    terms, entrance = terms_and_entrance(read)
+    if read.get("unique") is True:
+        entrance = replace(entrance, once=True)
+    run = UNSAID if OF_RUNS.isdisjoint(read) else run_options(read)
+    meta, late = read.get("meta"), read.get("late") == "run"
+    recurring = () if read.keys().isdisjoint(_RECURRING) else tuple([name for name in _RECURRING if name in read])
+    if run is UNSAID and terms is PLAIN and entrance is USUAL and not recurring and meta is None and not late:
+        return NO_OPTIONS
+    start, end = read.get("start"), read.get("end")
+    return Options(
+        run=run, terms=terms, entrance=entrance, start=start, end=end, recurring=recurring, meta=meta, late=late
+    )
+
+
+CHANGEABLE = ("args", "kwargs", "options", "meta")  # of a job, by middleware
 _CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
 
 
@@ -49,6 +107,58 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
     return call.fn, call.args, call.kwargs
 
 
+class Prepared:
+    """What the checks of an addition need to know of one function: its stored name, what it takes by position, whether
+    it has structured parameters, and whether only Clojure peers run a function of that name.
+
+    `source` is the function whose parameters are read, with the code and the defaults that it had. A tool that reloads
+    a module in place gives it others, and then it is read again.
+    """
+
+    __slots__ = (
+        "code", "defaults", "has_structured", "is_foreign", "least", "most", "name", "named_defaults",
+        "source", "types",
+    )  # fmt: skip
+
+    def __init__(self, fn: FunctionType) -> None:
+        try:
+            source: Any = inspect.unwrap(fn)
+        except ValueError:  # it wraps itself
+            source = fn
+        self.source = source if isinstance(source, FunctionType) else fn
+        self.code = self.source.__code__
+        self.defaults, self.named_defaults = self.source.__defaults__, self.source.__kwdefaults__
+        self.name, self.is_foreign = stored_name(fn), is_foreign(fn)
+        places = places_of(fn)
+        self.least, self.most, self.types = places.least, places.most, places.types
+        self.has_structured = structured(fn) is not None
+
+    def surely_takes(self, args: Sequence[Any]) -> bool:
+        """Tell whether the function takes these arguments by position, as far as a quick look can tell."""
+        if not self.least <= len(args) <= self.most:
+            return False
+        for place, allowed in self.types:  # noqa: SIM110  a call of `all` costs more
+            if place < len(args) and type(args[place]) not in allowed:
+                return False
+        return True
+
+
+_prepared: dict[FunctionType, Prepared] = {}
+
+
+def _prepare(fn: FunctionType) -> Prepared:
+    """Read a function for its additions, from now on. Raises InvalidFunction for one that no listener can import."""
+    if fn in _prepared:  # it was reloaded in place: nothing that was read of it before holds
+        forget_names()
+        takes_whole.cache_clear()
+        compiled_check.cache_clear()
+        structured.cache_clear()
+    if len(_prepared) >= MOST_PREPARED:
+        _prepared.clear()
+    known = _prepared[fn] = Prepared(fn)
+    return known
+
+
 def called(
     fn: Fn,
     *,
@@ -65,19 +175,32 @@ def called(
     Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
     InvalidArguments.
     """
-    name = job_name_of(fn) if plain else stored_name(fn)
+    known = None
+    if type(fn) is FunctionType and not plain:
+        known = _prepared.get(fn)
+        if (
+            known is None
+            or known.code is not known.source.__code__
+            or known.defaults is not known.source.__defaults__
+            or known.named_defaults is not known.source.__kwdefaults__
+        ):
+            known = _prepare(fn)
+        name = known.name
+    else:
+        name = job_name_of(fn) if plain else stored_name(fn)
     if type(args) not in (list, tuple):
         check_list(args)
-    if kwargs and not plain and is_foreign(fn):
+    if kwargs and not plain and (is_foreign(fn) if known is None else known.is_foreign):
         trouble, remedy = f"with {name}: only Python functions take keyword arguments", "Put a map into args."
         raise InvalidArguments.about("kwargs=", trouble, remedy, where="kwargs", given=kwargs)
-    known = fn if callable(fn) else imported(name) if seeks else None
-    if known is not None:
-        check_call(known, args=args, kwargs=kwargs or ({} if plain else None))
+    at_hand = fn if callable(fn) else imported(name) if seeks else None
+    if at_hand is not None and (known is None or kwargs or not known.surely_takes(args)):
+        check_call(at_hand, args=args, kwargs=kwargs or ({} if plain else None))
     if isinstance(fn, str) and is_said_as_clojure(fn):
         for remark in foreign_remarks(args):
             warn_caller(remark)
-    args, kwargs = written(known or fn, args=args, kwargs=kwargs)
+    if known is None or known.has_structured:
+        args, kwargs = written(at_hand or fn, args=args, kwargs=kwargs)
     given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
     new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
     if options is not NO_OPTIONS:
@@ -141,3 +264,28 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
         replaced=None if added is None else added.replaced,
         meta=new.meta,
     )
+
+
+def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
+    """Show a job to the schedule's middleware, and return it as it is added. What middleware changed is checked again.
+
+    Raises what middleware raises to refuse the job, and an `Invalid` for what it may not change.
+    """
+    if schedule not in ENTERING:
+        return new
+    job = as_job(new, schedule=schedule)
+    changed = passed(schedule, job)
+    if changed is job:
+        return new
+    for name in (field.name for field in fields(Job) if field.name not in CHANGEABLE):
+        value: Any = getattr(changed, name)
+        if value != getattr(job, name):
+            trouble = f"changed {name} of a job that is added, to {value!r}"
+            remedy = f"It may change {', '.join(CHANGEABLE)}."
+            raise InvalidOptions.about(f"middleware of {schedule}", trouble, remedy, given=value)
+    checked = called(fn, args=changed.args, kwargs=changed.kwargs, plain=is_plain(new.fn))
+    if changed.meta != job.meta:
+        new.meta = read_meta(changed.meta or {})
+    new.args, new.kwargs = checked.args, checked.kwargs
+    new.options = changed.options if changed.options != UNSAID else UNSAID
+    return new

@@ -18,12 +18,24 @@ from workkit.verbs.creation import Schedule, check_schedule
 
 def producer_of(s: Schedule) -> Producer:
     """The broker through which this process adds and looks; the same every time. Raises InvalidSchedule."""
+    found, pid = _quick.get(id(s)), os.getpid()
+    if found is not None and found[1] == pid:
+        return found[2]
     if type(s) is not Schedule:
         check_schedule(s)
-    return _opened(s, os.getpid())
+    if len(_quick) >= MOST_OPEN:
+        _quick.clear()
+    producer = _opened(s, pid)
+    _quick[id(s)] = s, pid, producer
+    return producer
 
 
-@lru_cache(maxsize=64)
+MOST_OPEN = 64  # schedules of this process whose connections are kept
+_quick: dict[int, tuple[Schedule, int, Producer]] = {}
+"""The same for one object, without a comparison of values: by its id, which no other has while the object is here."""
+
+
+@lru_cache(maxsize=MOST_OPEN)
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
@@ -79,6 +91,7 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 def forget() -> None:
     """Open the brokers of producers anew, as the server of this process is another one now."""
     _opened.cache_clear()
+    _quick.clear()
 
 
 def _declare(s: Schedule, broker: Producer) -> None:

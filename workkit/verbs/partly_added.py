@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from workkit.errors import ServerError
+from workkit.errors import ServerError, located
 from workkit.text.listing import listed
-from workkit.verbs.error_place import located
 
 MOST_NAMED = 10  # rows that a sentence names
 

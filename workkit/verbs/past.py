@@ -1,4 +1,6 @@
-"""Reading past runs: which job is meant, single runs, counts over a span, and a job that is over."""
+"""The verbs `runs`, `history`, `stats` and `changes`: single runs, counts over a span, who changed what; and a job that
+is over.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,91 @@ from datetime import datetime, timedelta
 from functools import reduce
 from itertools import islice
 from operator import add
-from typing import Any
+from typing import Any, Literal
 
 from workkit.contract.changes import Change
+from workkit.contract.filters import of_runs
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
 from workkit.contract.inspector import Inspector
 from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.contract.where import Where
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
-from workkit.jobs.names import shown
+from workkit.jobs.names import Fn, known_name, shown
 from workkit.jobs.option_readers import option_error
 from workkit.text.duration import epoch_ms
 from workkit.triggers.duration import duration
+from workkit.verbs.control import Which, check_one, target, text_of
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import present, producer_of
 
 RING = 60  # runs of a recurring job that are always there
 SKEW_MS = 60_000  # by which an entry of the stream may be older than the run in it says
 SPANS: dict[str, Tier] = {"minute": "1", "5 minutes": "5", "hour": "h", "day": "d"}
+
+
+def runs(
+    s: Schedule, which: Which | None = None, *, fn: Fn | None = None, state: str | None = None, limit: int = 60
+) -> list[PastRun]:
+    """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
+    `fn`: only those of a function; `state`: only those that ended so, "done", "late", "failed", "retried", "dead",
+    "discarded", "cancelled", "missed" or "left-out".
+
+    Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
+    NotFound, InvalidOptions, InvalidFunction; Unsupported where the layout keeps no history.
+    """
+    most, meant = read_limit(limit), of_runs(Where(), fn=None if fn is None else known_name(fn), state=state)
+    inspector, now = producer_of(s).inspector, None if meant.is_everything else present(s)
+    return runs_of(inspector, None if which is None else text_of(which), limit=most, where=meant, now=now)
+
+
+def history(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    over: str | timedelta | None = None,
+    each: str | None = None,
+) -> list[Bucket]:
+    """Count the runs of a span that ends now, in buckets, the first one first: those of the schedule, of one recurring
+    job, or of a function.
+
+    `over`: a length of time; None: the last day. `each`: what one bucket covers, "minute" (of the schedule only),
+    "5 minutes", "hour" or "day"; None: as finely as history has it. The cells of buckets can be added. Raises NotFound,
+    InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
+    """
+    check_one(which, fn)
+    broker = producer_of(s)
+    span_ms, tier = read_span(over, each, has_subject=which is not None or fn is not None)
+    subject = target(None, fn) if which is None else subject_of(broker.inspector, text_of(which))
+    now_ms = broker.now_ms()
+    return broker.inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
+
+
+def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | timedelta | None = None) -> dict[str, Cell]:
+    """Add up the runs of a span that ends now by function, such as "app.mail.send"; the one with most runs first.
+
+    `over`: a length of time; None: the last day. `Cell` has the counts `done`, `retried`, `dead`, `discarded`,
+    `missed` and `late`; `durations.below_ms(0.95)` is the time below which 95% of the runs took. Each hour counts about
+    100 functions and recurring jobs by themselves. Raises InvalidOptions, TriggerError; Unsupported where the layout
+    keeps no history.
+    """
+    if by != "function":
+        raise option_error("by", by, "is nothing by which runs are counted", 'Accepted: "function".')
+    span_ms, tier = read_span(over, None, has_subject=True)
+    broker = producer_of(s)
+    now_ms, found = broker.now_ms(), dict[str, Cell]()
+    for fn, cell in broker.inspector.functions(since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier).items():
+        found[shown(fn)] = found.get(shown(fn), Cell()) + cell
+    return dict(sorted(found.items(), key=lambda one: (-one[1].runs, one[0])))
+
+
+def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Change]:
+    """Read who changed what by a verb, the last change first: of one job, also of one that is over, or of all. About
+    10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
+    """
+    most, text, inspector = read_limit(limit), None if which is None else text_of(which), producer_of(s).inspector
+    return list(islice((one for one in inspector.changes() if text is None or one.is_about(text)), most))
 
 
 def read_limit(limit: Any) -> int:
@@ -138,24 +208,6 @@ def subject_of(inspector: Inspector, which: str) -> str:
             return JOB + which
         raise
     return JOB + (job.name or job.id)
-
-
-def history_of(inspector: Inspector, subject: str, *, now_ms: int, span_ms: int, tier: Tier) -> list[Bucket]:
-    """Read the buckets of a span that ends now."""
-    return inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
-
-
-def functions_of(inspector: Inspector, *, now_ms: int, span_ms: int, tier: Tier) -> dict[str, Cell]:
-    """Add up the counts of a span that ends now by function, as people write it; the one with most runs first."""
-    found: dict[str, Cell] = {}
-    for fn, cell in inspector.functions(since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier).items():
-        found[shown(fn)] = found.get(shown(fn), Cell()) + cell
-    return dict(sorted(found.items(), key=lambda one: (-one[1].runs, one[0])))
-
-
-def changes_of(inspector: Inspector, which: str | None, *, limit: int) -> list[Change]:
-    """Read the last changes of one job, or of all, the last one first."""
-    return list(islice((one for one in inspector.changes() if which is None or one.is_about(which)), limit))
 
 
 def summed(buckets: Sequence[Bucket]) -> Cell:

@@ -9,14 +9,17 @@ from typing import Any
 
 from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
-from workkit.contract.producer import NewJob, Producer
-from workkit.errors import Invalid, InvalidOptions, NotFound
+from workkit.contract.producer import Added, NewJob, Producer
+from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
-from workkit.verbs.addition import NowMs, addition
+from workkit.verbs.addition import addition
+from workkit.verbs.author import author_of
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
-from workkit.verbs.error_place import located
+from workkit.verbs.job_time import NowMs
+from workkit.verbs.new_job import as_job
+from workkit.verbs.opening import producer_of
 
 MOST_TOLD = 20  # names of each kind in the record of a sync
 
@@ -106,3 +109,21 @@ def note_sync(plan: Plan, *, broker: Producer, author: Author) -> None:
     if count := sum(map(len, acts.values())):
         told = {word: [name[:LONGEST_BY] for name in names[:MOST_TOLD]] for word, names in acts.items() if names}
         broker.admin.by(author).note("sync", told, times=count)
+
+
+def sync_given(
+    s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool, dry_run: bool, by: str | None
+) -> Plan:
+    """Make named jobs equal to a plan that is given: see `schedule.sync`."""
+    broker, author = producer_of(s), author_of(by)
+    now_ms = broker.now_ms()
+    wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
+    contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
+    after = {
+        name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
+        for name, new in wanted.items()
+    }
+    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
+    if not dry_run:
+        carry_out(found, wanted, broker=broker, author=author)
+    return found

@@ -17,12 +17,11 @@ from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.text.duration import MILLISECOND, epoch_ms
 from workkit.triggers.crons.recognition import looks_like_cron
 from workkit.triggers.duration import duration
-from workkit.verbs.addition import at_another_time
 from workkit.verbs.author import author_of
-from workkit.verbs.control import check_snooze, check_waits
+from workkit.verbs.control import Which, changeable, check_snooze, check_waits
 from workkit.verbs.creation import Schedule
+from workkit.verbs.job_time import at_another_time
 from workkit.verbs.opening import producer_of
-from workkit.verbs.which import Which, changeable
 
 
 class Rescheduled(NamedTuple):

@@ -1,4 +1,4 @@
-"""The result of a run: which job is meant, waiting for its end, and the errors that say why there is none."""
+"""The verb `result`: which job is meant, waiting for its end, and the errors that say why there is none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import milliseconds
 from workkit.jobs.outcome import Failure
 from workkit.text.duration import duration_text
+from workkit.verbs.control import Which, text_of
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
 from workkit.verbs.past import job_of
-from workkit.verbs.which import Which, text_of
 
 LOOK_MS = 5_000  # the longest wait without a look whether the job is still there: some endings write no result
 _OCCURRENCE = re.compile(r"([0-9a-f]{40})@(-?\d{1,17})(#\S+)?")
@@ -49,10 +51,21 @@ def read_wait(wait: Any) -> int:
     return 0 if wait is None else int(milliseconds(0)(wait, "wait"))
 
 
-def result_of(inspector: Inspector, which: Which, *, wait_ms: int, schedule: str) -> Any:
-    """Return the result of a job, after a wait for its end. See `schedule.result`."""
-    results = inspector.results
-    wanted = _wanted(inspector, which, schedule)
+def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
+    """Return what the handler of a job with `keep` returned, as JSON carries it; wait for its end, `wait` at most.
+
+    `which` is a Job, an id, the beginning of one, or a name. Of a recurring job it is the latest run with a result, or
+    the one that is named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes
+    those who wait; any number may wait for, or read, one result.
+
+    Raises JobFailed (with `type`, `message`, `traceback`) for a job that failed for good, or was discarded or
+    cancelled; ResultPending for one that is not over, and ResultTimeout if it is not over after `wait`; NoResult for
+    one that keeps none, or whose value could not be kept; NotFound for one that is not known, or whose result has
+    expired; TriggerError; Unsupported where the layout keeps no results.
+    """
+    wait_ms = read_wait(wait)
+    inspector = producer_of(s).inspector
+    results, wanted = inspector.results, _wanted(inspector, which, s.name)
     ends_at = time.monotonic() + wait_ms / 1000
     found = results.of(wanted.id)
     while True:

@@ -19,8 +19,7 @@ from markupsafe import Markup
 
 from workkit._version import __version__
 from workkit.contract.record import attempts_text
-from workkit.jobs.call_text import call_text
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text

@@ -14,8 +14,7 @@ from workkit.errors import CannotRun, InvalidOptions
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
-from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released
-from workkit.jobs.result import of_cancelled, with_result
+from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released, of_cancelled, with_result
 from workkit.jobs.run_options import RunOptions
 from workkit.text.duration import duration_text
 from workkit.text.nearest import nearest_word

@@ -14,15 +14,15 @@ from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
-from workkit.brokers.redis_server.batch import (
+from workkit.brokers.redis_server.once import (
     BATCH_SECONDS,
+    asked_once,
     batch_text,
     read_batch,
     read_step,
     step_text,
     token_of,
 )
-from workkit.brokers.redis_server.once import asked_once
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time

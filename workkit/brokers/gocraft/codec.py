@@ -19,8 +19,7 @@ from workkit.brokers.gocraft.keys import Keys, name_trouble
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
 from workkit.contract.claim import Claim, Standing
-from workkit.contract.payload_size import check_size
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, NewJob, check_size
 from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState

@@ -18,8 +18,7 @@ from workkit.brokers.hutch.message import OPTIONS, TRACEPARENT, TRACESTATE, UNIQ
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
 from workkit.contract.claim import Claim
-from workkit.contract.payload_size import check_size
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import NewJob, check_size
 from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.additions import Additions
-from workkit.brokers.native.codec import Codec, Stored
+from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
-from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, token_of
+from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.producer import Batch, NewJob
 from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext, read_context
 
@@ -29,17 +29,14 @@ if TYPE_CHECKING:
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
 
 
-class NativeBroker:
+class NativeBroker(Additions):
     """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
 
     def __init__(self, server: Server, *, schedule: str, dialect: str = "published", timeout_ms: int = 10_000) -> None:
+        super().__init__(server, keys=Keys(schedule), codec=Codec(schedule, dialect), clock=ServerClock(server))
         self.schedule = schedule
         self.url = server.url  # without a password
         self.is_on_test_clock = server.is_on_test_clock  # whether tests move the server's clock
-        self._server, self._keys = server, Keys(schedule)
-        self._codec = Codec(schedule, dialect)
-        self._clock = ServerClock(server)
-        self._additions = Additions(server=server, keys=self._keys, codec=self._codec, clock=self._clock)
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
         self._stale: list[tuple[str, float]] = []
@@ -90,18 +87,6 @@ class NativeBroker:
     def check(self, job: NewJob) -> None:
         """Accept every job."""
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs: see `Producer.add`. At most 1,000 in one call.
-
-        If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
-        twice.
-        """
-        return self.putting(jobs, stored=self._additions.encode(jobs))()
-
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
-        return self.putting(jobs, stored=self._additions.encode(jobs), step=step)
-
     def begin(self, batch: Batch) -> None:
         """Keep a new batch: see `Producer.begin`."""
         with self._server.translated() as client:
@@ -112,20 +97,6 @@ class NativeBroker:
         with self._server.translated() as client:
             text = client.get(self._keys.producer(token_of(id)))
         return read_batch(id, text, schedule=self.schedule)
-
-    def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
-        """Write the bytes and ids of new jobs; they are the same for every schedule of this dialect."""
-        return self._additions.encode(jobs)
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Name the content of each job by its id without a nonce."""
-        return self._additions.contents(jobs)
-
-    def putting(
-        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
-    ) -> Callable[[], list[Added]]:
-        """Send jobs that `encode` has written, and return a function that waits for the answer."""
-        return self._additions.putting(jobs, stored=stored, step=step)
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""

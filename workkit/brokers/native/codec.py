@@ -14,13 +14,12 @@ from typing import Any
 
 from workkit import wire
 from workkit.contract.claim import Claim
-from workkit.contract.payload_size import check_size
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID, stored_run_options
-from workkit.jobs.terms import PLAIN, USUAL, stored_terms
+from workkit.jobs.terms import PLAIN, stored_terms
 from workkit.triggers import Trigger
 from workkit.triggers.dialects.dialect import Dialect
 from workkit.triggers.stored import from_fields
@@ -58,30 +57,36 @@ class Codec:
         Raises InvalidArguments if JSON cannot carry its arguments, or they are too large; CronError if the dialect
         cannot express its time.
         """
+        terms, entrance = job.terms, job.entrance
         # The server decides when a debounced job is due. A later second in its cron is a second run to a foreign peer.
-        fields = self._time(None if job.entrance.debounce_ms else job.trigger, now_ms)
-        cron = fields.pop("cron")
+        trigger = None if entrance.debounce_ms else job.trigger
+        fields: dict[str, Any] = {}
+        if trigger is None and self.dialect == "published":
+            cron = cron_of_second(now_ms // 1000)
+        else:
+            fields = self._time(trigger, now_ms)
+            cron = fields.pop("cron")
         if job.kwargs:
             fields["kwargs"] = job.kwargs
         if job.meta:
             fields["meta"] = job.meta
-        if job.options is not UNSAID or job.terms is not PLAIN:
-            opts = job.options.fields() | job.terms.fields()
-            fields["opts"] = {name: opts[name] for name in sorted(opts)}
-        data = wire.payload(cron=cron, job=job.fn, args=job.args, extra=fields)
-        check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
-        is_fresh = (job.terms is not PLAIN or job.entrance is not USUAL) and _is_fresh(job)
+        if job.options is not UNSAID:
+            fields["opts"] = dict(sorted({**job.options.fields(), **terms.fields()}.items()))
+        elif terms is not PLAIN:
+            fields["opts"] = terms.fields()
+        # whether an equal job or a predecessor may exist, so that it needs bytes of its own
+        is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
         if job.identity is not None:
             nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-            if not is_fresh:
-                data = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})
-                return Stored(wire.job_id(data), data)
-        if not (job.queued or is_fresh):
+        elif not (job.queued or is_fresh):
+            nonce = ""
+        data, second = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
+        if job.most_bytes is not None and len(data) > min(job.most_bytes, LARGE_BYTES):
+            check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
+        if not second:
             return Stored(wire.job_id(data), data)
-        if fields:
-            second = wire.payload(cron=cron, job=job.fn, args=job.args, extra={**fields, "nonce": nonce})
-        else:  # the same bytes with less work: no field of a plain payload comes after it
-            second = data[:-1] + b',"nonce":"' + nonce.encode() + b'"}'
+        if job.identity is not None and not is_fresh:
+            return Stored(wire.job_id(second), second)
         return Stored(wire.job_id(data), data, wire.job_id(second), second)
 
     def at_another_time(self, payload: bytes, job: NewJob, *, over: Job, now_ms: int, nonce: str) -> Stored:
@@ -145,11 +150,6 @@ class Codec:
                     f'its cron "{read.cron}" has its fields in the order of the dialect {other}.', given=read.cron
                 ) from error
             raise CorruptRecord(f"payload: {error}", given=read.cron) from error
-
-
-def _is_fresh(job: NewJob) -> bool:
-    """Say whether an equal job or a predecessor may exist, so that it needs bytes of its own."""
-    return job.entrance.many or job.terms.unique_key is not None or job.entrance.debounce_ms is not None
 
 
 def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:

@@ -16,8 +16,7 @@ from workkit.brokers.native.settle import Receipt, ending, read_failure
 from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.claim import Claim, Ending
 from workkit.contract.result import Result
-from workkit.jobs.outcome import Failure, Kept, Outcome, Released
-from workkit.jobs.result import ResultKind, of_cancelled
+from workkit.jobs.outcome import Failure, Kept, Outcome, Released, ResultKind, of_cancelled
 
 MOST_KEPT = 8_000_000  # bytes of results in one call of `settle.lua`, if it has more than one ending
 NO_MAPS = bytes(msgpack.packb([]))  # of endings that need none

@@ -1,13 +1,20 @@
-"""Requests that have their effect once: sent, and repeated under their numbers if their answer is lost."""
+"""Requests that have their effect once: sent, and repeated under their numbers if their answer is lost. And a batch of
+rows that can be resumed: how far it is, as the key of its producer says it.
+
+The batch is a producer whose request numbers count its rows: ``<rows> <digest> <answer>``; `lua/parts/producer.lua` of
+every layout.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.clocks import time
-from workkit.errors import ServerUnreachable
+from workkit.contract.producer import Added, Batch, BatchStep
+from workkit.errors import InvalidOptions, NotFound, ServerUnreachable
 
 STALE: Final = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
 
@@ -35,3 +42,43 @@ def asked_once(server: Server, calls: Sequence[Call]) -> Callable[[], list[Any]]
             return server.exchange(calls)
 
     return answers
+
+
+BATCH_SECONDS = 604_800  # kept so long after its last addition; `parts/producer.lua` says the same
+_KEPT = re.compile(rb"(\d{1,15}) ([0-9a-f]{1,64}) ")
+
+
+def token_of(batch: str) -> str:
+    """Give the token of the producer that is a batch."""
+    return f"batch-{batch}"
+
+
+def batch_text(batch: Batch) -> str:
+    """Write a batch to which nothing was added."""
+    return f"{batch.rows} {batch.digest} []"
+
+
+def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
+    """Read how far a batch is. Raises NotFound."""
+    found = _KEPT.match(text or b"")
+    if found is None:
+        raise NotFound(
+            f'no batch "{id}" in {schedule}. It was never begun there, or its last row was added more than 7 days ago.',
+            given=id,
+        )
+    return Batch(id=id, rows=int(found[1]), digest=found[2].decode())
+
+
+def step_text(step: BatchStep | None) -> str:
+    """Write a step as the scripts take it; none as nothing."""
+    return "" if step is None else f"{step.before.rows} {step.after.digest}"
+
+
+def read_step(step: BatchStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
+    """Read the answer to a step. Raises InvalidOptions where the batch was not as before: nothing was added then."""
+    try:
+        return read(reply)
+    except (ValueError, IndexError):
+        id = step.after.id
+        trouble, remedy = "is no longer where this program left it", "Perhaps another program continues it. Resume it."
+        raise InvalidOptions.about(f"batch {id}", trouble, remedy, where="batch", given=id) from None

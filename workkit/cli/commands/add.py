@@ -27,7 +27,7 @@ from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import in_flags
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
 from workkit.text.listing import listed
@@ -219,9 +219,8 @@ def _not_json(constant: str) -> Any:
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
     """Add a job as `schedule.add` does; what it dropped is a line of the output here, and no warning."""
-    from workkit.verbs.addition import addition
+    from workkit.verbs.addition import addition, sent
     from workkit.verbs.opening import producer_of
-    from workkit.verbs.sending import sent
 
     return sent(s, addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb), given=given)
 

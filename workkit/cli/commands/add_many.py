@@ -57,8 +57,8 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 def add_many_command(schedule: str, file: str, resume: str | None, server: str | None) -> None:
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
+    from workkit.errors import located
     from workkit.verbs.bulk import BadRow, add_rows, begun
-    from workkit.verbs.error_place import located
     from workkit.verbs.opening import producer_of
     from workkit.verbs.partly_added import PartlyAdded
 

@@ -11,7 +11,7 @@ from workkit.cli.commands.control import each
 from workkit.cli.known import known
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import by_option, server_options, verbose_option
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
     """Cancel jobs."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import check_cancel
+    from workkit.verbs.control import changeable, check_cancel
     from workkit.verbs.opening import producer_of
-    from workkit.verbs.which import changeable
 
     s = known(schedule, server=server)
     inspector = producer_of(s).inspector

@@ -28,7 +28,7 @@ from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
 from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import Invalid, NotFound, Unsupported, WorkkitError
-from workkit.jobs.call_text import call_text, spoken
+from workkit.jobs.job import call_text, spoken
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -91,9 +91,8 @@ def pause_command(
 ) -> int:
     """Pause a schedule, jobs or a function."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import check_dead, pause_until
+    from workkit.verbs.control import changeable, check_dead, pause_until
     from workkit.verbs.opening import producer_of
-    from workkit.verbs.which import changeable
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
@@ -183,9 +182,8 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
 def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str | None, server: str | None) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import check_skip
+    from workkit.verbs.control import changeable, check_skip
     from workkit.verbs.opening import present, producer_of
-    from workkit.verbs.which import changeable
 
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
@@ -265,9 +263,8 @@ def run_command(
 ) -> int:
     """Run jobs once now."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import check_run
+    from workkit.verbs.control import changeable, check_run
     from workkit.verbs.opening import producer_of
-    from workkit.verbs.which import changeable
 
     values = None if args is None else json_value("args", args, list)
     named = None if kwargs is None else json_value("kwargs", kwargs, dict)

@@ -21,7 +21,7 @@ from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.printing import terminal
 from workkit.cli.printing.far import Far
 from workkit.errors import InvalidArguments, NotFound, WorkkitError
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.text import wording
 
 if TYPE_CHECKING:

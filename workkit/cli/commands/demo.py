@@ -20,7 +20,7 @@ from workkit.cli.printing import event_line, terminal
 from workkit.cli.program import program
 from workkit.errors import PhraseError
 from workkit.events import WARNING, Event
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.text import wording
 from workkit.text.cells import cells, padded
 from workkit.text.duration import duration_text

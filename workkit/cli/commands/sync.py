@@ -33,7 +33,7 @@ from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import Settings, read_settings
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.text import wording
 from workkit.text.cells import cells, padded
 
@@ -199,7 +199,7 @@ def _line(sign: str, name: str, width: int, *parts: str) -> str:
 
 def _read(plan: str) -> tuple[Entries, list[str]]:
     """Read the plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
-    from workkit.verbs.error_place import located
+    from workkit.errors import located
 
     entries = _of_file(plan) if plan.endswith(".toml") else _of_module(plan)
     checked: dict[str, Mapping[str, Any]] = {}

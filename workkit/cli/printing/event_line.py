@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal
 from workkit.events import Event
-from workkit.jobs.call_text import LONGEST_CALL, call_text, spoken
+from workkit.jobs.job import LONGEST_CALL, call_text, spoken
 from workkit.text import wording
 from workkit.worker.event_text import TEXTS, event_parts
 

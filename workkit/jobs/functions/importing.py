@@ -34,6 +34,8 @@ class _Import:
 
 
 _present: ContextVar[_Import | None] = ContextVar("workkit_importing", default=None)
+import_here = _present.get
+"""Give the import around this code. None: there is none, and `refuse_addition` refuses nothing."""
 
 
 def import_module(module: str) -> ModuleType:

@@ -17,6 +17,7 @@ from workkit.jobs.names import (
     Fn,
     addable_name,
     brief,
+    flaw,
     generator,
     has_wildcard,
     is_consumed,
@@ -27,7 +28,6 @@ from workkit.jobs.names import (
 from workkit.jobs.option_types import JobOptions
 from workkit.jobs.options import JOB, read_options
 from workkit.jobs.run_options import UNSAID, RunOptions, run_options
-from workkit.jobs.symbols import flaw
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[..., Any]

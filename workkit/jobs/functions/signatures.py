@@ -11,10 +11,10 @@ from types import FunctionType
 from typing import Any, Final
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.arguments import signature_of
 from workkit.jobs.functions.marks import Handler, marks, options_of
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.names import generator, is_plain, stored_name
-from workkit.jobs.signature import signature_of
 
 MOST: Final = 500  # functions of one listener
 MOST_PARAMETERS: Final = 30

@@ -14,9 +14,8 @@ from types import NoneType
 from typing import Any
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.arguments import takes_whole
+from workkit.jobs.arguments import signature_of, takes_whole
 from workkit.jobs.json_value import shown_value
-from workkit.jobs.signature import signature_of
 from workkit.jobs.structured.as_json import as_json, is_structured
 from workkit.jobs.structured.leaves import Reader, built_name
 from workkit.jobs.structured.models import is_model, model_reader

@@ -9,7 +9,7 @@ from typing import Any
 from workkit.contract.limit_use import LimitUse
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.jobs.names import shown
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away

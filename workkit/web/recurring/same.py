@@ -13,8 +13,7 @@ from math import isfinite
 from typing import Any
 
 from workkit.errors import TriggerError
-from workkit.jobs.call_text import spoken
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, spoken
 from workkit.jobs.options import ADD, OPTIONS, VerbOption
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.wording import iso

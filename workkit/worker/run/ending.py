@@ -12,8 +12,7 @@ from types import TracebackType
 
 from workkit.errors import text_of, type_name
 from workkit.jobs import arguments, middleware, structured
-from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide
-from workkit.jobs.result import with_result
+from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide, with_result
 from workkit.worker.run.run import Run
 
 TRACEBACK_BYTES = 8192

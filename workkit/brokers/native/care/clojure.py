@@ -15,8 +15,7 @@ from workkit import wire
 from workkit.brokers.native.care.fault import Fault
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import inexact
-from workkit.jobs.names import read_name
-from workkit.jobs.symbols import name_refused
+from workkit.jobs.names import name_refused, read_name
 from workkit.triggers import explain
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.remark import both_days

@@ -27,7 +27,7 @@ from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE, History, Pause
 from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.result import of_cancelled
+from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
 from workkit.triggers import Trigger
 

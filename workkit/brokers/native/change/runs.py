@@ -135,7 +135,7 @@ class Runs:
             times = [words_of(one) for one in (job, self.codec.decode(id, payloads[id]))]
             before, after = ({"time": text, "due": at} for text, at in zip(times, (job.due, due), strict=True))
             act = Act(verb="reschedule", target=job_target(job), job=job, before=before, after={**after, "id": id})
-            additions = Additions(server=self.server, keys=self.keys, codec=self.codec, clock=ServerClock(self.server))
+            additions = Additions(self.server, keys=self.keys, codec=self.codec, clock=ServerClock(self.server))
             added = additions.replace(new, stored=stored, change=packed_change(author, act))
             if added.is_other:
                 return None

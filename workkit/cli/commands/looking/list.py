@@ -40,7 +40,7 @@ from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.jobs.meta import meta_text
 from workkit.text import wording
 

@@ -18,7 +18,7 @@ from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.unlisted import talk_once
 from workkit.errors import ServerRefused
-from workkit.jobs.call_text import call_text
+from workkit.jobs.job import call_text
 from workkit.text import wording
 from workkit.text.duration import duration_text
 
