@@ -14,21 +14,16 @@ for i = rows_at, #ARGV, 5 do
   ids[n] = ARGV[i]
 end
 local known = redis.call('HMGET', jobs, unpack(ids))
-local seen = {}
-for k = 1, n do
-  if known[k] then seen[ids[k]] = 'before' end
-end
+local seen = {} -- the due time of each job that this request adds
 local earliest, latest_due, latest = nil, nil, nil
-local payloads, items, added, answer, w = {}, {}, {}, { now }, 0
+local payloads, items, answer, w = {}, {}, { now }, 0
 for k = 1, n do
   local i = rows_at + 5 * (k - 1)
-  local id, state = ids[k], 1
-  local payload = ARGV[i + 1]
-  if seen[id] then
+  local id, payload, state = ids[k], ARGV[i + 1], 1
+  if known[k] or seen[id] then
     id, payload, state = ARGV[i + 3], ARGV[i + 4], 2
     if id == '' or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then
-      local due = seen[ids[k]] -- of a job of this request; its item is not written yet
-      if due == 'before' then due = redis.call('ZSCORE', next_, item_of(ids[k])) end
+      local due = seen[ids[k]] or redis.call('ZSCORE', next_, item_of(ids[k])) -- what this request adds is not there yet
       state = due and '0 ' .. due or 0
     end
   end
@@ -41,14 +36,17 @@ for k = 1, n do
     payloads[w + 1], payloads[w + 2] = id, payload
     items[w + 1], items[w + 2] = due, item_of(id)
     w = w + 2
-    added[#added + 1] = id
   end
   answer[k + 1] = state
 end
 if w > 0 then
   redis.call('HSET', jobs, unpack(payloads)) -- a full server refuses this, before anything is done
   redis.call('ZADD', next_, unpack(items))
-  if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(added)) end
+  if redis.call('EXISTS', cancelled) == 1 then
+    local added = {}
+    for i = 1, w, 2 do added[#added + 1] = payloads[i] end
+    redis.call('ZREM', cancelled, unpack(added))
+  end
 end
 wake_for(earliest)
 remember('["' .. table.concat(answer, '","') .. '"]')

@@ -33,39 +33,37 @@ if has_skips and not rests_until then open_cursors() end
 
 if repeated then
   take_again(number)
-elseif not rests_until and is_plain then
-  take_plain(limit)
 elseif not rests_until then
-  for level = 3, 1, -1 do
+  for level = is_plain and 0 or 3, 1, -1 do
     if #taken < limit and redis.call('EXISTS', first[level]) == 1 then take_listed(level, limit) end
   end
   take_in_order(limit, has_entries)
-  take_crashes()
+  if not is_plain then take_crashes() end
 end
 
 local reply = { 'ok', now, -1, {}, {}, (repeated or rests_until) and cursors or packed_cursors() }
 if has_control then reply[5] = news_since(version) end
-local ids, records = {}, { '@', number }
-for i, t in ipairs(taken) do
-  ids[i] = t[3]
-  if not repeated then
-    records[#records + 1] = number .. '.' .. t[1]
-    records[#records + 1] = t[2] == '' and t[1] or t[2]
+local records = { '@', number }
+if not repeated then
+  local prefix = number .. '.'
+  for i = 1, #taken do
+    records[2 * i + 1] = prefix .. taken[i]
+    records[2 * i + 2] = dues[i] == '' and taken[i] or dues[i]
   end
 end
 redis.call('HSET', running, unpack(records))
 redis.call('ZADD', listeners, 'XX', now, me)
-if #ids > 0 then
+if #taken > 0 then
   local payloads = redis.call('HMGET', jobs, unpack(ids))
-  for i, t in ipairs(taken) do
+  for i = 1, #taken do
     local at = 4 * i + 2
-    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = t[1], t[2], t[3], payloads[i]
+    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = taken[i], dues[i], ids[i], payloads[i]
   end
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
     local runs = {} -- a mark may name one occurrence
-    for i, t in ipairs(taken) do
-      local kind, due, _, _, flags = parts_of(t[1])
-      runs[i] = kind == 'o' and occurrence_of(t[3], due, flags) or t[3]
+    for i, id in ipairs(ids) do
+      local kind, due, _, _, flags = parts_of(taken[i])
+      runs[i] = kind == 'o' and occurrence_of(id, due, flags) or id
     end
     local marks, marked = redis.call('ZMSCORE', cancelled, unpack(ids)), redis.call('ZMSCORE', cancelled, unpack(runs))
     for i = 1, #ids do

@@ -23,12 +23,13 @@ redis.call('HSET', running, '@', number)
 
 local refused = {}
 count = tonumber(count)
+local has_marks = redis.call('EXISTS', cancelled) == 1
 if count > 0 then
   local ids_at = plain_at + count
   local gone = redis.call('HDEL', running, unpack(ARGV, plain_at, ids_at - 1))
   if gone == count then
     redis.call('HDEL', jobs, unpack(ARGV, ids_at))
-    if redis.call('EXISTS', cancelled) == 1 then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
+    if has_marks then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
   else
     refused[1] = 'mismatch' -- cannot happen. Keep the payloads: a checkup finds an orphan, but nobody finds a loss
   end
@@ -53,7 +54,7 @@ end
 local function close(e) -- one occurrence of a recurring job
   local id, run = e.close[1], e.close[2]
   drop_slot('run:' .. id, run)
-  redis.call('ZREM', cancelled, run)
+  if has_marks then redis.call('ZREM', cancelled, run) end
   if redis.call('SISMEMBER', ended, id) == 1 and not is_open(id) then
     end_job(id)
     forget(e, id)
@@ -67,7 +68,7 @@ local function mark(id) -- a job that this listener cannot run
   end
 end
 
-local due_now = false
+local due_now, counted = false, {}
 for _, e in ipairs(others) do
   if redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
@@ -92,14 +93,14 @@ for _, e in ipairs(others) do
     end
     if e.drop then
       redis.call('HDEL', jobs, e.drop)
-      redis.call('ZREM', cancelled, e.drop)
+      if has_marks then redis.call('ZREM', cancelled, e.drop) end
       forget(e, e.drop)
     end
     if e.close then close(e) end
     if e.free then
       for k = 2, #e.free do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     end
-    if e.count then tally(e.count, 1, now) end
+    if e.count then counted[e.count] = (counted[e.count] or 0) + 1 end
     if e.ran then record(e.ran) end
     if e.keep then
       local kept = KEYS[result_at + e.keep[1]]
@@ -111,5 +112,6 @@ for _, e in ipairs(others) do
     end
   end
 end
+for what, n in pairs(counted) do tally(what, n, now) end
 if due_now then wake_one() end
 return { 'ok', now, refused }

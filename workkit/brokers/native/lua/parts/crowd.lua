@@ -47,7 +47,7 @@ local function open_crowd() -- most claims skip nothing, and do not need these f
       local score = tonumber(got[i + 1])
       if score > tonumber(now) then break end
       local id = is_entry and id_in(got[i]) or not is_entry and id_of(got[i]) or ''
-      items[#items + 1] = { got[i], is_entry and '' or got[i + 1], id, score, key, text = got[i + 1] }
+      items[#items + 1] = { got[i], is_entry and '' or got[i + 1], id, score, text = got[i + 1] }
       ids[#ids + 1] = id
     end
     return items, #ids > 0 and redis.call('SMISMEMBER', skip, unpack(ids)) or {}

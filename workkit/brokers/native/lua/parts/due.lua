@@ -28,10 +28,12 @@ local function read(key, most, is_entry) -- the first that are due and not skipp
     return mine
   end
   local got = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
-  local found = {}
+  local found, n = {}, 0
   for i = 1, #got, 2 do
-    local id = is_entry and id_in(got[i]) or not is_entry and id_of(got[i]) or ''
-    found[#found + 1] = { got[i], is_entry and '' or got[i + 1], id, tonumber(got[i + 1]), key }
+    local member, text = got[i], got[i + 1]
+    local id = is_entry and id_in(member) or not is_entry and id_of(member) or ''
+    n = n + 1
+    found[n] = { member, is_entry and '' or text, id, tonumber(text) }
   end
   return found
 end

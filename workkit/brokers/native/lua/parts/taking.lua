@@ -3,67 +3,107 @@
 -- ARGV now
 -- part: entry
 -- part: due
-local taken = {} -- for each: member and due text, or entry and ''; id
+local taken, dues, ids = {}, {}, {} -- for each that is taken: member or entry; due text, '' of an entry; id
+local MANY = 20 -- jobs that are due at one time: then two more questions to the server pay
 
-local function take_plain(room) -- S:next is the only queue
-  taken = read(next_, room, false)
-  if #taken > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, #taken - 1) end -- exactly those that were read
+local function take(t) -- one that was read
+  local n = #taken + 1
+  taken[n], dues[n], ids[n] = t[1], t[2], t[3]
+end
+
+local function read_alike(room) -- from the front, while many are due at one time: the server writes that time once for all
+  local n = 0
+  while room - n >= MANY do
+    local due = redis.call('ZRANGE', next_, n, n, 'WITHSCORES')[2]
+    local alike = due and tonumber(due) <= tonumber(now) and redis.call('ZCOUNT', next_, due, due) or 0
+    if alike < MANY then return n end
+    local members = redis.call('ZRANGE', next_, n, math.min(room, n + alike) - 1)
+    for _, member in ipairs(members) do
+      n = n + 1
+      taken[n], dues[n], ids[n] = member, due, id_of(member)
+    end
+  end
+  return n
+end
+
+local function take_plain(room) -- S:next is all that is due. Most claims come here: no table is made for each job
+  local n = read_alike(room)
+  local got = n < room and redis.call('ZRANGEBYSCORE', next_, '-inf', now, 'WITHSCORES', 'LIMIT', n, room - n) or {}
+  for i = 1, #got, 2 do
+    n = n + 1
+    taken[n], dues[n], ids[n] = got[i], got[i + 1], id_of(got[i])
+  end
+  if n > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, n - 1) end -- exactly those that were read
 end
 
 local function take_listed(level, room) -- by an index of S:next. Only what S:next has is taken
   local listed = read(first[level], room - #taken, false)
   while #listed > 0 do
-    local n = 0
-    for _, t in ipairs(listed) do
-      if #taken == room then break end
-      n = n + 1
-      local score = redis.call('ZSCORE', next_, t[1])
+    local members, had, gone, n = {}, {}, {}, #listed -- had: by S:next; gone: from the index
+    for i = 1, n do members[i] = listed[i][1] end
+    local scores = redis.call('ZMSCORE', next_, unpack(members))
+    for i, t in ipairs(listed) do
+      if #taken == room then
+        n = i - 1
+        break
+      end
+      local score = scores[i]
       if score and tonumber(score) > tonumber(now) then -- the index is wrong
         redis.call('ZADD', first[level], score, t[1])
       else
         if score then
-          redis.call('ZREM', next_, t[1])
-          t[2], taken[#taken + 1] = score, t
+          t[2], had[#had + 1] = score, t[1]
+          take(t)
         end
-        redis.call('ZREM', first[level], t[1])
+        gone[#gone + 1] = t[1]
       end
     end
+    if #had > 0 then redis.call('ZREM', next_, unpack(had)) end
+    if #gone > 0 then redis.call('ZREM', first[level], unpack(gone)) end
     took_from(first[level], listed, n)
     listed = #taken < room and read(first[level], room - #taken, false) or {}
   end
 end
 
+local function remove(key, found, n) -- the first n of what was read
+  if n > 0 and not cursor_of[key] then
+    redis.call('ZREMRANGEBYRANK', key, 0, n - 1) -- nothing was read past
+  elseif n > 0 then
+    local members = {}
+    for i = 1, n do members[i] = found[i][1] end
+    redis.call('ZREM', key, unpack(members))
+  end
+  took_from(key, found, n)
+end
+
 local function take_in_order(room, has_entries) -- from S:next and S:again, by due time
-  local queue = #taken < room and read(next_, room - #taken, false) or {}
   local others = has_entries and #taken < room and read(again, room - #taken, true) or {}
-  local i, k, from = 1, 1, #taken + 1
+  if #taken == 0 and #others == 0 and not cursor_of[next_] then return take_plain(room) end
+  local queue = #taken < room and read(next_, room - #taken, false) or {}
+  local i, k, held = 1, 1, {} -- held: by a rate, until now
   while #taken < room and (queue[i] or others[k]) do
     if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then
-      taken[#taken + 1], i = queue[i], i + 1
+      take(queue[i])
+      i = i + 1
     else
-      taken[#taken + 1], k = others[k], k + 1
+      take(others[k])
+      if string.find(others[k][1], '^%a %S+ %d+ %d+ p;t') then held[#held + 1] = others[k][1] end
+      k = k + 1
     end
   end
-  local held = {} -- by a rate, until now
-  for n = from, #taken do
-    local t = taken[n]
-    redis.call('ZREM', t[5], t[1])
-    if t[2] == '' and string.find(t[1], '^%a %S+ %d+ %d+ p;t') then held[#held + 1] = t[1] end
-  end
   if #held > 0 then redis.pcall('ZREM', turns, unpack(held)) end -- a key of another type must not stop a claim
-  took_from(next_, queue, i - 1)
-  took_from(again, others, k - 1)
+  remove(next_, queue, i - 1)
+  remove(again, others, k - 1)
 end
 
 local function take_crashes() -- of items that dead listeners held: they become entries, which contain their crashes
   if #taken == 0 or redis.call('EXISTS', crashed) == 0 then return end
   local runs = {}
-  for i, t in ipairs(taken) do runs[i] = occurrence_of(t[3], t[2], '-') end
+  for i = 1, #taken do runs[i] = occurrence_of(ids[i], dues[i], '-') end
   local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type must not stop a claim
   for i, n in ipairs(counts.err and {} or counts) do
-    local t = taken[i]
-    if n and t[2] ~= '' and #n < 10 and string.find(n, '^%d+$') then
-      t[1], t[2] = 'r ' .. t[2] .. ' 0 ' .. n .. ' - ' .. t[1], ''
+    if n and dues[i] ~= '' and #n < 10 and string.find(n, '^%d+$') then
+      taken[i], dues[i] = 'r ' .. dues[i] .. ' 0 ' .. n .. ' - ' .. taken[i], ''
       redis.call('HDEL', crashed, runs[i])
     end
   end
@@ -76,7 +116,7 @@ local function take_again(number) -- what the request with this number took. Its
     if string.sub(all[i], 1, #prefix) == prefix then
       local member, value = string.sub(all[i], #prefix + 1), all[i + 1]
       local entry = string.find(value, ' ', 1, true)
-      taken[#taken + 1] = { member, entry and '' or value, entry and id_in(member) or not entry and id_of(member) or '' }
+      take({ member, entry and '' or value, entry and id_in(member) or not entry and id_of(member) or '' })
     end
   end
 end
