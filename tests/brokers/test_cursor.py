@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.servers import PRODUCTS, Server
-from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.redis_server.pages import PAGE, Cursor, ordered_pages
 from workkit.brokers.redis_server.server import connect
 
 N = 3 * PAGE + 7

@@ -9,7 +9,6 @@ from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.history.store import tally_call
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.batch import BATCH_SECONDS, batch_text, read_batch, token_of
@@ -44,7 +43,7 @@ class NativeBroker:
         ] = {}  # listener -> its heartbeat, and when we first saw that heartbeat
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
-        self._kept = KeptJobs()
+        self._inspector: NativeInspector | None = None
 
     @property
     def schedule(self) -> str:
@@ -64,11 +63,11 @@ class NativeBroker:
     @property
     def inspector(self) -> NativeInspector:
         """The part of the broker that reads a schedule."""
-        from workkit.brokers.native.look.inspector import NativeInspector
+        if self._inspector is None:
+            from workkit.brokers.native.look.inspector import NativeInspector
 
-        return NativeInspector(
-            server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting, kept=self._kept
-        )
+            self._inspector = NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
+        return self._inspector
 
     @property
     def admin(self) -> NativeAdmin:

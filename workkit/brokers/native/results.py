@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgpack
 
 from workkit.brokers.native.settle import Receipt, read_failure
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.claim import Claim
 from workkit.contract.result import Result
 from workkit.jobs.outcome import Failure, Kept, Outcome, Released

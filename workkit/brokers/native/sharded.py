@@ -28,6 +28,7 @@ class ShardedBroker:
     def __init__(self, brokers: Sequence[NativeBroker], *, schedule: str, dialect: str = "published") -> None:
         self._brokers, self._schedule = tuple(brokers), schedule
         self._codec = Codec(schedule, dialect)
+        self._inspector: ShardedInspector | None = None
 
     @property
     def schedule(self) -> str:
@@ -42,7 +43,9 @@ class ShardedBroker:
     @property
     def inspector(self) -> ShardedInspector:
         """The part that reads all shards."""
-        return ShardedInspector([replace(broker.inspector, codec=self._codec) for broker in self._brokers])
+        if self._inspector is None:
+            self._inspector = ShardedInspector([broker.inspector.showing(self._codec) for broker in self._brokers])
+        return self._inspector
 
     @property
     def admin(self) -> ShardedAdmin:

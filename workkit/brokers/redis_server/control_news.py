@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.control import read_control
 from workkit.jobs.admission import FREE, Control
 
 

@@ -13,14 +13,14 @@ from workkit.brokers.native.care.repair import repair
 from workkit.brokers.native.care.unread import Unread
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.redis_server.care.checkup import OF_SERVER, tried, unchecked, wrong_type
 from workkit.brokers.redis_server.care.host import clock, host, scripts
+from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.key_type import types_of
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused

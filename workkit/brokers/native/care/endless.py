@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workkit.brokers.native.care.repair import Endless
-from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, literally
 from workkit.contract.doctor import Finding
 from workkit.text.raw import brief_bytes, bytes_text

@@ -13,10 +13,9 @@ from workkit.brokers.native.care.fault import Fault
 from workkit.brokers.native.care.judge import judge, why_unread
 from workkit.brokers.native.care.overdue import Overdue
 from workkit.brokers.native.care.repair import Loose, Misplaced, Trouble, Unreadable, due_again, queue_text
-from workkit.brokers.native.look.location import SUSPECTS, Places, item_id
-from workkit.brokers.native.look.pair import Pair
-from workkit.brokers.native.look.published import Published
-from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.native.entry import item_id
+from workkit.brokers.native.look.published import SUSPECTS, Pair, Places, Published
+from workkit.brokers.redis_server.control import LAST_MS
 from workkit.contract.doctor import Finding
 from workkit.jobs.names import shown
 from workkit.text.duration import age_text

@@ -6,11 +6,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workkit.brokers.native.entry import due_ms
-from workkit.brokers.native.look.location import Places
-from workkit.brokers.native.look.parked import PAUSED, under
-from workkit.brokers.redis_server.control_key import LAST_MS
-from workkit.brokers.redis_server.standing import standing_control
+from workkit.brokers.native.entry import PAUSED, due_ms, under
+from workkit.brokers.native.look.published import Places
+from workkit.brokers.redis_server.control import LAST_MS, standing_control
 from workkit.contract.doctor import Finding
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.names import shown

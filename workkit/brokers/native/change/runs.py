@@ -9,25 +9,23 @@ from typing import Any
 
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
-from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.entry import PAUSED, Entry, due_ms, plain_item
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
 from workkit.brokers.native.history.store import packed
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import (
+from workkit.brokers.native.look.listing import (
+    JOB,
     other_items,
     owed_entries,
     parked_under,
-    plain_item,
-    server_ms,
+    record_rows,
     standing_items,
 )
-from workkit.brokers.native.look.parked import PAUSED
-from workkit.brokers.native.look.pauses import JOB
-from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server.clock import ServerClock
-from workkit.brokers.redis_server.control_key import read_history
+from workkit.brokers.redis_server.control import read_history
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Author

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import standing_items
+from workkit.brokers.native.look.listing import standing_items
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.undo import Undo

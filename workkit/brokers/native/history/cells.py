@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.history import BUCKETS, COUNTS, KEPT_MS, TIERS, Buckets, Cell, Tier
 
 SUBJECTS = 100  # of one key; what finds no place is counted under `more`

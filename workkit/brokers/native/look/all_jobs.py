@@ -12,13 +12,10 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from workkit.brokers.native.entry import plain_item, read_parked
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import plain_item, server_ms
-from workkit.brokers.native.look.listing import Listing, Shown
-from workkit.brokers.native.look.parked import read_parked
-from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row, record_rows
-from workkit.brokers.redis_server.cursor import Cursor, Scored
-from workkit.brokers.redis_server.pages import PAGE, is_text, piped
+from workkit.brokers.native.look.listing import Listing, Row, Shown, entry_row, item_row, parked_row, record_rows
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, piped, server_ms
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 

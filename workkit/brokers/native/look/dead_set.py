@@ -9,11 +9,11 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, at_due
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.row import run_of
+from workkit.brokers.native.look.listing import run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
-from workkit.brokers.redis_server.cursor import Cursor, Scored
+from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.pages import Cursor, Scored
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord

@@ -4,26 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due
-from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.entry import (
+    Entry,
+    Parked,
+    id_text,
+    item_id,
+    plain_item,
+    read_entry,
+    read_parked,
+    regular,
+    under,
+    why_of_rate,
+)
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import server_ms, standing_items
-from workkit.brokers.native.look.kept_jobs import KeptJobs
-from workkit.brokers.native.look.parked import why_of_rate
-from workkit.brokers.native.look.pauses import pause_of
-from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
-from workkit.brokers.redis_server.cursor import ordered_pages
+from workkit.brokers.redis_server.control import read_packed, whole_ms
 from workkit.brokers.redis_server.listener_info import read_said
-from workkit.brokers.redis_server.packed import read_packed, whole_ms
-from workkit.brokers.redis_server.pages import PAGE, is_text, piped
+from workkit.brokers.redis_server.pages import PAGE, is_text, literally, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
+
+
+class Row(NamedTuple):
+    """One occurrence. `key` is the name of its key, `member` its member there, or its field if it is a record. `when`
+    is the score of what is queued, `said` the progress of a run.
+    """
+
+    entry: Entry
+    key: str
+    member: bytes
+    when: float = 0.0
+    said: tuple[float, float] | str | None = None
+    parked: Parked | None = None
+    is_record: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of its job; nothing if its item cannot be read."""
+        return id_text(self.entry.item)
+
+    @property
+    def occurrence(self) -> str:
+        """The name of the occurrence."""
+        return occurrence(self.id, self.entry)
+
+    @property
+    def run(self) -> int:
+        """What tells this occurrence from all others, wherever it moves: 8 bytes."""
+        return run_of(self.entry.item, self.entry.due, self.entry.nonce)
+
+
+def run_of(item: bytes, due: str, nonce: str) -> int:
+    """See `Row.run`."""
+    return hash((item, due, nonce))
+
+
+def item_row(key: str, item: bytes, when: float) -> Row:
+    """Make the row of a member of `S:next`."""
+    return Row(Entry(due=_text(when), item=item), key, item, when)
+
+
+def entry_row(key: str, text: bytes, when: float) -> Row:
+    """Make the row of a member of `S:again`."""
+    return Row(read_entry(text) or Entry(due=_text(when), item=text), key, text, when)
+
+
+def parked_row(key: str, parked: Parked) -> Row:
+    """Make the row of a member of `S:waiting`."""
+    return Row(parked.entry, key, parked.text, parked=parked)
+
+
+def record_rows(key: str, records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> Iterator[Row]:
+    """Make the rows of the records of one listener."""
+    for field, value in records.items():
+        if b"." in field:
+            entry = read_entry(value) or regular(field.partition(b".")[2], due=value)
+            yield Row(entry, key, field, said=read_said(said.get(field)), is_record=True)
+
+
+def _text(score: float) -> str:
+    return f"{score:.0f}" if abs(score) < 1e17 else str(score)
+
 
 AT_ONCE = 50  # listeners whose claims are read in one round trip
 Shown = tuple[Row, Job]
@@ -38,17 +105,12 @@ class Listing:
     keys: Keys
     codec: Codec
 
-    def stored(self, ids: list[str], kept: KeptJobs | None = None) -> Iterator[Job | None]:
-        """Read jobs by id, None for each that is gone. What is kept is not decoded again."""
+    def stored(self, ids: list[str]) -> Iterator[Job | None]:
+        """Read jobs by id, None for each that is gone."""
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]
             for id, payload in zip(page, self.payloads(page), strict=True):
-                job = None if payload is None or kept is None else kept.job(id)
-                if payload is not None and job is None:
-                    job = self.read(id, payload)
-                    if kept is not None and job is not None:
-                        kept.keep(id, payload, job)
-                yield job
+                yield self.read(id, payload)
 
     def payloads(self, ids: list[str]) -> list[bytes | None]:
         """Read the payloads of jobs, None for each that is gone."""
@@ -208,3 +270,62 @@ def claims_of(records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> tu
     """Read the records of one listener: the entry of each claim, and the latest progress of its run."""
     rows = list(record_rows("", records, said))
     return [row.entry for row in rows], [row.said for row in rows]
+
+
+JOB = "job:"
+
+
+def pause_of(job: Job, control: Control) -> Pause | None:
+    """Find the pause under which a job waits."""
+    targets = ("schedule", f"{JOB}{job.terms.name or job.id}", f"fn:{job.fn}")
+    return next((control.paused[target] for target in targets if target in control.paused), None)
+
+
+def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the items of a job under other texts than the usual one: a foreign peer has put them back. None if `S:next`
+    has the usual one.
+    """
+    with server.translated() as client:
+        if client.zscore(keys.next, plain_item(id)) is not None:
+            return []
+        like, wanted = f"*{literally(id)}*", id.encode("utf-8", "surrogateescape")
+        found = {text for text, _ in client.zscan_iter(keys.next, match=like, count=PAGE)}
+        return sorted(text for text in found if item_id(text) == wanted)
+
+
+def standing_items(server: Server, keys: Keys, id: str) -> list[tuple[bytes, float]]:
+    """Find the items of a job in `S:next`, under any text, and their scores."""
+    items = other_items(server, keys, id) or [plain_item(id)]
+    with server.translated() as client:
+        scores = client.zmscore(keys.next, items)
+    return [(item, score) for item, score in zip(items, scores, strict=True) if score is not None]
+
+
+def owed_entries(server: Server, keys: Keys, id: str) -> list[Entry]:
+    """Find the entries of a job in `S:again`."""
+    cursor, found, wanted = 0, {}, id.encode("utf-8", "surrogateescape")
+    while True:
+        with server.translated() as client:
+            cursor, page = client.zscan(keys.again, cursor, count=PAGE)
+        for text, _ in page:
+            entry = read_entry(text)
+            if entry is not None and item_id(entry.item) == wanted:
+                found[text] = entry
+        if not cursor:
+            return list(found.values())
+
+
+def parked_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the members of `S:waiting` that belong to a job."""
+    with server.translated() as client:
+        if not client.exists(keys.waiting):
+            return []
+        like = f"*\0{literally(id)}@*"
+        return [member for member, _ in client.zscan_iter(keys.waiting, match=like, count=PAGE)]
+
+
+def parked_under(server: Server, keys: Keys, key: bytes, *, most: int) -> list[Parked]:
+    """Read the parked entries of a key, soonest first."""
+    with server.translated() as client:
+        texts = client.zrangebylex(keys.waiting, *under(key), start=0, num=most)
+    return [parked for text in texts if (parked := read_parked(text)) is not None]

@@ -16,12 +16,10 @@ from typing import Any, Final, Literal
 
 import msgpack
 
+from workkit.brokers.native.entry import PAUSES, read_parked
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.parked import PAUSES, read_parked
-from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.native.look.listing import Listing, Row, entry_row, item_row, parked_row
+from workkit.brokers.redis_server.pages import PAGE, server_ms
 from workkit.contract.job_page import Placed, no_place
 from workkit.jobs.admission import Control
 from workkit.jobs.job import JobState

@@ -1,0 +1,326 @@
+"""How many jobs of a native schedule are in each state, by the rules of `Listing`, which shows them.
+
+The server counts what stands in `S:next`, and what a rate holds. Only while a function is paused are the payloads of
+all queued jobs read, because nothing else tells their function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as made
+from itertools import chain, pairwise
+from typing import Any, Final
+
+from workkit import wire
+from workkit.brokers.native.entry import PAUSES, Entry, id_text, plain_item, read_entry, why_of_rate
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.listing import JOB, Listing, Progress, claims_of, marked_job, pause_of
+from workkit.brokers.native.record import read_count
+from workkit.brokers.redis_server.control import standing, whole_ms
+from workkit.brokers.redis_server.listener_info import quieted, read_info
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.pulse import MOST_LISTENERS, SOON, soonest
+from workkit.jobs.admission import SCHEDULE, Control, pause_text
+from workkit.jobs.job import Job
+
+FN = "fn:"
+MOST_OWED: Final = 10_000  # entries of `S:again` that are read
+Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
+
+
+@dataclass(slots=True)
+class Owed:
+    """How many of the first entries of `S:again` are in which state. `plain`: those that wait, or are due, as items of
+    `S:next` do. `read`: how many were looked at.
+    """
+
+    now: int
+    held: int = 0
+    retrying: int = 0
+    plain: list[Item] = made(default_factory=list)
+    read: int = 0
+
+    def look_at(self, page: Sequence[Scored]) -> None:
+        """Look at further entries."""
+        self.read += len(page)
+        for text, when in page:
+            entry = read_entry(text)
+            if entry is not None and entry.is_held(when, self.now):
+                self.held += 1
+            elif entry is not None and entry.attempt and not entry.is_waiting:
+                self.retrying += 1
+            else:
+                self.plain.append((entry.item if entry else text, when))
+
+    def rest(self, total: int, turns: int) -> tuple[int, int]:
+        """Count the entries that were not looked at: those that a rate holds, and all others, which count as retries.
+        `turns`: how many entries a rate holds, by `S:turns`.
+        """
+        unread = max(0, total - self.read)
+        held = min(unread, max(0, turns - self.held))
+        return held, unread - held
+
+
+def read_counts(listing: Listing, control: Control) -> Counts:
+    """Count the jobs in each state: see `Inspector.counts`."""
+    k, now = listing.keys, server_ms(listing.server)
+    with listing.server.translated() as client:
+        names = client.zrange(k.listeners, 0, -1)
+
+    def ask(pipe: Any) -> None:
+        pipe.zrange(k.listeners, 0, -1)
+        cursor.ask(pipe)
+        for key in (k.next, k.again, k.dead, k.waiting, k.cancelled):
+            pipe.zcard(key)
+        pipe.zcount(k.next, "-inf", now)
+        pipe.zcount(k.turns, f"({now}", "+inf")
+        pipe.zcount(k.dead, "-inf", known_until(control))
+        pipe.zrange(k.next, 0, 0, withscores=True)
+        pipe.zlexcount(k.waiting, *PAUSES)
+        pipe.hgetall(k.stats)
+        for name in filter(is_text, names):
+            pipe.hkeys(k.running(name.decode()))
+
+    while True:  # until all listeners are known; in one step, so that a job that moves is counted once
+        cursor = Cursor(listing.server, k.again)
+        listed, page, *answers = piped(listing.server, ask, whole=True)
+        if set(listed) <= set(names):
+            break
+        names = listed
+    queued, again, dead, parked, marked, due, turns, known_dead, head, parked_by_pause, stats, *held = answers
+    owed, first = Owed(now), cursor.take(page) or []
+    owed.look_at(first)
+    while not cursor.is_over and owed.read < MOST_OWED and owed.rest(again, turns)[1]:
+        owed.look_at(cursor.page())
+    held_later, retried_later = (0, 0) if cursor.is_over else owed.rest(again, turns)
+    plain = owed.plain
+    due += sum(when <= now for _, when in plain)
+    waiting, late = queued + len(plain) - due, [when for _, when in (*head, *first[:1])]
+    paused = parked_by_pause
+    if SCHEDULE in control.paused:
+        paused, waiting, due, late = paused + waiting + due, 0, 0, []
+    elif control.paused:
+        for _, when in _paused(listing, control, plain):
+            paused, waiting, due = paused + 1, waiting - (when > now), due - (when <= now)
+    running = sum(1 for fields in held for field in fields if b"." in field)
+    cancelling = sum(job.state == "cancelling" for job in listing.running()) if marked and running else 0
+    return Counts(
+        waiting=waiting,
+        due=due,
+        running=max(0, running - cancelling),
+        cancelling=cancelling,
+        retrying=owed.retrying + retried_later,
+        held=parked - parked_by_pause + owed.held + held_later,
+        paused=paused,
+        dead=dead,
+        known_dead=known_dead,
+        listeners=len(listed),
+        late_ms=_late_ms(late, now),
+        totals=totals_of(stats),
+    )
+
+
+def known_until(control: Control) -> int | str:
+    """Write the score up to which deaths are acknowledged."""
+    return "-inf" if control.known_dead_ms is None else control.known_dead_ms
+
+
+def _late_ms(scores: Iterable[float], now: int) -> int | None:
+    """Tell how long what is due for longest has been due."""
+    earliest = min(map(whole_ms, scores), default=now + 1)
+    return now - earliest if earliest <= now else None
+
+
+def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterator[Item]:
+    """Find what is queued although its job or its function is paused."""
+    ids = _paused_ids(listing, [target.removeprefix(JOB) for target in control.paused if target.startswith(JOB)])
+    functions = {target.removeprefix(FN) for target in control.paused if target.startswith(FN)}
+    if not functions:
+        with listing.server.translated() as client:
+            items = [plain_item(id) for id in sorted(ids)]
+            scores = client.zmscore(listing.keys.next, items) if items else []
+        yield from ((item, when) for item, when in zip(items, scores, strict=True) if when is not None)
+        yield from ((item, when) for item, when in again if id_text(item) in ids)
+        return
+    page: list[Item] = []
+    for one in chain(again, chain.from_iterable(ordered_pages(listing.server, listing.keys.next))):
+        page.append(one)
+        if len(page) == PAGE:
+            yield from _of(listing, page, ids, functions)
+            page = []
+    yield from _of(listing, page, ids, functions)
+
+
+def _of(listing: Listing, page: list[Item], ids: set[str], functions: set[str]) -> Iterator[Item]:
+    names = [id_text(item) for item, _ in page]
+    for one, id, payload in zip(page, names, listing.payloads(names), strict=True):
+        if id in ids or (payload is not None and wire.job_of(payload) in functions):
+            yield one
+
+
+def _paused_ids(listing: Listing, targets: list[str]) -> set[str]:
+    """Tell the ids of jobs that are paused by name or by id."""
+    if not targets:
+        return set()
+    with listing.server.translated() as client:
+        named = client.hmget(listing.keys.names, targets)
+    return {*targets, *(value.decode("utf-8", "replace").partition(" ")[0] for value in named if value)}
+
+
+def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
+    """Add up the counters of `S:stats` by what they count."""
+    totals: dict[str, int] = {}
+    for field, n in stats.items():
+        what = field.decode("utf-8", "replace").rpartition(":")[0]
+        if what and (count := read_count(n)) is not None:
+            totals[what] = totals.get(what, 0) + count
+    return totals
+
+
+def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
+    """Count what waits in `S:next` and `S:again` between each two edges: see `Inspector.ahead`."""
+    queues = (keys.next, keys.again)
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        for since, until in pairwise(edges):
+            for key in queues:
+                pipe.zcount(key, since, f"({until}")
+        found = pipe.execute()
+    return [sum(found[at : at + len(queues)]) for at in range(0, len(found), len(queues))]
+
+
+NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last request, and its description
+
+
+def read_pulse(listing: Listing) -> Pulse:
+    """Look at a schedule: see `Inspector.pulse`."""
+    k = listing.keys
+    with listing.server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        pipe.time()
+        pipe.hgetall(k.control)
+        pipe.zrange(k.listeners, 0, -1, desc=True, withscores=True)
+        for key in (k.next, k.again, k.dead, k.waiting):
+            pipe.zcard(key)
+        pipe.zlexcount(k.waiting, *PAUSES)
+        pipe.zrange(k.next, 0, SOON - 1, withscores=True)
+        pipe.zrange(k.again, 0, SOON - 1, withscores=True)
+        pipe.zrange(k.cancelled, 0, -1)
+        pipe.hgetall(k.stats)
+        clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = (
+            pipe.execute()
+        )
+        now = int(clock[0]) * 1000 + int(clock[1]) // 1000
+        names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
+        version, control = standing(fields, now_ms=now)
+        near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
+        pipe = client.pipeline(transaction=False)
+        pipe.zcount(k.next, "-inf", now)
+        pipe.zcount(k.turns, f"({now}", "+inf")
+        pipe.zcount(k.dead, "-inf", known_until(control))
+        for name, _ in near:
+            pipe.hgetall(k.running(name))
+            pipe.hgetall(k.progress(name))
+        for name, _ in far:
+            pipe.hlen(k.running(name))
+        due, turns, known_dead, *held = pipe.execute()
+    infos = [
+        replace(
+            quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
+            beat_ms=max(0, now - whole_ms(beat)),
+        )
+        for (name, beat), records in zip(near, held[: 2 * len(near) : 2], strict=True)
+    ]
+    claims = [
+        claims_of(records, said)
+        for records, said in zip(held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2], strict=True)
+    ]
+    owed = Owed(now)
+    owed.look_at(retried)
+    held_later, retried_later = owed.rest(again, turns)
+    running, soon = _jobs(listing, claims, [*_entries(next_), *_entries(retried)], marked=set(marked), now=now)
+    cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
+    due += sum(when <= now for _, when in owed.plain)
+    waiting, late = (
+        queued + len(owed.plain) - due,
+        [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now],
+    )
+    paused = parked_by_pause
+    if SCHEDULE in control.paused:
+        paused, waiting, due, late = paused + waiting + due, 0, 0, []
+    counts = Counts(
+        waiting=waiting,
+        due=due,
+        running=sum(map(len, running)) - cancelling + sum(max(0, n - NO_CLAIMS) for n in held[2 * len(near) :]),
+        cancelling=cancelling,
+        retrying=owed.retrying + retried_later,
+        held=parked - parked_by_pause + owed.held + held_later,
+        paused=paused,
+        dead=dead,
+        known_dead=known_dead,
+        listeners=len(beats),
+        late_ms=now - min(late) if late else None,
+        totals=totals_of(stats),
+    )
+    return Pulse(
+        now_ms=now,
+        counts=counts,
+        control=control,
+        soon=soonest([_standing(job, now, control) for job in soon]),
+        listeners=tuple(_with(infos, running)),
+        version=version.decode("utf-8", "replace"),
+    )
+
+
+def _entries(page: Sequence[tuple[bytes, float]]) -> Iterator[tuple[Entry, int]]:
+    """Read members of `S:next` or `S:again` as entries, each with its due time."""
+    for member, when in page:
+        yield read_entry(member) or Entry(due=f"{whole_ms(when)}", item=member), whole_ms(when)
+
+
+def _jobs(
+    listing: Listing,
+    claims: Sequence[tuple[list[Entry], list[Progress | None]]],
+    soon: Sequence[tuple[Entry, int]],
+    *,
+    marked: set[bytes],
+    now: int,
+) -> tuple[list[list[Job]], list[Job]]:
+    """Read the claims of each listener, and what waits, with one question for all payloads."""
+    held = [entry for entries, _ in claims for entry in entries]
+    payloads = dict.fromkeys(id_text(entry.item) for entry in (*held, *(entry for entry, _ in soon)))
+    payloads.update(zip(payloads, listing.payloads(list(payloads)), strict=True))
+
+    def job(entry: Entry, due_ms: int, **known: Any) -> Job:
+        id = id_text(entry.item)
+        found = listing.read(id, payloads[id], due_ms=due_ms, attempt=entry.failures, **known)
+        return found or Job(id=id, schedule=listing.codec.schedule, fn="?", error="its payload is missing")
+
+    running = [
+        [marked_job(job(entry, entry.due_ms), entry, words, marked=marked) for entry, words in zip(*one, strict=True)]
+        for one in claims
+    ]
+
+    def queued(entry: Entry, when: int) -> Job:
+        if entry.is_held(when, now):
+            return job(entry, when, state="held", why=why_of_rate(entry))
+        return job(entry, when, state="retrying" if entry.attempt and not entry.is_waiting else "waiting")
+
+    return running, [queued(entry, when) for entry, when in soon]
+
+
+def _standing(job: Job, now: int, control: Control) -> Job:
+    """Say in which state a job is that waits in the queue."""
+    if job.state in ("held", "retrying"):
+        return job
+    if control.paused and (pause := pause_of(job, control)) is not None:
+        return replace(job, state="paused", why=pause_text(pause))
+    return replace(job, state="due" if job.due is not None and job.due.timestamp() * 1000 <= now else "waiting")
+
+
+def _with(infos: Sequence[ListenerInfo], running: Sequence[list[Job]]) -> Iterator[ListenerInfo]:
+    return (replace(info, running=tuple(jobs)) for info, jobs in zip(infos, running, strict=True))
