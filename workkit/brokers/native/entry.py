@@ -109,12 +109,14 @@ class Entry:
     @property
     def failures(self) -> int:
         """How many of its attempts failed: the others asked to wait."""
-        return self.attempt if self.waited is None else self.attempt - self.waited.times
+        waited = self.waited
+        return self.attempt if waited is None else self.attempt - waited.times
 
     @property
     def is_waiting(self) -> bool:
         """Whether its last run asked to wait."""
-        return self.waited is not None and self.waited.until_ms is not None
+        waited = self.waited
+        return waited is not None and waited.until_ms is not None
 
     def is_held(self, when: float, now: float) -> bool:
         """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""
@@ -187,7 +189,7 @@ def is_ours(member: bytes) -> bool:
 
 def item_id(member: bytes) -> bytes | None:
     """Read the id in an item as the scripts read it; None if they find none."""
-    if is_ours(member):
+    if _ITEM.fullmatch(member):
         return member[7:47]
     try:
         return wire.read_item(member).id.encode("utf-8")
@@ -197,6 +199,8 @@ def item_id(member: bytes) -> bytes | None:
 
 def id_text(item: bytes) -> str:
     """Read the id in an item as a text; empty if there is none."""
+    if _ITEM.fullmatch(item):
+        return item[7:47].decode()
     return (item_id(item) or b"").decode("utf-8", "replace")
 
 

@@ -13,9 +13,19 @@ from itertools import chain, pairwise
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.entry import PAUSES, Entry, id_text, plain_item, read_entry, why_of_rate
+from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.entry import PAUSES, id_text, plain_item, read_entry, why_of_rate
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.listing import JOB, Listing, Progress, claims_of, marked_job, pause_of
+from workkit.brokers.native.look.listing import (
+    JOB,
+    Listing,
+    Row,
+    claim_facts,
+    entry_rows,
+    item_rows,
+    pause_of,
+    record_rows,
+)
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.listener_info import quieted, read_info
@@ -236,13 +246,15 @@ def read_pulse(listing: Listing) -> Pulse:
         for (name, beat), records in zip(near, held[: 2 * len(near) : 2], strict=True)
     ]
     claims = [
-        claims_of(records, said)
+        record_rows("", records, said)
         for records, said in zip(held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2], strict=True)
     ]
     owed = Owed(now)
     owed.look_at(retried)
     held_later, retried_later = owed.rest(again, turns)
-    running, soon = _jobs(listing, claims, [*_entries(next_), *_entries(retried)], marked=set(marked), now=now)
+    running, soon = _jobs(
+        listing, claims, [*item_rows(k.next, next_), *entry_rows(k.again, retried)], marked=set(marked), now=now
+    )
     cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
     due += sum(when <= now for _, when in owed.plain)
     waiting, late = (
@@ -276,41 +288,26 @@ def read_pulse(listing: Listing) -> Pulse:
     )
 
 
-def _entries(page: Sequence[tuple[bytes, float]]) -> Iterator[tuple[Entry, int]]:
-    """Read members of `S:next` or `S:again` as entries, each with its due time."""
-    for member, when in page:
-        yield read_entry(member) or Entry(due=f"{whole_ms(when)}", item=member), whole_ms(when)
-
-
 def _jobs(
-    listing: Listing,
-    claims: Sequence[tuple[list[Entry], list[Progress | None]]],
-    soon: Sequence[tuple[Entry, int]],
-    *,
-    marked: set[bytes],
-    now: int,
+    listing: Listing, claims: Sequence[Sequence[Row]], soon: Sequence[Row], *, marked: set[bytes], now: int
 ) -> tuple[list[list[Job]], list[Job]]:
     """Read the claims of each listener, and what waits, with one question for all payloads."""
-    held = [entry for entries, _ in claims for entry in entries]
-    payloads = dict.fromkeys(id_text(entry.item) for entry in (*held, *(entry for entry, _ in soon)))
-    payloads.update(zip(payloads, listing.payloads(list(payloads)), strict=True))
-
-    def job(entry: Entry, due_ms: int, **known: Any) -> Job:
-        id = id_text(entry.item)
-        found = listing.read(id, payloads[id], due_ms=due_ms, attempt=entry.failures, **known)
-        return found or Job(id=id, schedule=listing.codec.schedule, fn="?", error="its payload is missing")
-
+    ids = list(dict.fromkeys(row.id for rows in (*claims, soon) for row in rows))
+    payloads = dict(zip(ids, listing.payloads(ids), strict=True))
     running = [
-        [marked_job(job(entry, entry.due_ms), entry, words, marked=marked) for entry, words in zip(*one, strict=True)]
-        for one in claims
+        [listing.read(row.id, payloads[row.id], **claim_facts(row, row.said, marked=marked)) for row in rows]
+        for rows in claims
     ]
-
-    def queued(entry: Entry, when: int) -> Job:
-        if entry.is_held(when, now):
-            return job(entry, when, state="held", why=why_of_rate(entry))
-        return job(entry, when, state="retrying" if entry.attempt and not entry.is_waiting else "waiting")
-
-    return running, [queued(entry, when) for entry, when in soon]
+    waiting = []
+    for row in soon:
+        entry = row.entry
+        known: dict[str, Any] = {"due": instant_of(whole_ms(row.when)), "attempt": entry.failures}
+        if entry.is_held(row.when, now):
+            known |= {"state": "held", "why": why_of_rate(entry)}
+        elif entry.attempt and not entry.is_waiting:
+            known["state"] = "retrying"
+        waiting.append(listing.read(row.id, payloads[row.id], **known))
+    return running, waiting
 
 
 def _standing(job: Job, now: int, control: Control) -> Job:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.codec import Codec, at_due
+from workkit.brokers.native.codec import Codec, instant_of
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import run_of
@@ -100,12 +100,14 @@ class DeadSet:
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
         id = _id(name, grave)
         failure = read_failure(grave.get("error"))
+        known: dict[str, Any] = {
+            "due": instant_of(due_ms(repr(when))), "state": "dead", "attempt": grave.get("attempt", 0),
+            "error": failure.line, "failure": failure, "dead_id": name.decode(*NAME_TEXT),
+        }  # fmt: skip
         try:
-            job = self.codec.decode(id, grave.get("payload") or b"")
+            return self.codec.decode(id, grave.get("payload") or b"", **known)
         except CorruptRecord:
-            job = Job(id=id, schedule=self.codec.schedule, fn="?")
-        job = at_due(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
-        return replace(job, error=failure.line, failure=failure, dead_id=name.decode(*NAME_TEXT))
+            return Job(id=id, schedule=self.codec.schedule, fn="?", **known)
 
 
 def _id(name: bytes, grave: Mapping[str, Any]) -> str:

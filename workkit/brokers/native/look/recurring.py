@@ -84,13 +84,14 @@ def read_named(listing: Listing, kept: KeptJobs) -> dict[str, Named]:
         page = entries[start : start + PAGE]
         payloads = listing.payloads([id for _, id, _ in page])
         for (name, id, content), payload in zip(page, payloads, strict=True):
-            if (job := None if payload is None else _decoded(listing, kept, id, payload)) is not None:
-                found[name] = Named(job=job, content=content)
+            if payload is not None:
+                found[name] = Named(job=_decoded(listing, kept, id, payload), content=content)
     return found
 
 
-def _decoded(listing: Listing, kept: KeptJobs, id: str, payload: bytes) -> Job | None:
-    if (job := kept.job(id)) is None and (job := listing.read(id, payload)) is not None:
+def _decoded(listing: Listing, kept: KeptJobs, id: str, payload: bytes) -> Job:
+    if (job := kept.job(id)) is None:
+        job = listing.read(id, payload)
         kept.keep(id, payload, job)
     return job
 
@@ -147,8 +148,8 @@ def _read(listing: Listing, kept: KeptJobs, ids: list[str]) -> tuple[dict[str, J
     due: list[float | None] = list(chain.from_iterable(found[:count]))
     payloads: list[bytes | None] = list(chain.from_iterable(found[count:]))
     for id, payload in zip(new, payloads, strict=True):
-        if payload is not None and (job := listing.read(id, payload)) is not None:
-            kept.keep(id, payload, job)
+        if payload is not None:
+            job = _decoded(listing, kept, id, payload)
             if job.recurs:
                 jobs[id] = job
     scores = {id: score for id, score in zip(timed, due, strict=True) if score is not None}

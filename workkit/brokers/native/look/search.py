@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from workkit.brokers.native.entry import read_parked
 from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.listing import Listing, parked_items, parked_row
+from workkit.brokers.native.look.listing import Listing, parked_items, parked_rows
 from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.pages import PAGE, literally
 from workkit.errors import Ambiguous, NotFound
@@ -96,12 +95,11 @@ class Search:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
         listing, key = self.listing, self.listing.keys.waiting
         control = standing_control(self.listing.server, self.listing.keys.control)
-        found_aside = map(read_parked, parked_items(self.listing.server, self.listing.keys, id))
-        aside = [parked_row(key, parked) for parked in found_aside if parked is not None]
+        aside = parked_rows(key, parked_items(self.listing.server, self.listing.keys, id))
         waiting = (lambda: (job for _, job in listing.parked(aside, control)), lambda: listing.waiting_of(id, control))
         places = (listing.running, *waiting, self.dead.jobs)
         found = next((job for read in places for job in read() if job.id == id), None)
-        return found or listing.read(id, listing.payloads([id])[0])
+        return found or next(listing.stored([id]))
 
     def _is_id(self, text: str) -> bool:
         """Say whether a text is a whole id; a foreign peer may use any text as an id."""
