@@ -389,12 +389,8 @@ MAKERS: Mapping[str, Maker] = {
 
 def every_key() -> set[str]:
     """The names of all keys, as `Keys` has them."""
-    return {name for name in vars(Keys) if not name.startswith("_") and not _is_field(name)}
-
-
-def _is_field(name: str) -> bool:
-    found = inspect.getattr_static(Keys, name)
-    return not (isinstance(found, property) or inspect.isfunction(found))
+    functions = {name for name, found in vars(Keys).items() if inspect.isfunction(found) and not name.startswith("_")}
+    return functions | vars(Keys("S")).keys() - {"schedule"}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.listing import Listing, Row, Shown, entry_rows, item_rows, parked_rows, record_rows
-from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, piped, server_ms
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -82,7 +82,7 @@ class AllJobs:
         if is_long and self._state is None:
             yield from self._late()
         if self._wants("dead"):
-            for page in self._dead.cursor().pages():
+            for page in ordered_pages(self._listing.server, self._listing.keys.dead, latest_first=True):
                 shown = list(self._dead.shown(page))
                 met = {run for run, _ in shown}.intersection(self._runs)
                 yield from (job for run, job in shown if run not in met)

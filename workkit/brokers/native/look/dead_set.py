@@ -13,7 +13,7 @@ from workkit.brokers.native.look.listing import run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
 from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
-from workkit.brokers.redis_server.pages import Cursor, Scored
+from workkit.brokers.redis_server.pages import Scored, ordered_pages
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord
@@ -32,18 +32,14 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
-        for page in self.cursor().pages():
+        for page in ordered_pages(self.server, self.keys.dead, latest_first=True):
             yield from (job for _, job in self.shown(page))
 
     def ids(self) -> Iterator[str]:
         """Page through the ids of the dead jobs, latest first."""
-        for page in self.cursor().pages():
+        for page in ordered_pages(self.server, self.keys.dead, latest_first=True):
             for (name, _), packed in zip(page, self._packed(page), strict=True):
                 yield _id(name, read_grave(packed))
-
-    def cursor(self) -> Cursor:
-        """Stand before the latest dead job."""
-        return Cursor(self.server, self.keys.dead, latest_first=True)
 
     def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
         """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
