@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, Stored
-from workkit.brokers.native.history.store import tally_call
+from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session

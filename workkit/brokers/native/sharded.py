@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.sharded import ShardedDoctor
+from workkit.brokers.native.care.doctor import ShardedDoctor
 from workkit.brokers.native.change.sharded import ShardedAdmin
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector

@@ -10,8 +10,7 @@ import msgpack
 
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
-from workkit.brokers.native.change.runs import Runs
-from workkit.brokers.native.change.undo import put_back
+from workkit.brokers.native.change.runs import Runs, put_back
 from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act

@@ -1,4 +1,4 @@
-"""The bytes of cells, and the keys that hold them. Pure. The script `tally` adds cells by the same rules."""
+"""The bytes of cells, their keys, and the call that adds them. The script `tally` adds cells by the same rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 
 import msgpack
 
+from workkit.brokers.native.history.record import sample_row
+from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.control import read_packed
-from workkit.contract.history import BUCKETS, COUNTS, KEPT_MS, TIERS, Buckets, Cell, Tier
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Call
+from workkit.contract.history import ALL, BUCKETS, COUNTS, KEPT_MS, TIERS, Buckets, Cell, Counted, Tier
+from workkit.jobs.admission import History
 
 SUBJECTS = 100  # of one key; what finds no place is counted under `more`
 
@@ -55,3 +60,19 @@ def slots(tier: Tier, since_ms: int, until_ms: int) -> Iterator[tuple[int, str]]
     first = max(since_ms, until_ms - KEPT_MS[tier]) // width * width
     for start in range(first, until_ms, width):
         yield start, slot(tier, start)
+
+
+def tally_call(keys: Keys, counted: Counted, *, listener: str, history: History, now_ms: int) -> Call:
+    """Make the call that stores these counts under the cells of now."""
+    script = load("native")["tally"]
+    spans = [[KEPT_MS[tier] // 1000, 1 if tier == "1" else SUBJECTS] for tier in TIERS]
+    subjects = sorted(counted.cells, key=lambda subject: subject != ALL)
+    cells = [[subject, packed_cell(counted.cells[subject])] for subject in subjects]
+    samples = [sample_row(one, listener=listener) for one in counted.samples] if history == "full" else []
+    slots = tuple(slot(tier, now_ms) for tier in TIERS)
+    return script, script.keys(keys, slots=slots), [packed(spans), packed(cells), packed(samples)]
+
+
+def packed(value: Any) -> bytes:
+    """Pack what a script reads."""
+    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))
