@@ -67,6 +67,7 @@ def main(url: str) -> None:
         "every": singly(
             lambda n: schedule.add(other, every="weekday at 9am", fn=handlers.note, args=[n], name=f"j{n}")
         ),
+        "list": cost(lambda: list(schedule.jobs(s)), JOBS),
         "run": cost(lambda: schedule.listen(s, burst=True, imports=["tests.handlers"]), JOBS),
     }
     print(json.dumps(found))

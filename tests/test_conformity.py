@@ -17,8 +17,8 @@ from workkit.brokers.native.care.clojure import judge_job, put_back
 from workkit.brokers.native.care.fault import RULES, Fault
 from workkit.brokers.native.care.judge import judge, judge_cron
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.pair import Pair
+from workkit.brokers.native.entry import item_id
+from workkit.brokers.native.look.published import Pair
 from workkit.contract.fault import SEVERITIES
 from workkit.errors import CorruptRecord, OtherDialect
 

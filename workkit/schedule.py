@@ -200,6 +200,8 @@ def jobs(
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
+    if where is None and names is None:
+        return producer_of(s).inspector.jobs(state=state)
     meant = read_where(where, "jobs", names=names)
     if names is not None and s.layout != "native":
         trouble, remedy = f"jobs have no names in layout={s.layout!r}", "Choose them by where=: fn:, arg:, id:, state:."

@@ -10,12 +10,11 @@ import msgpack
 
 from tests.acceptance.hostile_values import Value
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.entry import read_entry
+from workkit.brokers.native.entry import item_id, read_entry, read_parked
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.location import LISTENER, item_id
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.look.published import LISTENER
 from workkit.brokers.native.plans import is_plan_field
-from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.redis_server.control import LAST_MS
 from workkit.errors import CorruptRecord
 from workkit.text.raw import bytes_text
 

@@ -31,7 +31,7 @@ from tests.processes import Process, Processes, until
 from tests.servers import Server, free_port, program
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look import location
+from workkit.brokers.native.look import published
 
 TICKS = ("tick-a", "tick-b", "tick-c")
 ALLOWED = {  # in the end; a pause that can be read is one, whoever wrote it
@@ -366,7 +366,7 @@ def main() -> int:
     parser.add_argument("--without", default="", help="keys to leave alone, with commas between")
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    vars(location)["MOMENT"] = 0.05
+    vars(published)["MOMENT"] = 0.05
     for word in [word for word in os.environ if word.startswith("WORKKIT_")]:
         del os.environ[word]
     only = frozenset(given.only.split(",") if given.only else MAKERS) - frozenset(given.without.split(","))

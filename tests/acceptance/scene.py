@@ -25,7 +25,7 @@ from tests.metronome import Metronome
 from tests.processes import is_alive, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.brokers.native.look.location import item_id
+from workkit.brokers.native.entry import item_id
 
 NAME = "scene"
 OF_PRODUCER = ("add", "put", "cancel")

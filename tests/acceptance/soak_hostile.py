@@ -16,7 +16,7 @@ from tests.acceptance.hostile_values import Aim, Source, Value
 from workkit import Job, schedule
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.location import LISTENER
+from workkit.brokers.native.look.published import LISTENER
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import NotFound
 

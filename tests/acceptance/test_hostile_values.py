@@ -20,7 +20,7 @@ def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("WORKKIT_") or name in ("REDIS_URL", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.05)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.05)
 
 
 def test_hostile_values_in_every_key_stop_no_listener_no_command_and_no_good_job(

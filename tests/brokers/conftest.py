@@ -19,7 +19,7 @@ from workkit.contract.inspector import Inspector
 @pytest.fixture
 def second_look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once: the wait is for foreign peers, and there is none here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
 
 
 @pytest.fixture

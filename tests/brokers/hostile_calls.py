@@ -18,8 +18,7 @@ from workkit.brokers.native.care.repair import Hidden, repair
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
-from workkit.brokers.native.look.location import Places
-from workkit.brokers.native.look.published import Published
+from workkit.brokers.native.look.published import Places, Published
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import PendingCalls

@@ -24,8 +24,8 @@ from tests.acceptance.hostile_texts import IDS, JOBS, PAST
 from tests.acceptance.hostile_values import MAKERS, Aim, Source, Value
 from tests.brokers.hostile_calls import CALLS, LEGITIMATE, NEEDS, Scene, scene
 from tests.servers import Server, program
-from workkit.brokers.native.look import location
-from workkit.brokers.native.look.location import LISTENER
+from workkit.brokers.native.look import published
+from workkit.brokers.native.look.published import LISTENER
 from workkit.brokers.redis_server.script import load
 
 SECONDS = 10  # for one call; more is a hang
@@ -181,7 +181,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--product", choices=("redis", "valkey"), default="redis")
     given = parser.parse_args()
-    vars(location)["MOMENT"] = 0.01
+    vars(published)["MOMENT"] = 0.01
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     seen: set[tuple[str, str]] = set()
     with closing(Server(program(given.product), folder=folder, is_durable=False)) as server:

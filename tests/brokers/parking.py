@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.entry import Entry
-from workkit.brokers.native.look.parked import parked_text
+from workkit.brokers.native.entry import Entry, parked_text
 
 HOUR = 3_600_000  # ms
 

@@ -10,8 +10,7 @@ import pytest
 
 from tests.servers import PRODUCTS, Server
 from workkit.brokers.redis_server.connecting import connect
-from workkit.brokers.redis_server.cursor import Cursor, ordered_pages
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.redis_server.pages import PAGE, Cursor, ordered_pages
 
 N = 3 * PAGE + 7
 pytestmark = pytest.mark.parametrize("server", PRODUCTS[:1], indirect=True)

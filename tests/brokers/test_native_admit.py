@@ -11,7 +11,7 @@ from tests.brokers.test_native_session import listening, standing
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.redis_server.control_key import write_pause
+from workkit.brokers.redis_server.control import write_pause
 from workkit.contract.claim import Claim
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission, Pause

@@ -7,7 +7,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from workkit.brokers.redis_server.control_key import read_control, read_limit, read_pause, read_turn
+from workkit.brokers.redis_server.control import read_control, read_limit, read_pause, read_turn
 from workkit.jobs.admission import FREE, Pause
 
 

@@ -18,7 +18,7 @@ ROUNDS, VALUES = 5, 110
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
 
 
 def told(calls: Calls, failures: Sequence[Failed], values: Sequence[Value]) -> str:

@@ -14,7 +14,6 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import rate_flag, slot_flag
-from workkit.brokers.native.look import count
 from workkit.contract.doctor import Doctor
 from workkit.contract.inspector import Inspector
 from workkit.contract.job_page import JobQuery
@@ -159,7 +158,7 @@ def test_an_entry_of_an_earlier_version_is_held_by_a_rate_that_nobody_names(
 def test_many_held_jobs_are_counted_and_not_read(
     client: Any, name: str, inspector: Inspector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(count, "MOST_OWED", 1_000)
+    monkeypatch.setattr("workkit.brokers.native.look.counts.MOST_OWED", 1_000)
     owe(client, name, 3_000, flags=f"p;{rate_flag(NOTE, 600)}")
     owe(client, name, 7, flags="-", attempt=2, is_indexed=False)
     for counts in (inspector.counts(), inspector.pulse().counts):

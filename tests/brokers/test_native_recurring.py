@@ -10,7 +10,7 @@ from tests import handlers
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.kept_jobs import KeptJobs
+from workkit.brokers.native.look.recurring import KeptJobs
 from workkit.contract.inspector import Inspector
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule

@@ -14,7 +14,7 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.change.pauses import Pauses
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.entry import read_parked
 from workkit.contract.inspector import Inspector
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control, Pause

@@ -30,7 +30,7 @@ class Clock:
 def test_it_rests_between_pages_and_finds_the_same(server: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(pages, "time", clock)
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
     s: Schedule = schedule.create(name, redis=server.url)
     id, data = payload()
     server.client().hset(f"{name}:jobs", id, data)

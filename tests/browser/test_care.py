@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("has_script", [True, False], ids=["script",
 
 @pytest.fixture(autouse=True)
 def _second_look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
 
 
 def has_no_undo(desk: Desk) -> None:

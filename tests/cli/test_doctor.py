@@ -35,7 +35,7 @@ def app(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ OF_THE_SERVER = {"no-append-file", "overdue", "no-listener", "nobody-runs"}
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Let the second look follow at once; the moment between the looks is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
 
 

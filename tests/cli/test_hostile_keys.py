@@ -200,7 +200,7 @@ def checked(layout: Layout, share: float) -> None:
 def test_no_command_fails_over_a_hostile_value_in_any_key(
     server: Server, layout: type[Layout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
     checked(layout(server, 7), 0.05)
 
 

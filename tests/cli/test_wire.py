@@ -29,7 +29,7 @@ ODD = b'{"args":[],"cron":"* * * * 9 0 0","job":"a.b:c\xff"}'
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Let the second look at an orphan follow at once; the moment between is for foreign peers, and none is here."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
 
 

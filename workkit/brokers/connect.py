@@ -103,7 +103,7 @@ def find_schedules(*, redis: Any, layout: str = "native", seconds: float | None 
     """Find the names of the schedules on a server, each shard by its own; look for so many `seconds` at most. Raises
     InvalidSchedule, EmbeddedError, ServerError, Unsupported.
     """
-    from workkit.brokers.native.look.schedules import schedule_names
+    from workkit.brokers.native.look.inspector import schedule_names
 
     if rehearsal.current is not None:
         rehearsal.current.check(layout)

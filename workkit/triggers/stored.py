@@ -24,9 +24,9 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
 
     `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
     """
-    start, end = _bound(fields, "from"), _bound(fields, "until")
-    interval = read_interval(fields.get("interval"))
-    if interval is not None:
+    start = _bound(fields, "from") if "from" in fields else None
+    end = _bound(fields, "until") if "until" in fields else None
+    if fields.get("interval") is not None and (interval := read_interval(fields["interval"])) is not None:
         return _counted(fields, interval, start, end, dialect)
     local = fields.get("local")
     if local is not None:
@@ -34,9 +34,14 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
     cron = fields.get("cron")
     if not isinstance(cron, str):
         raise CronError(f"cron={shown_text(repr(cron))} is not text.", given=cron)
-    if dialect == "published" and start is None and end is None and is_one_second(cron):
+    return from_cron(cron, dialect=dialect) if start is None and end is None else _stored(cron, dialect, start, end)
+
+
+def from_cron(cron: str, *, dialect: str = "published") -> Trigger:
+    """Read the trigger of a payload that says its time by its `cron` alone. Raises CronError."""
+    if dialect == "published" and is_one_second(cron):
         return Trigger(cron=cron, recurs=False, rules=(cron,))
-    return _stored(cron, dialect, start, end)
+    return _stored(cron, dialect, None, None)
 
 
 def zone_of_stored(trigger: Trigger | None, *, default: str, now: datetime) -> str:

@@ -81,7 +81,7 @@ def test_a_pause_is_the_headline(browser: Browser, s: Schedule) -> None:
 def test_what_a_checkup_found_needs_somebody_and_is_not_the_headline(
     browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
     id, data = payload()
     server.client().hset(f"{s.name}:jobs", id, data)
     with schedule.listener(s, **HOW):

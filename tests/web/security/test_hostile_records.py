@@ -92,7 +92,7 @@ def check(where: str, answer: Any) -> list[str]:
 @pytest.fixture(autouse=True)
 def _second_look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doctor looks twice."""
-    monkeypatch.setattr("workkit.brokers.native.look.location.MOMENT", 0.01)
+    monkeypatch.setattr("workkit.brokers.native.look.published.MOMENT", 0.01)
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.queue_cursor import QueueCursor
 from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.gocraft.unique_key import unique_key_of
-from workkit.brokers.redis_server.cursor import Cursor, Scored
-from workkit.brokers.redis_server.pages import piped
+from workkit.brokers.redis_server.pages import Cursor, Scored, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 

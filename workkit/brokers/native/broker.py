@@ -9,7 +9,6 @@ from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
@@ -41,7 +40,7 @@ class NativeBroker(Additions):
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
-        self._kept = KeptJobs()
+        self._inspector: NativeInspector | None = None
 
     @property
     def listener(self) -> str:
@@ -51,11 +50,11 @@ class NativeBroker(Additions):
     @property
     def inspector(self) -> NativeInspector:
         """The part of the broker that reads a schedule."""
-        from workkit.brokers.native.look.inspector import NativeInspector
+        if self._inspector is None:
+            from workkit.brokers.native.look.inspector import NativeInspector
 
-        return NativeInspector(
-            server=self._server, keys=self._keys, codec=self._codec, waiting=self._waiting, kept=self._kept
-        )
+            self._inspector = NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
+        return self._inspector
 
     @property
     def admin(self) -> NativeAdmin:

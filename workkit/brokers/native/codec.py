@@ -22,7 +22,7 @@ from workkit.jobs.run_options import UNSAID, stored_run_options
 from workkit.jobs.terms import PLAIN, stored_terms
 from workkit.triggers import Trigger
 from workkit.triggers.dialects.dialect import Dialect
-from workkit.triggers.stored import from_fields
+from workkit.triggers.stored import from_cron, from_fields
 from workkit.triggers.trigger import once
 
 FIELDS = 7  # of a cron string in either dialect
@@ -115,21 +115,30 @@ class Codec:
             return clojure_order(trigger or once(second)).fields()
         return trigger.fields() if trigger else {"cron": cron_of_second(now_ms // 1000)}
 
-    def decode(self, id: str, payload: bytes) -> Job:
-        """Read a stored payload as a job, without a state or a due time. Raises CorruptRecord."""
+    def decode(self, id: str, payload: bytes, **known: Any) -> Job:
+        """Read a stored payload as a job. `known`: fields that no payload has, such as its state and due time. Raises
+        CorruptRecord.
+        """
+        if (plain := wire.read_plain_payload(payload)) is not None:
+            cron, fn, args = plain
+            try:
+                trigger = from_cron(cron, dialect=self.dialect)
+            except TriggerError:
+                pass  # the whole payload tells more
+            else:
+                return Job(id=id, schedule=self.schedule, fn=fn, args=tuple(args), trigger=trigger, **known)
         read = wire.read_payload(payload)
         kwargs = read.extra.get("kwargs")
         if kwargs is not None and not isinstance(kwargs, dict):
             raise CorruptRecord(f"payload: kwargs is {kwargs!r}, not an object", given=payload)
-        job = Job(
-            id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=self._trigger(read)
-        )
+        trigger = self._trigger(read)
         if "meta" in read.extra:
-            job = replace(job, meta=stored_meta(read.extra["meta"]))
-        if "opts" not in read.extra:
-            return job
-        options, terms = stored_run_options(read.extra["opts"]), stored_terms(read.extra["opts"])
-        return replace(job, options=options, terms=terms, name=terms.name)
+            known["meta"] = stored_meta(read.extra["meta"])
+        if "opts" in read.extra:
+            opts = read.extra["opts"]
+            known["options"], known["terms"] = stored_run_options(opts), (terms := stored_terms(opts))
+            known["name"] = terms.name
+        return Job(id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=trigger, **known)
 
     def describe(self, claim: Claim) -> Job:
         """Read the whole job of a claim."""

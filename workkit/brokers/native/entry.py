@@ -5,6 +5,9 @@ the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or pa
 are paid, ``b``: its run may have begun, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot
 that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then ``#<nonce>``.
 People can read it in redis-cli, and Lua can build it by concatenation.
+
+Also the other texts of occurrences: regular items of `S:next`, and members of `S:waiting`, which are entries that wait
+beside the queue for a slot or for the end of a pause. Pure.
 """
 
 from __future__ import annotations
@@ -15,11 +18,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from workkit.brokers.redis_server.packed import FURTHEST_MS
+from workkit import wire
+from workkit.brokers.redis_server.control import FURTHEST_MS
 from workkit.contract.claim import Waited
-from workkit.jobs.option_readers import LONGEST_MS
+from workkit.errors import CorruptRecord
+from workkit.jobs.names import shown
+from workkit.jobs.option_readers import LONGEST_MS, rate_text
 
 PAID, BEGUN = "p", "b"
+PAUSED = "paused:"
+PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
 NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
 LEAST_TURN_MS = 1e-6
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
@@ -27,6 +35,8 @@ _WAITED = re.compile(r"w(\d{1,9})(?:@(\d{1,16})\*(\S*))?", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
+_PARKED = re.compile(rb"(.*?)\0(\d{16})\0([^\0]*)\0([ro] .*)", re.DOTALL)
+_ITEM = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')  # as workkit writes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +109,14 @@ class Entry:
     @property
     def failures(self) -> int:
         """How many of its attempts failed: the others asked to wait."""
-        return self.attempt if self.waited is None else self.attempt - self.waited.times
+        waited = self.waited
+        return self.attempt if waited is None else self.attempt - waited.times
 
     @property
     def is_waiting(self) -> bool:
         """Whether its last run asked to wait."""
-        return self.waited is not None and self.waited.until_ms is not None
+        waited = self.waited
+        return waited is not None and waited.until_ms is not None
 
     def is_held(self, when: float, now: float) -> bool:
         """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""
@@ -168,3 +180,102 @@ def regular(item: bytes, *, due: bytes) -> Entry:
     """Make the entry of a regular item, or of bytes that are no entry: only the due time is known."""
     text = due.decode("ascii", "replace")
     return Entry(due=text if _DUE.fullmatch(text) else "0", item=item)
+
+
+def is_ours(member: bytes) -> bool:
+    """Say whether an item of `S:next` has the text that workkit writes."""
+    return _ITEM.fullmatch(member) is not None
+
+
+def item_id(member: bytes) -> bytes | None:
+    """Read the id in an item as the scripts read it; None if they find none."""
+    if _ITEM.fullmatch(member):
+        return member[7:47]
+    try:
+        return wire.read_item(member).id.encode("utf-8")
+    except (CorruptRecord, UnicodeEncodeError):
+        return None
+
+
+def id_text(item: bytes) -> str:
+    """Read the id in an item as a text; empty if there is none."""
+    if _ITEM.fullmatch(item):
+        return item[7:47].decode()
+    return (item_id(item) or b"").decode("utf-8", "replace")
+
+
+def plain_item(id: str) -> bytes:
+    """Write the usual text of an item, also for an id that only a foreign peer writes."""
+    return f'{{"id":"{id}"}}'.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """One parked entry: the key under which it waits, its occurrence, and the whole text."""
+
+    text: bytes
+    key: bytes
+    occurrence: bytes
+    entry: Entry
+
+    @property
+    def pause(self) -> str | None:
+        """The target whose pause has parked it; None if it waits for a slot."""
+        key = self.key.decode("utf-8", "replace")
+        return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
+
+    @property
+    def why(self) -> str:
+        """The reason why it waits for a slot, as a sentence without a full stop."""
+        kind, _, of = self.key.decode("utf-8", "replace").partition(":")
+        limit = self.entry.slots[-1][1] if self.entry.slots else 1
+        match kind:
+            case "over":
+                return "another run of it has not ended"
+            case "unique":
+                return f'another job with the unique key "{of}" has not ended'
+        who, for_value = _counted(self.key.decode("utf-8", "replace"))
+        return f"{who} is at its limit of {limit}{for_value}"
+
+
+def why_of_rate(entry: Entry) -> str:
+    """Say which rate holds an entry, as a sentence without a full stop."""
+    if entry.rate is None:  # of an earlier version
+        return "held by its rate"
+    key, turn_ms = entry.rate
+    who, for_value = _counted(key)
+    return f"{who} is held by its rate {rate_text(turn_ms)}{for_value}"
+
+
+def _counted(key: str) -> tuple[str, str]:
+    """Name what a limit or a rate counts: a function or the schedule; and for which value."""
+    kind, _, of = key.partition(":")
+    if kind != "fn":
+        return "the schedule", ""
+    name, equals, value = of.partition("=")
+    return shown(name), f" for {value}" if equals else ""
+
+
+def read_parked(text: bytes) -> Parked | None:
+    """Read a member of `S:waiting`; None if it cannot be read."""
+    found = _PARKED.fullmatch(text)
+    entry = read_entry(found[4]) if found else None
+    if found is None or entry is None:
+        return None
+    return Parked(text=text, key=found[1], occurrence=found[3], entry=entry)
+
+
+def parked_text(key: str, occurrence: str, entry: Entry) -> bytes:
+    """Write the member of `S:waiting` of an entry that waits under `key`."""
+    due = min(max(entry.due_ms, 0), 9 * 10**15)
+    return b"\0".join((_bytes(key), b"%016d" % due, _bytes(occurrence), entry.encode()))
+
+
+def under(key: bytes, *, before_ms: int | None = None) -> tuple[bytes, bytes]:
+    """Compute the lexical bounds of the entries parked under a key, or of those that were due before a time."""
+    until = key + b"\1" if before_ms is None else key + b"\0%016d" % max(0, before_ms)
+    return b"[" + key + b"\0", b"(" + until
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

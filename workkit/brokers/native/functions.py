@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgpack
 
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.jobs.functions.signatures import LIMITS, LONGEST_DOC, LONGEST_NAME, MOST, MOST_PARAMETERS
 from workkit.jobs.functions.signatures import LONGEST as LONGEST_TEXT
 from workkit.jobs.known import Known, Parameter

@@ -8,7 +8,7 @@ from typing import Any
 
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.shards import shard_of_text
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict

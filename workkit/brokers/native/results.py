@@ -13,7 +13,7 @@ import msgpack
 
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.settle import Receipt, ending, read_failure
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.claim import Claim, Ending
 from workkit.contract.result import Result
 from workkit.jobs.outcome import Failure, Kept, Outcome, Released, ResultKind, of_cancelled

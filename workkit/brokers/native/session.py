@@ -22,7 +22,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claims
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
-from workkit.brokers.redis_server.control_key import read_control
+from workkit.brokers.redis_server.control import read_control
 from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server

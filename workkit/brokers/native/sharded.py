@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from workkit.brokers.native.additions import home_of
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.sharded import ShardedDoctor
+from workkit.brokers.native.care.doctor import ShardedDoctor
 from workkit.brokers.native.change.sharded import ShardedAdmin
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.look.sharded import ShardedInspector
@@ -28,6 +28,7 @@ class ShardedBroker:
     def __init__(self, brokers: Sequence[NativeBroker], *, schedule: str, dialect: str = "published") -> None:
         self._brokers, self._schedule = tuple(brokers), schedule
         self._codec = Codec(schedule, dialect)
+        self._inspector: ShardedInspector | None = None
 
     @property
     def schedule(self) -> str:
@@ -42,7 +43,9 @@ class ShardedBroker:
     @property
     def inspector(self) -> ShardedInspector:
         """The part that reads all shards."""
-        return ShardedInspector([replace(broker.inspector, codec=self._codec) for broker in self._brokers])
+        if self._inspector is None:
+            self._inspector = ShardedInspector([broker.inspector.showing(self._codec) for broker in self._brokers])
+        return self._inspector
 
     @property
     def admin(self) -> ShardedAdmin:

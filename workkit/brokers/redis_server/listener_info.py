@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgpack
 
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Control
 

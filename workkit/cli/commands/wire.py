@@ -26,8 +26,7 @@ from workkit.text.cells import folded
 
 if TYPE_CHECKING:
     from workkit.brokers.native.care.fault import Fault
-    from workkit.brokers.native.look.pair import Pair
-    from workkit.brokers.native.look.published import Published
+    from workkit.brokers.native.look.published import Pair, Published
 
 MOST_LINES = 8  # of one text on a terminal
 ORDERS = {"published": "year first", "cuckoo": "second first"}

@@ -12,6 +12,7 @@ from typing import Any
 from workkit.brokers.gocraft.care.judge import is_whole
 from workkit.brokers.gocraft.care.repair import Dead
 from workkit.brokers.gocraft.care.survey import Survey, raw
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.contract.doctor import Finding
 from workkit.text.duration import age_text
 from workkit.text.raw import brief_bytes, bytes_text
@@ -183,10 +184,4 @@ def crashed(made: Survey) -> Iterator[Finding]:
 
 def again(made: Survey, known: Fleet) -> Fleet:
     """Look at the pools a second time, with the server's clock of now."""
-    with made.server.translated() as client:
-        seconds, micros = client.time()
-    return fleet(_later(made, int(seconds) * 1000 + int(micros) // 1000)) if known.pools else known
-
-
-def _later(made: Survey, now_ms: int) -> Survey:
-    return replace(made, now_ms=now_ms)
+    return fleet(replace(made, now_ms=server_ms(made.server))) if known.pools else known

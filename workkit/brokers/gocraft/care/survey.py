@@ -12,6 +12,7 @@ from typing import Any
 
 from workkit.brokers.gocraft.care.place import OF_TEXTS, TYPES, Kind, Place, place_of
 from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
 
@@ -124,8 +125,7 @@ def _scan(verb: str, place: Place) -> Callable[[Any, int], tuple[int, list[Any]]
 
 def survey(server: Server, keys: Keys) -> Survey:
     """Walk over the keys of a namespace."""
-    with server.translated() as client:
-        seconds, micros = client.time()
+    now_ms = server_ms(server)
     seen: dict[str, Place] = {}
     cursor, is_whole = 0, False
     for _ in range(MOST_STEPS):
@@ -137,7 +137,7 @@ def survey(server: Server, keys: Keys) -> Survey:
         if not cursor:
             is_whole = True
             break
-    made = Survey(server=server, keys=keys, now_ms=int(seconds) * 1000 + int(micros) // 1000, is_whole=is_whole)
+    made = Survey(server=server, keys=keys, now_ms=now_ms, is_whole=is_whole)
     ordered = sorted(seen.values(), key=lambda place: place.key)
     for at in range(0, len(ordered), PAGE):
         part = ordered[at : at + PAGE]

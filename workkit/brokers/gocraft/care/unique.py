@@ -9,6 +9,7 @@ from workkit.brokers.gocraft.care.repair import Leak
 from workkit.brokers.gocraft.care.survey import Survey, Text, raw
 from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.gocraft.unique_key import LIFE_SECONDS, unique_key_of
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord
 from workkit.text.raw import brief_bytes, bytes_text
@@ -66,9 +67,7 @@ def carried(made: Survey, keys: Collection[str] | None = None) -> Carried:
 def marks(made: Survey, keys: Collection[str]) -> dict[str, Mark]:
     """Read unique keys, and when they end."""
     asked = sorted(keys)
-    with made.server.translated() as client:
-        seconds, micros = client.time()
-    now_ms = int(seconds) * 1000 + int(micros) // 1000
+    now_ms = server_ms(made.server)
     replies = made.asked((verb, key) for key in asked for verb in ("GET", "PTTL"))
     found = {}
     for key, value, left in zip(asked, replies[::2], replies[1::2], strict=True):

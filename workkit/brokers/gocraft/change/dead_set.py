@@ -11,6 +11,7 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.places import SORTED_SETS, SortedSet
 from workkit.brokers.gocraft.text import JobText, read, rewrite, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, unique_key, unique_key_of
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival
@@ -101,13 +102,6 @@ def revival(keys: Keys, raw: bytes, text: JobText, *, now_s: int, due_s: int | N
         return Move("dead", raw, text.name, new, due_s)
     value = BY_CONTENT if key == unique_key(keys, text.name, text.args) else new
     return Move("dead", raw, text.name, new, due_s, key, value, not text.fails)
-
-
-def server_ms(server: Server) -> int:
-    """The present by the server's clock, in epoch ms."""
-    with server.translated() as client:
-        seconds, micros = client.time()
-    return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _anew(name: str, args: Mapping[str, Any], now_s: int) -> bytes:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.brokers.gocraft.change.dead_set import Move, requeue, revival, server_ms
+from workkit.brokers.gocraft.change.dead_set import Move, requeue, revival
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.places import SORTED_SETS, Places, Standing
 from workkit.brokers.gocraft.text import rewrite
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import dead_refusal

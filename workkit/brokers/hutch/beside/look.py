@@ -12,10 +12,9 @@ import msgpack
 from workkit.brokers.hutch import body
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.names import Dialect, Names
+from workkit.brokers.redis_server.control import standing_control, whole_ms
 from workkit.brokers.redis_server.listener_info import read_info, read_said
-from workkit.brokers.redis_server.packed import whole_ms
 from workkit.brokers.redis_server.slot_keys import ask_slots, grouped
-from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.redis_server.control_key import write_pause
+from workkit.brokers.redis_server.control import write_pause
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 

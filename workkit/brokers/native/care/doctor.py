@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workkit.brokers.native.care.endless import EndlessResults
 from workkit.brokers.native.care.fleet import Fleet, fleet
 from workkit.brokers.native.care.inventory import Inventory
 from workkit.brokers.native.care.leftovers import Leftovers
-from workkit.brokers.native.care.repair import repair
+from workkit.brokers.native.care.repair import Endless, repair
 from workkit.brokers.native.care.unread import Unread
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.redis_server.care.checkup import OF_SERVER, tried, unchecked, wrong_type
 from workkit.brokers.redis_server.care.host import clock, host, scripts
+from workkit.brokers.redis_server.control import standing_control
+from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, literally, server_ms
 from workkit.brokers.redis_server.refusal import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerRefused
+from workkit.text.raw import brief_bytes, bytes_text
 
+NO_END = -1  # the answer of PTTL
 WRONG_TYPE = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
 
 
@@ -74,7 +75,7 @@ class NativeDoctor:
         yield from self._tried("the jobs", inventory.findings)
         leftovers = Leftovers(places=places, unlisted=None if unlisted is None else tuple(unlisted))
         yield from self._tried("what is kept beside the jobs", leftovers.findings)
-        yield from self._tried("kept results", EndlessResults(places=places).findings)
+        yield from self._tried("kept results", lambda: self._endless_results(places))
         yield from self._tried("whether everything can be read", Unread(places=places).findings)
         yield from self._tried("the dead set", self._dead)
 
@@ -112,3 +113,53 @@ class NativeDoctor:
 
     def _places(self) -> Places:
         return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=server_ms(self.server))
+
+    def _endless_results(self, places: Places) -> Iterator[Finding]:
+        """Check that every key of kept results has a time to live: nothing else removes it. Of a database with too many
+        keys only a part is read, as for listeners.
+        """
+        pattern = literally(places.keys.result("")) + "*"
+        cursor, seen = 0, set[bytes]()
+        for _ in range(MOST_PAGES):
+            with self.server.translated() as client:
+                cursor, page = client.scan(cursor, match=pattern, count=STEP)
+                pipe = client.pipeline(transaction=False)
+                for key in page:
+                    pipe.pttl(key)
+                lives = pipe.execute() if page else []
+            for key, life in zip(page, lives, strict=True):
+                if life == NO_END and key not in seen:
+                    seen.add(key)
+                    yield Finding(
+                        kind="endless",
+                        what=f"the results in {brief_bytes(key)} have no time to live",
+                        why="Nothing would ever remove them. A person or another program wrote the key.",
+                        remedy=f"workkit doctor {places.keys.schedule} --fix",
+                        repairs=True,
+                        subject=Endless(key=key),
+                        about=(bytes_text(key),),
+                    )
+            if not cursor:
+                return
+
+
+class ShardedDoctor:
+    """Checks and repairs the shards of one schedule."""
+
+    def __init__(self, shards: Sequence[NativeDoctor]) -> None:
+        self._shards = tuple(shards)
+
+    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
+        """Look for faults, shard by shard. If several shards have the same fault, name it once."""
+        said: set[tuple[str, str]] = set()
+        for number, shard in enumerate(self._shards):
+            for finding in shard.checkup(patience_ms=patience_ms):
+                if (finding.kind, finding.what) in said and finding.subject is None:
+                    continue
+                said.add((finding.kind, finding.what))
+                yield replace(finding, subject=(number, finding.subject))
+
+    def repair(self, finding: Finding) -> bool:
+        """Repair one fault, in its shard."""
+        number: int = finding.subject[0]
+        return self._shards[number].repair(replace(finding, subject=finding.subject[1]))

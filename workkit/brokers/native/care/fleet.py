@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workkit import wire
-from workkit.brokers.native.look.location import Places
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.redis_server.care.peers import Peer, judge_peers, read_peer
 from workkit.brokers.redis_server.pages import PAGE
 from workkit.contract.doctor import Finding

@@ -19,9 +19,9 @@ from workkit import wire
 from workkit.brokers.native.care import clojure
 from workkit.brokers.native.care.clojure import quoted_item
 from workkit.brokers.native.care.fault import Fault
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.pair import Pair
-from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.native.entry import item_id
+from workkit.brokers.native.look.published import Pair
+from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.pages import is_text
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.run_options import stored_run_options

@@ -10,9 +10,8 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.native.care.repair import Hidden, Loose, Parted, Unlisted
-from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.look.location import SUSPECTS, Places, item_id, wait_a_moment
-from workkit.brokers.native.look.parked import PAUSED, read_parked, under
+from workkit.brokers.native.entry import PAUSED, item_id, read_entry, read_parked, under
+from workkit.brokers.native.look.published import SUSPECTS, Places, wait_a_moment
 from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE
 from workkit.contract.doctor import Finding
 from workkit.text.raw import brief_bytes, bytes_text

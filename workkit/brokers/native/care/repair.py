@@ -15,11 +15,11 @@ from typing import Any, Literal, assert_never
 from workkit import wire
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.location import Places, item_id
+from workkit.brokers.native.entry import Entry, item_id, read_entry
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.native.settle import occurrence, write_grave
 from workkit.brokers.redis_server.care.unread import Garbled
-from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.script import load
 from workkit.errors import CorruptRecord
 from workkit.jobs.outcome import Failure

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from workkit.brokers.native.care.repair import Loose
-from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.look.location import Places
-from workkit.brokers.native.look.missed import missed_pages
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.entry import read_entry, read_parked
+from workkit.brokers.native.look.past import missed_pages
+from workkit.brokers.native.look.published import Places
 from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
 from workkit.brokers.redis_server.care.unread import Garbled, UnreadKeys
-from workkit.brokers.redis_server.control_key import LAST_MS, is_control
+from workkit.brokers.redis_server.control import LAST_MS, is_control, read_packed
 from workkit.brokers.redis_server.listener_info import is_info, read_said
-from workkit.brokers.redis_server.packed import read_packed
 from workkit.contract.doctor import Finding
 from workkit.jobs.option_readers import LONGEST_MS
 

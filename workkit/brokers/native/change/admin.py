@@ -10,14 +10,15 @@ import msgpack
 
 from workkit.brokers.native.change.dead_set import DeadSetChange
 from workkit.brokers.native.change.pauses import Pauses
-from workkit.brokers.native.change.runs import Runs
-from workkit.brokers.native.change.undo import put_back
+from workkit.brokers.native.change.runs import Runs, put_back
 from workkit.brokers.native.codec import Codec, at_due, is_once
+from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import other_items, parked_items, plain_item, server_ms
+from workkit.brokers.native.look.listing import other_items, parked_items
 from workkit.brokers.native.look.past import Past
 from workkit.brokers.native.results import write_fields
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal

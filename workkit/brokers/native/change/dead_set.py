@@ -14,8 +14,8 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.dead_set import NAME_TEXT, read_grave
-from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.settle import occurrence
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival

@@ -11,14 +11,12 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.entry import PAUSED, Parked, item_id, parked_text, plain_item
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import other_items, owed_entries, parked_under, plain_item, server_ms
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import PAUSED, Parked, parked_text
-from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.look.listing import JOB, other_items, owed_entries, parked_under
 from workkit.brokers.native.settle import TO_THE_END, occurrence
-from workkit.brokers.redis_server.control_key import write_pause
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.redis_server.control import write_pause
+from workkit.brokers.redis_server.pages import PAGE, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord

@@ -1,4 +1,6 @@
-"""Change the runs of a native schedule's jobs: leave out the next one, give them another time, or run once more now."""
+"""Change the runs of a native schedule's jobs: leave out the next one, give them another time, or run once more now.
+Also undo a change of one job.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +11,29 @@ from typing import Any
 
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
-from workkit.brokers.native.entry import Entry, due_ms
+from workkit.brokers.native.entry import PAUSED, Entry, due_ms, plain_item
 from workkit.brokers.native.history.cells import packed
 from workkit.brokers.native.history.changes import Act, job_target, packed_change
 from workkit.brokers.native.history.record import skip_row
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import (
+from workkit.brokers.native.look.listing import (
+    JOB,
     other_items,
     owed_entries,
     parked_under,
-    plain_item,
-    server_ms,
+    record_rows,
     standing_items,
 )
-from workkit.brokers.native.look.parked import PAUSED
-from workkit.brokers.native.look.pauses import JOB
-from workkit.brokers.native.look.row import record_rows
 from workkit.brokers.native.settle import occurrence
-from workkit.brokers.redis_server.control_key import read_history
+from workkit.brokers.redis_server.control import read_history
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.changes import Author
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
-from workkit.errors import InvalidOptions, NotFound
+from workkit.contract.undo import Undo
+from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.jobs.recurrence import next_run, spread_offset_ms
@@ -223,3 +224,32 @@ def _undoing(reply: Any) -> bytes:
 
 def _named(job: Job) -> str:
     return f"{job.id[:8]} {shown(job.fn)}"
+
+
+def put_back(undo: Undo, *, server: Server, keys: Keys, change: bytes) -> None:
+    """Put it back. Raises ChangedMeanwhile. `change`: who does so, for the script."""
+    script, until = load("native")["undo"], "" if undo.until_ms is None else undo.until_ms
+    reply = server.call(script, script.keys(keys, which=undo.job.id), [undo.kept, until, change])
+    if reply != b"done":
+        trouble = _trouble(
+            undo, reply.decode().rpartition(":")[2], is_waiting=bool(standing_items(server, keys, undo.job.id))
+        )
+        name = undo.job.name or f"{undo.job.short_id} {shown(undo.job.fn)}"
+        raise ChangedMeanwhile.about(name, trouble, given=undo.job.id)
+
+
+def _trouble(undo: Undo, key: str, *, is_waiting: bool) -> str:
+    """Say what stands now, from the key of which something differs."""
+    if key == "past":
+        return "is past the time that was left out"
+    if undo.verb == "cancel":
+        taken: dict[str, Any] = {
+            "jobs": "was added again meanwhile, and is as it was added",
+            "names": "is the name of another job by now",
+            "unique": f'is not unique any more: another job has the key "{undo.job.terms.unique_key}" by now',
+            "control": "was paused meanwhile",
+        }
+        return str(taken.get(key, "is another job by now"))
+    if undo.verb == "run":
+        return "has begun its run, or has ended it"
+    return "has another next run by now" if is_waiting else "no longer waits: a listener has its next run"

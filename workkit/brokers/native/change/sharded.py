@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workkit.brokers.native.change.admin import NativeAdmin
-from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.look.listing import JOB
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.shards import first_found
 from workkit.contract.admin import Arguments, Revival

@@ -1,6 +1,4 @@
-"""The bytes of cells, the keys that hold them, and the call of the script `tally`, which adds cells by the same rules.
-Pure.
-"""
+"""The bytes of cells, their keys, and the call that adds them. The script `tally` adds cells by the same rules."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import msgpack
 
 from workkit.brokers.native.history.record import sample_row
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call
 from workkit.contract.history import ALL, BUCKETS, COUNTS, KEPT_MS, TIERS, Buckets, Cell, Counted, Tier

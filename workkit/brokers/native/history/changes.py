@@ -12,8 +12,7 @@ import msgpack
 
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.control_key import read_pause, write_pause
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.control import read_packed, read_pause, write_pause
 from workkit.contract.changes import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause

@@ -12,13 +12,10 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import plain_item, server_ms
-from workkit.brokers.native.look.listing import Listing, Shown
-from workkit.brokers.native.look.parked import read_parked
-from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row, record_rows
-from workkit.brokers.redis_server.cursor import Cursor, Scored
-from workkit.brokers.redis_server.pages import PAGE, is_text, piped
+from workkit.brokers.native.look.listing import Listing, Row, Shown, entry_rows, item_rows, parked_rows, record_rows
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -67,11 +64,12 @@ class AllJobs:
         self._moved: set[int] = set()  # those of them that it did not find in `S:next`
         self._claimed: list[Row] = []  # before their page was read
         self._marked: frozenset[bytes] = frozenset()  # the jobs and occurrences that were cancelled
+        self._item_rows, self._entry_rows = partial(item_rows, k.next), partial(entry_rows, k.again)
         self._runs, self._items = array("q"), array("q")  # what was shown: occurrences, and the items of their jobs
 
     def jobs(self) -> Iterator[Job]:
         """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
-        return (job for job in self._all() if self._state in (None, job.state))
+        return self._all() if self._state is None else (job for job in self._all() if job.state == self._state)
 
     def _all(self) -> Iterator[Job]:
         look = self._first_look()
@@ -84,7 +82,7 @@ class AllJobs:
         if is_long and self._state is None:
             yield from self._late()
         if self._wants("dead"):
-            for page in self._dead.cursor().pages():
+            for page in ordered_pages(self._listing.server, self._listing.keys.dead, latest_first=True):
                 shown = list(self._dead.shown(page))
                 met = {run for run, _ in shown}.intersection(self._runs)
                 yield from (job for run, job in shown if run not in met)
@@ -142,7 +140,7 @@ class AllJobs:
 
     def _rows(self, look: Look) -> tuple[list[Row], list[Row], list[Row]]:
         aside, items, owed = look.pages
-        return self._aside(aside), list(map(self._item, items)), list(map(self._entry, owed))
+        return self._aside(aside), self._item_rows(items), self._entry_rows(owed)
 
     def _parked(self, first: list[Row]) -> Iterator[Job]:
         """Show what is parked, all of it sorted: the server keeps it by what it waits for."""
@@ -155,8 +153,8 @@ class AllJobs:
         """Show `S:next` and `S:again`, merged by score."""
         now = server_ms(self._listing.server)
         rows = merge(
-            chain(items, self._pages(self._next, self._item, but_for=self._moved)),
-            chain(owed, self._pages(self._again, self._entry, but_for=self._early)),
+            chain(items, self._pages(self._next, self._item_rows, but_for=self._moved)),
+            chain(owed, self._pages(self._again, self._entry_rows, but_for=self._early)),
             key=lambda row: row.when,
         )
         for page in chain(_in_pages(rows), [[]]):
@@ -164,10 +162,12 @@ class AllJobs:
             claimed, self._claimed = self._claimed, []
             yield from sorted(self._shown(self._listing.held(claimed, self._marked)), key=_due)
 
-    def _pages(self, cursor: Cursor, row: Callable[[Scored], Row], *, but_for: set[int]) -> Iterator[Row]:
+    def _pages(
+        self, cursor: Cursor, rows_of: Callable[[list[Scored]], list[Row]], *, but_for: set[int]
+    ) -> Iterator[Row]:
         """Read the further pages of a queue, and with each of them what listeners have taken from `S:next` since."""
         for page in self._more(cursor):
-            yield from _without(map(row, page), but_for)
+            yield from _without(rows_of(page), but_for)
 
     def _more(self, cursor: Cursor) -> Iterator[list[Scored]]:
         while not cursor.is_over:
@@ -197,20 +197,14 @@ class AllJobs:
 
     def _shown(self, found: Iterable[Shown]) -> Iterator[Job]:
         """Remember what is shown."""
+        seen, items = self._runs.append, self._items.append
         for row, job in found:
-            self._runs.append(row.run)
-            self._items.append(hash(row.entry.item))
+            seen(row.run)
+            items(hash(row.entry.item))
             yield job
 
     def _aside(self, page: Iterable[Scored]) -> list[Row]:
-        found = (read_parked(text) for text, _ in page)
-        return [parked_row(self._listing.keys.waiting, parked) for parked in found if parked is not None]
-
-    def _item(self, one: Scored) -> Row:
-        return item_row(self._listing.keys.next, *one)
-
-    def _entry(self, one: Scored) -> Row:
-        return entry_row(self._listing.keys.again, *one)
+        return parked_rows(self._listing.keys.waiting, (text for text, _ in page))
 
 
 def _without(rows: Iterable[Row], met: set[int]) -> Iterable[Row]:

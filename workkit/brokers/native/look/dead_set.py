@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from workkit.brokers.native.codec import Codec, at_due
+from workkit.brokers.native.codec import Codec, instant_of
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.row import run_of
+from workkit.brokers.native.look.listing import run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
-from workkit.brokers.redis_server.cursor import Cursor, Scored
+from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.pages import Scored, ordered_pages
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Graves
 from workkit.errors import CorruptRecord
@@ -32,18 +32,14 @@ class DeadSet:
 
     def jobs(self) -> Iterator[Job]:
         """Page through the dead jobs, latest first."""
-        for page in self.cursor().pages():
+        for page in ordered_pages(self.server, self.keys.dead, latest_first=True):
             yield from (job for _, job in self.shown(page))
 
     def ids(self) -> Iterator[str]:
         """Page through the ids of the dead jobs, latest first."""
-        for page in self.cursor().pages():
+        for page in ordered_pages(self.server, self.keys.dead, latest_first=True):
             for (name, _), packed in zip(page, self._packed(page), strict=True):
                 yield _id(name, read_grave(packed))
-
-    def cursor(self) -> Cursor:
-        """Stand before the latest dead job."""
-        return Cursor(self.server, self.keys.dead, latest_first=True)
 
     def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
         """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
@@ -100,12 +96,14 @@ class DeadSet:
     def _job(self, name: bytes, when: float, grave: Mapping[str, Any]) -> Job:
         id = _id(name, grave)
         failure = read_failure(grave.get("error"))
+        known: dict[str, Any] = {
+            "due": instant_of(due_ms(repr(when))), "state": "dead", "attempt": grave.get("attempt", 0),
+            "error": failure.line, "failure": failure, "dead_id": name.decode(*NAME_TEXT),
+        }  # fmt: skip
         try:
-            job = self.codec.decode(id, grave.get("payload") or b"")
+            return self.codec.decode(id, grave.get("payload") or b"", **known)
         except CorruptRecord:
-            job = Job(id=id, schedule=self.codec.schedule, fn="?")
-        job = at_due(job, due_ms(repr(when)), state="dead", attempt=grave.get("attempt", 0))
-        return replace(job, error=failure.line, failure=failure, dead_id=name.decode(*NAME_TEXT))
+            return Job(id=id, schedule=self.codec.schedule, fn="?", **known)
 
 
 def _id(name: bytes, grave: Mapping[str, Any]) -> str:

@@ -1,39 +1,33 @@
-"""Read a native schedule: the front of this room."""
+"""Read a native schedule: the front of this room. Also find which schedules a server has."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.functions import IS, OF, merged, read_text
 from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
-from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.ahead import read_ahead
+from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.native.look.all_jobs import AllJobs
-from workkit.brokers.native.look.count import read_counts
+from workkit.brokers.native.look.counts import read_ahead, read_counts, read_pulse
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.functions import read_functions, read_refused
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.kept_jobs import KeptJobs
 from workkit.brokers.native.look.limits import read_limits
 from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.missed import missed_pages
-from workkit.brokers.native.look.past import Past
-from workkit.brokers.native.look.pulse import read_pulse
-from workkit.brokers.native.look.recurring import read_recurring
-from workkit.brokers.native.look.results import NativeResults
-from workkit.brokers.native.look.schedules import is_known
-from workkit.brokers.native.look.search import Search, named_entry
+from workkit.brokers.native.look.past import NativeResults, Past, missed_pages
+from workkit.brokers.native.look.recurring import KeptJobs, read_named, read_recurring
+from workkit.brokers.native.look.search import Search
 from workkit.brokers.native.look.walk import Walk
+from workkit.brokers.redis_server.control import standing_control, whole_ms
+from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.listener_info import quieted, read_info
-from workkit.brokers.redis_server.packed import whole_ms
-from workkit.brokers.redis_server.pages import is_text
+from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.standing import standing_control
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
@@ -46,21 +40,45 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.known import Known
 
 MOST_HOLDERS: Final = 5_000  # jobs that are looked for by their names, and not in the whole queue
+MOST_FIELDS: Final = 10_000  # a hash of functions with more is not ours
+MOST_PROGRAMS: Final = 50
+MOST_MARKS: Final = 100  # of one listener that are looked at
+DAY_MS: Final = 86_400_000
+DAYS: Final = 400  # that counts are kept
+SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def schedule_names(server: Server, *, seconds: float | None = None) -> Found:
+    """Find the schedules of a server, each shard by its own name; look for so many `seconds` at most."""
+    return find_names(server, SCHEDULES, seconds=seconds)
+
+
 class NativeInspector:
-    """Reads one schedule."""
+    """Reads one schedule. Thread-safe. `waiting`: connections that may wait for a minute."""
 
-    server: Server
-    keys: Keys
-    codec: Codec
-    waiting: Server | None = None  # connections that may wait
-    kept: KeptJobs = field(default_factory=KeptJobs)
+    def __init__(self, server: Server, *, keys: Keys, codec: Codec, waiting: Server) -> None:
+        self.server, self.keys, self.codec = server, keys, codec
+        self._kept = KeptJobs()
+        self._listing = Listing(server=server, keys=keys, codec=codec)
+        self._dead = DeadSet(server=server, keys=keys, codec=codec)
+        self._past = Past(server=server, keys=keys)
+        self.search = Search(listing=self._listing, dead=self._dead)
+        self.results = NativeResults(server=server, waiting=waiting, keys=keys)
+
+    def showing(self, codec: Codec) -> NativeInspector:
+        """Make an inspector of the same keys that shows their jobs as a codec reads them, as those of a shard."""
+        return NativeInspector(self.server, keys=self.keys, codec=codec, waiting=self.results.waiting)
 
     def is_known(self) -> bool:
-        """Say whether the server knows the schedule: see `Inspector.is_known`."""
-        return is_known(self.server, self.keys)
+        """Say whether the server knows the schedule, in one round trip; in two where it knows none, or only past days
+        of it: see `Inspector.is_known`.
+        """
+        with self.server.translated() as client:
+            if client.exists(*sign_keys(self.keys)):
+                return True
+        today = server_ms(self.server) // DAY_MS
+        with self.server.translated() as client:
+            return bool(client.exists(*(self.keys.past(f"d:{day}") for day in range(today - DAYS, today + 1))))
 
     def counts(self) -> Counts:
         """Count the jobs in each state: see `Inspector.counts`."""
@@ -103,19 +121,11 @@ class NativeInspector:
 
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
-        with self.server.translated() as client:
-            values = client.hgetall(self.keys.names)
-        found = {name.decode(): named_entry(value) for name, value in values.items() if is_text(name)}
-        jobs = self._listing.stored([id for id, _ in found.values()], self.kept)
-        return {
-            name: Named(job=job, content=content)
-            for (name, (_, content)), job in zip(found.items(), jobs, strict=True)
-            if job is not None
-        }
+        return read_named(self._listing, self._kept)
 
     def recurring(self) -> list[Recurs]:
         """Read the recurring jobs: see `Inspector.recurring`."""
-        return read_recurring(self._listing, self.kept)
+        return read_recurring(self._listing, self._kept)
 
     def graves(self, *, after: str = "", limit: int = 500) -> Graves:
         """Read a page of the dead jobs, the oldest first."""
@@ -186,11 +196,6 @@ class NativeInspector:
         """Count what waits by its time: see `Inspector.ahead`."""
         return read_ahead(self.server, self.keys, edges)
 
-    @property
-    def results(self) -> NativeResults:
-        """The kept results of runs."""
-        return NativeResults(server=self.server, waiting=self.waiting or self.server, keys=self.keys)
-
     def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
         return self.changes_upto("+" if after is None else f"({read_number(after)}")
@@ -201,29 +206,38 @@ class NativeInspector:
 
     def knows(self) -> dict[str, Known]:
         """Read which functions the living listeners know: see `Inspector.knows`."""
-        return read_functions(self.server, self.keys)
+        key = self.keys.functions
+        with self.server.translated() as client:
+            if client.type(key) != b"hash" or client.hlen(key) > MOST_FIELDS:
+                return {}
+            fields = [field for field in client.hkeys(key) if field.startswith(OF.encode())]
+            if not fields:
+                return {}
+            digests = client.hmget(key, fields)
+            living = set(client.zrange(self.keys.listeners, 0, -1))
+            counted = Counter(
+                digest
+                for field, digest in zip(fields, digests, strict=True)
+                if digest is not None and field.removeprefix(OF.encode()) in living
+            )
+            programs = counted.most_common(MOST_PROGRAMS)
+            texts = client.hmget(key, [IS.encode() + digest for digest, _ in programs]) if programs else []
+        return merged((read_text(text), count) for text, (_, count) in zip(texts, programs, strict=True))
 
     def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Read the functions that listeners cannot run: see `Inspector.refused`."""
-        return read_refused(self._listing, listeners)
+        """Read the functions of jobs that listeners have given back: see `Inspector.refused`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for name in listeners:
+                pipe.sscan(self.keys.skip(name), 0, count=MOST_MARKS)
+            marks = [[id.decode() for id in ids[:MOST_MARKS] if is_text(id)] for _, ids in pipe.execute()]
+        ids = list(dict.fromkeys(id for page in marks for id in page))
+        fns = {id: job.fn for id, job in zip(ids, self._listing.stored(ids), strict=True) if job is not None}
+        found = {
+            name: sorted({fns[id] for id in page if id in fns}) for name, page in zip(listeners, marks, strict=True)
+        }
+        return {name: known for name, known in found.items() if known}
 
     def history_bytes(self) -> int:
         """Estimate how much memory the history takes."""
         return self._past.size()
-
-    @property
-    def _past(self) -> Past:
-        return Past(server=self.server, keys=self.keys)
-
-    @property
-    def search(self) -> Search:
-        """The search for one job."""
-        return Search(server=self.server, keys=self.keys, codec=self.codec)
-
-    @property
-    def _listing(self) -> Listing:
-        return Listing(server=self.server, keys=self.keys, codec=self.codec)
-
-    @property
-    def _dead(self) -> DeadSet:
-        return DeadSet(server=self.server, keys=self.keys, codec=self.codec)

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.listing import Listing, claims_of
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import read_parked
+from workkit.brokers.native.entry import read_entry, read_parked
+from workkit.brokers.native.look.listing import Listing, record_rows
 from workkit.brokers.native.look.search import named_entry
-from workkit.brokers.redis_server.packed import whole_ms
+from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.slot_keys import ask_slots, bounds, grouped
-from workkit.brokers.redis_server.standing import standing
 from workkit.contract.limit_use import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, worst_first
 from workkit.contract.pulse import MOST_LISTENERS
 from workkit.jobs.admission import SCHEDULE, Control
@@ -88,10 +85,9 @@ def _runs(listeners: list[str], records: list[Any]) -> dict[str, _Run]:
     """Read who runs what, by id, and the limits under which each claim has its slots."""
     found: dict[str, _Run] = {}
     for name, record in zip(listeners, records, strict=True):
-        entries: list[Entry] = claims_of(record, {})[0]
-        for entry in entries:
-            run = found.setdefault((item_id(entry.item) or b"").decode("utf-8", "replace"), _Run(name))
-            run.limits |= dict(entry.slots)
+        for row in record_rows("", record, {}):
+            run = found.setdefault(row.id, _Run(name))
+            run.limits |= dict(row.entry.slots)
     return found
 
 

@@ -2,32 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.codec import Codec, at_due
-from workkit.brokers.native.entry import Entry
+from workkit.brokers.native.codec import Codec, instant_of
+from workkit.brokers.native.entry import (
+    Entry,
+    Parked,
+    id_text,
+    item_id,
+    plain_item,
+    read_entry,
+    read_parked,
+    regular,
+    under,
+    why_of_rate,
+)
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import server_ms, standing_items
-from workkit.brokers.native.look.kept_jobs import KeptJobs
-from workkit.brokers.native.look.parked import why_of_rate
-from workkit.brokers.native.look.pauses import pause_of
-from workkit.brokers.native.look.row import Row, entry_row, item_row, record_rows
 from workkit.brokers.native.settle import occurrence, read_failure
-from workkit.brokers.redis_server.cursor import ordered_pages
+from workkit.brokers.redis_server.control import read_packed, whole_ms
 from workkit.brokers.redis_server.listener_info import read_said
-from workkit.brokers.redis_server.packed import read_packed, whole_ms
-from workkit.brokers.redis_server.pages import PAGE, is_text, piped
+from workkit.brokers.redis_server.pages import PAGE, Scored, is_text, literally, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
 AT_ONCE = 50  # listeners whose claims are read in one round trip
-Shown = tuple[Row, Job]
+JOB = "job:"
 Progress = tuple[float, float] | str
+
+
+class Row:
+    """One occurrence where a listing found it. `key` is the name of its key, `member` its member there, or its field if
+    it is a record. `when` is the score of what is queued, `said` the progress of a run.
+
+    `id` is the id of its job; empty if its item cannot be read. `run` tells this occurrence from all others, wherever
+    it moves: 8 bytes.
+    """
+
+    __slots__ = ("entry", "id", "is_record", "key", "member", "parked", "run", "said", "when")
+
+    def __init__(
+        self, entry: Entry, key: str, member: bytes, *, when: float = 0.0, said: Progress | None = None,
+        parked: Parked | None = None, is_record: bool = False,
+    ) -> None:  # fmt: skip
+        self.entry, self.key, self.member, self.when = entry, key, member, when
+        self.said, self.parked, self.is_record = said, parked, is_record
+        self.id = id_text(entry.item)
+        self.run = run_of(entry.item, entry.due, "" if entry.flags == "-" else entry.nonce)
+
+    @property
+    def occurrence(self) -> str:
+        """The name of the occurrence."""
+        return occurrence(self.id, self.entry)
+
+
+def run_of(item: bytes, due: str, nonce: str) -> int:
+    """See `Row.run`."""
+    return hash((item, due, nonce))
+
+
+def item_rows(key: str, page: Iterable[Scored]) -> list[Row]:
+    """Make the rows of members of `S:next`."""
+    return [Row(Entry(due=score_text(when), item=item), key, item, when=when) for item, when in page]
+
+
+def entry_rows(key: str, page: Iterable[Scored]) -> list[Row]:
+    """Make the rows of members of `S:again`."""
+    return [Row(read_entry(text) or Entry(due=score_text(when), item=text), key, text, when=when)
+            for text, when in page]  # fmt: skip
+
+
+def parked_rows(key: str, members: Iterable[bytes]) -> list[Row]:
+    """Make the rows of members of `S:waiting` that can be read."""
+    found = map(read_parked, members)
+    return [Row(parked.entry, key, parked.text, parked=parked) for parked in found if parked is not None]
+
+
+def record_rows(key: str, records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> list[Row]:
+    """Make the rows of the records of one listener."""
+    return [
+        Row(read_entry(value) or regular(field.partition(b".")[2], due=value), key, field,
+            said=read_said(said.get(field)), is_record=True)
+        for field, value in records.items() if b"." in field
+    ]  # fmt: skip
+
+
+def score_text(score: float) -> str:
+    """Write a score as the server does in an entry."""
+    return f"{score:.0f}" if abs(score) < 1e17 else str(score)
+
+
+Shown = tuple[Row, Job]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +107,12 @@ class Listing:
     keys: Keys
     codec: Codec
 
-    def stored(self, ids: list[str], kept: KeptJobs | None = None) -> Iterator[Job | None]:
-        """Read jobs by id, None for each that is gone. What is kept is not decoded again."""
+    def stored(self, ids: list[str]) -> Iterator[Job | None]:
+        """Read jobs by id, None for each that is gone."""
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]
             for id, payload in zip(page, self.payloads(page), strict=True):
-                job = None if payload is None or kept is None else kept.job(id)
-                if payload is not None and job is None:
-                    job = self.read(id, payload)
-                    if kept is not None and job is not None:
-                        kept.keep(id, payload, job)
-                yield job
+                yield None if payload is None else self.read(id, payload)
 
     def payloads(self, ids: list[str]) -> list[bytes | None]:
         """Read the payloads of jobs, None for each that is gone."""
@@ -57,26 +121,25 @@ class Listing:
         with self.server.translated() as client:
             return list(client.hmget(self.keys.jobs, ids))
 
-    def read(self, id: str, payload: bytes | None, **known: Any) -> Job | None:
-        """Read a payload as a job. If it cannot be read, the job has an error."""
-        if payload is None:
-            return None
-        try:
-            job = self.codec.decode(id, payload)
-        except CorruptRecord as error:
-            job = Job(id=id, schedule=self.codec.schedule, fn=wire.job_of(payload) or "?", error=str(error))
-        if not known:
-            return job
-        due_ms = known.pop("due_ms", None)
-        return replace(job, **known) if due_ms is None else at_due(job, due_ms, **known)
+    def read(self, id: str, payload: bytes | None, **known: Any) -> Job:
+        """Read a payload as a job, with the fields that are `known` of it. If the payload is missing or cannot be read,
+        the job has an error.
+        """
+        fn, error = "?", "its payload is missing"
+        if payload is not None:
+            try:
+                return self.codec.decode(id, payload, **known)
+            except CorruptRecord as corrupt:
+                fn, error = wire.job_of(payload) or "?", str(corrupt)
+        return Job(**{"id": id, "schedule": self.codec.schedule, "fn": fn, "error": error, **known})
 
     def waiting_of(self, id: str, control: Control) -> Iterator[Job]:
         """Read the occurrences of one job in `S:next`, under any text, and in `S:again`."""
         now, k = server_ms(self.server), self.keys
-        rows = [item_row(k.next, item, score) for item, score in standing_items(self.server, k, id)]
-        again = (entry_row(k.again, text, when) for page in ordered_pages(self.server, k.again) for text, when in page)
-        found = self.queued([*rows, *(row for row in again if row.id == id)], now, control)
-        yield from (job for _, job in found)
+        rows = item_rows(k.next, standing_items(self.server, k, id))
+        for page in ordered_pages(self.server, k.again):
+            rows += [row for row in entry_rows(k.again, page) if row.id == id]
+        yield from (job for _, job in self.queued(rows, now, control))
 
     def running(self) -> Iterator[Job]:
         """Page through the claims of all listeners."""
@@ -103,36 +166,33 @@ class Listing:
 
     def held(self, rows: Sequence[Row], marked: Collection[bytes]) -> Iterator[Shown]:
         """Show records of listeners. `marked` are the jobs and occurrences that were cancelled."""
-        for row, job in self._shown(rows, "running"):
-            yield row, marked_job(job, row.entry, progress_of(row), marked=marked)
+        for row, payload in self._with_payloads(rows):
+            yield row, self.read(row.id, payload, **claim_facts(row, progress_of(row), marked=marked))
 
     def parked(self, rows: Sequence[Row], control: Control) -> Iterator[Shown]:
         """Show parked entries, with the reason why each waits."""
-        for row, job in self._shown(rows, "held"):
+        for row, payload in self._with_payloads(rows):
             assert row.parked is not None
-            if row.parked.pause is None:
-                yield row, replace(job, why=row.parked.why)
+            if (target := row.parked.pause) is None:
+                state, why = "held", row.parked.why
             else:
-                why = pause_text(control.paused.get(row.parked.pause, Pause()))
-                yield row, replace(job, state="paused", why=why)
+                state, why = "paused", pause_text(control.paused.get(target, Pause()))
+            due, attempt = instant_of(row.entry.due_ms), row.entry.failures
+            yield row, self.read(row.id, payload, due=due, state=state, attempt=attempt, why=why)
 
     def queued(self, rows: Sequence[Row], now: int, control: Control) -> Iterator[Shown]:
         """Show items of `S:next` and entries of `S:again`."""
-        errors = self._last_errors([row for row in rows if row.entry.attempt])
-        for row, job in self._shown(rows, None):
-            at, attempt = whole_ms(row.when), row.entry.failures
-            error = errors.get(row.occurrence, {}) if attempt else {}
-            if row.entry.is_held(row.when, now):
-                yield row, at_due(job, at, state="held", attempt=attempt, why=why_of_rate(row.entry), **error)
-            elif row.entry.is_waiting:
-                state = "due" if row.when <= now else "waiting"
-                yield row, at_due(job, at, state=state, attempt=attempt, progress=progress_of(row), **error)
-            elif row.entry.attempt:
-                yield row, at_due(job, at, state="retrying", attempt=attempt, **error)
-            elif control.paused and (pause := pause_of(job, control)) is not None:
-                yield row, at_due(job, at, state="paused", why=pause_text(pause))
-            else:
-                yield row, at_due(job, at, state="due" if row.when <= now else "waiting")
+        attempted = [row for row in rows if row.entry.attempt]
+        errors = self._last_errors(attempted) if attempted else {}
+        for row, payload in self._with_payloads(rows):
+            when, apart = row.when, None
+            known = {"due": instant_of(whole_ms(when)), "state": "due" if when <= now else "waiting"}
+            if row.entry.attempt or row.entry.flags != "-":
+                known |= (apart := _apart(row, now, errors))
+            job = self.read(row.id, payload, **known)
+            if control.paused and not apart and (pause := pause_of(job, control)) is not None:
+                job = replace(job, state="paused", why=pause_text(pause))
+            yield row, job
 
     def _last_errors(self, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
         """Read the last errors of occurrences, by their names."""
@@ -147,28 +207,23 @@ class Listing:
                     found[name] = {"error": failure.line, "failure": failure}
         return found
 
-    def _shown(self, rows: Sequence[Row], state: JobState | None) -> Iterator[Shown]:
-        """Show rows as jobs, but for those that have ended since they were read. Without a state the caller fills in
-        what a row tells of its job.
-        """
+    def _with_payloads(self, rows: Sequence[Row]) -> Iterator[tuple[Row, bytes | None]]:
+        """Read the payload of each row, but for rows that have ended since they were read."""
         for start in range(0, len(rows), PAGE):
             page = rows[start : start + PAGE]
-            ids = [row.id for row in page]
-            payloads = self.payloads(ids)
-            again = self._again([row for row, payload in zip(page, payloads, strict=True) if payload is None])
-            for row, id, payload in zip(page, ids, payloads, strict=True):
-                is_there, found = (True, payload) if payload is not None else next(again)
-                if is_there:
-                    yield row, self._of(row, id, found, state) or self._without_payload(row, state)
+            payloads = self.payloads([row.id for row in page])
+            found = list(zip(page, payloads, strict=True))
+            if None in payloads:
+                again = self._again([row for row, payload in found if payload is None])
+                found = [
+                    (row, again[row] if payload is None else payload)
+                    for row, payload in found
+                    if payload is not None or row in again
+                ]
+            yield from found
 
-    def _of(self, row: Row, id: str, payload: bytes | None, state: JobState | None) -> Job | None:
-        if state is None:
-            return self.read(id, payload)
-        return self.read(id, payload, due_ms=row.entry.due_ms, state=state, attempt=row.entry.failures)
-
-    def _again(self, rows: Sequence[Row]) -> Iterator[tuple[bool, bytes | None]]:
-        """Look again at rows whose payload was gone, in one step. Those that are gone too have ended."""
-
+    def _again(self, rows: Sequence[Row]) -> dict[Row, bytes | None]:
+        """Look again at rows whose payload was gone, in one step, and leave out those that have ended."""
         places: dict[tuple[str, bool], list[Row]] = {}
         for row in rows:
             places.setdefault((row.key, row.is_record), []).append(row)
@@ -178,16 +233,28 @@ class Listing:
             for (key, is_record), some in places.items():
                 (pipe.hmget if is_record else pipe.zmscore)(key, [row.member for row in some])
 
-        payloads, *found = piped(self.server, ask, whole=True) if rows else [[]]
-        pairs = (
-            pair for some, values in zip(places.values(), found, strict=True) for pair in zip(some, values, strict=True)
-        )
-        there = {(row.key, row.member) for row, value in pairs if value is not None}
-        return (((row.key, row.member) in there, payload) for row, payload in zip(rows, payloads, strict=True))
+        payloads, *found = piped(self.server, ask, whole=True)
+        there = {
+            row
+            for some, values in zip(places.values(), found, strict=True)
+            for row, value in zip(some, values, strict=True)
+            if value is not None
+        }
+        return {row: payload for row, payload in zip(rows, payloads, strict=True) if row in there}
 
-    def _without_payload(self, row: Row, state: JobState | None) -> Job:
-        job = Job(id=row.id, schedule=self.codec.schedule, fn="?", error="its payload is missing")
-        return job if state is None else at_due(job, row.entry.due_ms, state=state, attempt=row.entry.attempt)
+
+def _apart(row: Row, now: int, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Tell what a job shows whose entry a rate holds, whose run asked to wait, or which is retried; nothing of one that
+    waits as an item of `S:next` does. `errors`: the last ones, by occurrence.
+    """
+    entry, waited = row.entry, row.entry.waited
+    failures = entry.failures
+    known = {"attempt": failures, **(errors.get(row.occurrence, {}) if failures else {})}
+    if entry.is_held(row.when, now):
+        return {"state": "held", "why": why_of_rate(entry), **known}
+    if waited is not None and waited.until_ms is not None:
+        return {"progress": progress_of(row), **known}
+    return {"state": "retrying", **known} if entry.attempt else {}
 
 
 def progress_of(row: Row) -> Progress | None:
@@ -197,14 +264,68 @@ def progress_of(row: Row) -> Progress | None:
     return read_said(row.entry.waited.progress.encode())
 
 
-def marked_job(job: Job, entry: Entry, progress: Progress | None, *, marked: Collection[bytes]) -> Job:
-    """Say of the job of a claim whether it runs or is cancelled, and how far it is."""
-    names = (name.encode("utf-8", "surrogateescape") for name in (job.id, occurrence(job.id, entry)))
-    is_marked = any(name in marked for name in names)
-    return replace(job, state="cancelling" if is_marked else "running", progress=progress)
+def claim_facts(row: Row, progress: Progress | None, *, marked: Collection[bytes]) -> dict[str, Any]:
+    """Tell what the job of a claim shows: its time and attempt, whether it runs or is cancelled, and how far it is.
+    `marked` are the jobs and occurrences that were cancelled.
+    """
+    names = (row.id, row.occurrence) if marked else ()
+    is_marked = any(name.encode("utf-8", "surrogateescape") in marked for name in names)
+    state: JobState = "cancelling" if is_marked else "running"
+    due, attempt = instant_of(row.entry.due_ms), row.entry.failures
+    return {"due": due, "attempt": attempt, "state": state, "progress": progress}
 
 
-def claims_of(records: Mapping[bytes, bytes], said: Mapping[bytes, bytes]) -> tuple[list[Entry], list[Progress | None]]:
-    """Read the records of one listener: the entry of each claim, and the latest progress of its run."""
-    rows = list(record_rows("", records, said))
-    return [row.entry for row in rows], [row.said for row in rows]
+def pause_of(job: Job, control: Control) -> Pause | None:
+    """Find the pause under which a job waits."""
+    targets = ("schedule", f"{JOB}{job.terms.name or job.id}", f"fn:{job.fn}")
+    return next((control.paused[target] for target in targets if target in control.paused), None)
+
+
+def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the items of a job under other texts than the usual one: a foreign peer has put them back. None if `S:next`
+    has the usual one.
+    """
+    with server.translated() as client:
+        if client.zscore(keys.next, plain_item(id)) is not None:
+            return []
+        like, wanted = f"*{literally(id)}*", id.encode("utf-8", "surrogateescape")
+        found = {text for text, _ in client.zscan_iter(keys.next, match=like, count=PAGE)}
+        return sorted(text for text in found if item_id(text) == wanted)
+
+
+def standing_items(server: Server, keys: Keys, id: str) -> list[tuple[bytes, float]]:
+    """Find the items of a job in `S:next`, under any text, and their scores."""
+    items = other_items(server, keys, id) or [plain_item(id)]
+    with server.translated() as client:
+        scores = client.zmscore(keys.next, items)
+    return [(item, score) for item, score in zip(items, scores, strict=True) if score is not None]
+
+
+def owed_entries(server: Server, keys: Keys, id: str) -> list[Entry]:
+    """Find the entries of a job in `S:again`."""
+    cursor, found, wanted = 0, {}, id.encode("utf-8", "surrogateescape")
+    while True:
+        with server.translated() as client:
+            cursor, page = client.zscan(keys.again, cursor, count=PAGE)
+        for text, _ in page:
+            entry = read_entry(text)
+            if entry is not None and item_id(entry.item) == wanted:
+                found[text] = entry
+        if not cursor:
+            return list(found.values())
+
+
+def parked_items(server: Server, keys: Keys, id: str) -> list[bytes]:
+    """Find the members of `S:waiting` that belong to a job."""
+    with server.translated() as client:
+        if not client.exists(keys.waiting):
+            return []
+        like = f"*\0{literally(id)}@*"
+        return [member for member, _ in client.zscan_iter(keys.waiting, match=like, count=PAGE)]
+
+
+def parked_under(server: Server, keys: Keys, key: bytes, *, most: int) -> list[Parked]:
+    """Read the parked entries of a key, soonest first."""
+    with server.translated() as client:
+        texts = client.zrangebylex(keys.waiting, *under(key), start=0, num=most)
+    return [parked for text in texts if (parked := read_parked(text)) is not None]

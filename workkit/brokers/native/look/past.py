@@ -7,24 +7,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.history.cells import read_cell, slots
 from workkit.brokers.native.history.changes import read_change
 from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_entry
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.items import server_ms
 from workkit.brokers.native.record import read_count
+from workkit.brokers.native.results import NAMED, read_result
+from workkit.brokers.redis_server.pages import names_behind, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.inspector import Missed
 from workkit.contract.job_page import no_place
+from workkit.contract.result import Result
 from workkit.errors import NotFound
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated
 SPANS = 50  # keys of counts that are read whole in one round trip
-PAGE = 1_000  # entries of the stream, and cells, in one round trip
+PAGE = 1_000  # entries of a stream, and cells, in one round trip
+MEASURED = 50  # keys of results from which the memory of all is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,3 +189,96 @@ def _field(subject: str) -> bytes:
         return subject.encode("utf-8", AS_READ)
     except UnicodeEncodeError:
         return subject.encode("utf-8", "surrogatepass")
+
+
+def missed_pages(server: Server, keys: Keys) -> Iterator[list[tuple[bytes, Missed | None]]]:
+    """Read `S:missed` in pages, the last entry first: the number of each entry, and its value, None if unreadable."""
+    upto = "+"
+    while True:
+        with server.translated() as client:
+            page = client.xrevrange(keys.missed, max=upto, count=PAGE)
+        yield [(number, read_missed(fields)) for number, fields in page]
+        if len(page) < PAGE:
+            return
+        upto = f"({page[-1][0].decode()}"
+
+
+def read_missed(fields: Mapping[bytes, bytes]) -> Missed | None:
+    """Read an entry of `S:missed`; None if it cannot be read."""
+    said = {key: value.decode("utf-8", "replace") for key, value in fields.items()}
+    due, times = instant_of(due_ms(said.get(b"due", ""))), read_count(fields.get(b"times", b"1"))
+    if due is None or times is None or not {b"id", b"fn", b"reason", b"due"} <= said.keys():
+        return None
+    name = said.get(b"name") or None
+    return Missed(id=said[b"id"], name=name, fn=said[b"fn"], due=due, reason=said[b"reason"], times=times)
+
+
+ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeResults:
+    """The results of one schedule. `waiting`: connections that may wait for a minute."""
+
+    server: Server
+    waiting: Server
+    keys: Keys
+
+    def id_of(self, which: str) -> str | None:
+        """Find the id of a job that has a kept result: see `Results.id_of`. Only for the beginning of an id it looks
+        through the names of all keys.
+        """
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.get(self.keys.result(NAMED + which))
+            pipe.exists(self.keys.result(which))
+            named, is_id = pipe.execute(raise_on_error=False)  # a key of another type leads nowhere
+        if isinstance(named, bytes):
+            return named.decode("utf-8", "replace")
+        if is_id == 1:
+            return which
+        if not SHORTEST <= len(which) < ID_DIGITS or not all(c in "0123456789abcdef" for c in which):
+            return None
+        ids = sorted(id for id in self._ids() if id.startswith(which))
+        if len(ids) > 1:
+            raise NotFound(f'"{which}" is the beginning of {len(ids)} jobs with results; give more of it.', given=which)
+        return ids[0] if ids else None
+
+    def of(self, id: str) -> Sequence[Result]:
+        """Read the results of a job: see `Results.of`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.xrevrange(self.keys.result(id))
+            (entries,) = pipe.execute(raise_on_error=False)
+        if not isinstance(entries, list):  # the next ending replaces a key of another type
+            return []
+        now_ms = server_ms(self.server)
+        return [found for place, fields in entries if (found := read_result(place, fields, now_ms=now_ms)) is not None]
+
+    def after(self, id: str, *, place: str, wait_ms: int) -> Sequence[Result]:
+        """Wait for further results of a job: see `Results.after`."""
+        with self.waiting.translated() as client:
+            streams = client.xread({self.keys.result(id): place}, block=max(1, wait_ms))
+        now_ms = server_ms(self.server)
+        entries = [entry for _, page in streams or () for entry in page]
+        found = (read_result(at, fields, now_ms=now_ms) for at, fields in reversed(entries))
+        return [result for result in found if result is not None]
+
+    def size(self) -> tuple[int, int]:
+        """Count the jobs with results, and estimate their bytes: see `Results.size`."""
+        ids = sorted(self._ids())
+        step = max(1, len(ids) // MEASURED)
+        some = [self.keys.result(id) for id in ids[::step]]
+        if not some:
+            return 0, 0
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for key in some:
+                pipe.memory_usage(key)
+            found = [size or 0 for size in pipe.execute()]
+        return len(ids), sum(found) * len(ids) // len(some)
+
+    def _ids(self) -> set[str]:
+        """Find the jobs with results. None is found in a database with too many keys: see `names_behind`."""
+        names = names_behind(self.server, self.keys.result("")) or ()
+        return {name for name in names if not name.startswith(NAMED)}

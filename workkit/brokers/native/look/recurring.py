@@ -6,29 +6,94 @@ that has neither is found while it stands among the first of `S:next`.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from threading import Lock
 from typing import Final
 
+from workkit import wire
 from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import Entry, read_entry
-from workkit.brokers.native.look.items import plain_item
-from workkit.brokers.native.look.kept_jobs import KeptJobs
-from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import Parked, read_parked, why_of_rate
-from workkit.brokers.native.look.pauses import pause_of
+from workkit.brokers.native.entry import Entry, Parked, item_id, plain_item, read_entry, read_parked, why_of_rate
+from workkit.brokers.native.look.listing import Listing, pause_of
 from workkit.brokers.native.look.search import named_entry
-from workkit.brokers.redis_server.packed import whole_ms
+from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text
-from workkit.brokers.redis_server.standing import standing
+from workkit.contract.inspector import Named
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
 
+MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
 PAGE: Final = 1_000  # fields of one command
 Scored = Sequence[tuple[bytes, float]]
+
+
+@dataclass(slots=True, eq=False)
+class KeptJobs:
+    """Keeps jobs that were read, by id, without a state or a due time. The one that was read the longest ago gives way.
+    Thread-safe. An id is the hash of its payload, so what is kept is never stale.
+    """
+
+    most: int = MOST
+    _jobs: OrderedDict[str, Job] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def unknown(self, ids: list[str]) -> list[str]:
+        """List those of these ids that are not kept."""
+        with self._lock:
+            return [id for id in ids if id not in self._jobs]
+
+    def job(self, id: str) -> Job | None:
+        """Give one; None for one that is not kept."""
+        with self._lock:
+            if (found := self._jobs.get(id)) is not None:
+                self._jobs.move_to_end(id)
+            return found
+
+    def recurring(self, ids: list[str]) -> dict[str, Job]:
+        """Give those of these jobs that recur, by id."""
+        with self._lock:
+            found = {}
+            for id in ids:
+                if id in self._jobs:
+                    self._jobs.move_to_end(id)
+                    if (job := self._jobs[id]).recurs:
+                        found[id] = job
+            return found
+
+    def keep(self, id: str, payload: bytes, job: Job) -> None:
+        """Keep a job that was read. One whose id is no hash of its payload is not kept."""
+        if wire.job_id(payload) != id:
+            return
+        with self._lock:
+            self._jobs[id] = job
+            while len(self._jobs) > self.most:
+                self._jobs.popitem(last=False)
+
+
+def read_named(listing: Listing, kept: KeptJobs) -> dict[str, Named]:
+    """Read the jobs that have a name, by name. What is kept is not decoded again."""
+    with listing.server.translated() as client:
+        values = client.hgetall(listing.keys.names)
+    entries = [(name.decode(), *named_entry(value)) for name, value in values.items() if is_text(name)]
+    found: dict[str, Named] = {}
+    for start in range(0, len(entries), PAGE):
+        page = entries[start : start + PAGE]
+        payloads = listing.payloads([id for _, id, _ in page])
+        for (name, id, content), payload in zip(page, payloads, strict=True):
+            if payload is not None:
+                found[name] = Named(job=_decoded(listing, kept, id, payload), content=content)
+    return found
+
+
+def _decoded(listing: Listing, kept: KeptJobs, id: str, payload: bytes) -> Job:
+    if (job := kept.job(id)) is None:
+        job = listing.read(id, payload)
+        kept.keep(id, payload, job)
+    return job
 
 
 def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
@@ -83,8 +148,8 @@ def _read(listing: Listing, kept: KeptJobs, ids: list[str]) -> tuple[dict[str, J
     due: list[float | None] = list(chain.from_iterable(found[:count]))
     payloads: list[bytes | None] = list(chain.from_iterable(found[count:]))
     for id, payload in zip(new, payloads, strict=True):
-        if payload is not None and (job := listing.read(id, payload)) is not None:
-            kept.keep(id, payload, job)
+        if payload is not None:
+            job = _decoded(listing, kept, id, payload)
             if job.recurs:
                 jobs[id] = job
     scores = {id: score for id, score in zip(timed, due, strict=True) if score is not None}

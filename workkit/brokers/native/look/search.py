@@ -6,17 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import parked_items
-from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.parked import read_parked
-from workkit.brokers.native.look.row import parked_row
+from workkit.brokers.native.look.listing import Listing, parked_items, parked_rows
+from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.pages import PAGE, literally
-from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.standing import standing_control
 from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -32,9 +26,8 @@ MOST_JOBS = 5_000  # to search for a name that was, or for what is like an id, h
 class Search:
     """Finds one job of one schedule."""
 
-    server: Server
-    keys: Keys
-    codec: Codec
+    listing: Listing
+    dead: DeadSet
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`. Raises NotFound, where possible with a `suggestion`."""
@@ -49,7 +42,7 @@ class Search:
             if (found := self.found(id)) is not None:
                 return found
         near, hint = self._nearest(which)
-        schedule = self.codec.schedule
+        schedule = self.listing.codec.schedule
         over = "It may have finished, and history does not have it, or it never was."
         remedy = f"{over}{hint} All: workkit list {schedule}."
         raise NotFound.about(
@@ -58,8 +51,8 @@ class Search:
 
     def under(self, name: str) -> str | None:
         """Find the id of the job that has a name."""
-        with self.server.translated() as client:
-            value = client.hget(self.keys.names, name)
+        with self.listing.server.translated() as client:
+            value = client.hget(self.listing.keys.names, name)
         id, _ = named_entry(value)
         return id if id and self._is_id(id) else None
 
@@ -69,13 +62,13 @@ class Search:
         """
         found: set[str] = set()
         for pattern in patterns:
-            with self.server.translated() as client:
+            with self.listing.server.translated() as client:
                 if "*" in pattern:
                     like = "*".join(map(literally, pattern.split("*")))
-                    pairs = client.hscan_iter(self.keys.names, match=like, count=AT_ONCE)
+                    pairs = client.hscan_iter(self.listing.keys.names, match=like, count=AT_ONCE)
                     values = [value for _, value in islice(pairs, most + 1)]
                 else:
-                    values = [client.hget(self.keys.names, pattern)]
+                    values = [client.hget(self.listing.keys.names, pattern)]
             found.update(id for value in values if (id := named_entry(value)[0]))
             if len(values) > most or len(found) > most:
                 return None
@@ -85,43 +78,42 @@ class Search:
         """Find the ids that begin like this, of dead jobs too; none if the beginning is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
-        with self.server.translated() as client:
-            keys = [key for key, _ in client.hscan_iter(self.keys.jobs, match=f"{beginning}*", count=AT_ONCE)]
+        with self.listing.server.translated() as client:
+            keys = [key for key, _ in client.hscan_iter(self.listing.keys.jobs, match=f"{beginning}*", count=AT_ONCE)]
         found = [key.decode("utf-8", "replace") for key in keys]
-        found += [id for id in self._dead.ids() if id.startswith(beginning)]
+        found += [id for id in self.dead.ids() if id.startswith(beginning)]
         return sorted(set(found))
 
     def _added_under(self, name: str) -> list[str]:
         """Find the id of a job that was added under a name and has lost it: a dead one, the last first, or one that was
         retried, among the first that wait.
         """
-        jobs = chain(islice(self._jobs(), MOST_JOBS), self._dead.jobs()) if name else ()
+        jobs = chain(islice(self._jobs(), MOST_JOBS), self.dead.jobs()) if name else ()
         return list(islice((job.id for job in jobs if job.name == name), 1))
 
     def found(self, id: str) -> Job | None:
         """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
-        listing, key = self._listing, self.keys.waiting
-        control = standing_control(self.server, self.keys.control)
-        found_aside = map(read_parked, parked_items(self.server, self.keys, id))
-        aside = [parked_row(key, parked) for parked in found_aside if parked is not None]
+        listing, key = self.listing, self.listing.keys.waiting
+        control = standing_control(self.listing.server, self.listing.keys.control)
+        aside = parked_rows(key, parked_items(self.listing.server, self.listing.keys, id))
         waiting = (lambda: (job for _, job in listing.parked(aside, control)), lambda: listing.waiting_of(id, control))
-        places = (listing.running, *waiting, self._dead.jobs)
+        places = (listing.running, *waiting, self.dead.jobs)
         found = next((job for read in places for job in read() if job.id == id), None)
-        return found or listing.read(id, listing.payloads([id])[0])
+        return found or next(listing.stored([id]))
 
     def _is_id(self, text: str) -> bool:
         """Say whether a text is a whole id; a foreign peer may use any text as an id."""
-        with self.server.translated() as client:
-            return bool(client.hexists(self.keys.jobs, text))
+        with self.listing.server.translated() as client:
+            return bool(client.hexists(self.listing.keys.jobs, text))
 
     def _nearest(self, which: str) -> tuple[str | None, str]:
         """Find the nearest name, or the beginning of an id, and write a sentence that names its job. Of names with
         parts, such as ``u/7/milk``, only those are near that begin with the same parts: others may belong to others.
         """
         within = which[: max(map(which.rfind, "/:")) + 1]
-        with self.server.translated() as client:
+        with self.listing.server.translated() as client:
             alike = f"{literally(within)}*"
-            some = list(islice(client.hscan_iter(self.keys.names, match=alike, count=PAGE), MOST_NAMES))
+            some = list(islice(client.hscan_iter(self.listing.keys.names, match=alike, count=PAGE), MOST_NAMES))
         names = [name.decode("utf-8", "replace") for name, _ in some]
         if (like := nearest_word(which, names)) is not None and (id := self.under(like)) is not None:
             job = self.found(id)
@@ -135,15 +127,7 @@ class Search:
         return near.id[:8], f" Nearest: {near.id[:8]} {shown(near.fn)} ({near.state})."
 
     def _jobs(self) -> Iterator[Job]:
-        return AllJobs(self._listing, self._dead, standing_control(self.server, self.keys.control)).jobs()
-
-    @property
-    def _listing(self) -> Listing:
-        return Listing(server=self.server, keys=self.keys, codec=self.codec)
-
-    @property
-    def _dead(self) -> DeadSet:
-        return DeadSet(server=self.server, keys=self.keys, codec=self.codec)
+        return AllJobs(self.listing, self.dead, standing_control(self.listing.server, self.listing.keys.control)).jobs()
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import merge
 from time import monotonic
@@ -11,13 +11,12 @@ from time import monotonic
 from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.past import place_of
-from workkit.brokers.native.look.results import ShardedResults
+from workkit.brokers.native.look.past import NativeResults, place_of
 from workkit.brokers.native.look.search import ID_DIGITS
 from workkit.brokers.native.look.walk import packed_text, unpacked_text
-from workkit.brokers.native.shards import first_found, shard_of_text
+from workkit.brokers.native.shards import by_home, first_found, shard_of_text
 from workkit.brokers.redis_server.graves import place_before
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
@@ -26,6 +25,7 @@ from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.pulse import soonest, summed_counts
 from workkit.contract.recurring import Recurs
+from workkit.contract.result import Result
 from workkit.errors import Ambiguous, InvalidOptions
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -306,3 +306,34 @@ def _order(job: Job) -> tuple[int, float]:
     if job.state in ("running", "cancelling"):
         return 0, due
     return (2, -due) if job.state == "dead" else (1, due)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedResults:
+    """The results of all shards. A job's are where it ran."""
+
+    shards: Sequence[NativeResults]
+
+    def id_of(self, which: str) -> str | None:
+        """Find the id of a job that has a kept result."""
+        return next((id for shard in self.shards if (id := shard.id_of(which)) is not None), None)
+
+    def of(self, id: str) -> Sequence[Result]:
+        """Read the results of a job."""
+        return next((found for shard in by_home(self.shards, id) if (found := shard.of(id))), [])
+
+    def after(self, id: str, *, place: str, wait_ms: int) -> Sequence[Result]:
+        """Wait for further results of a job, where it is or has been."""
+        return self._home(id).after(id, place=place, wait_ms=wait_ms)
+
+    def size(self) -> tuple[int, int]:
+        """Add up all shards."""
+        sizes = [shard.size() for shard in self.shards]
+        return sum(count for count, _ in sizes), sum(size for _, size in sizes)
+
+    def _home(self, id: str) -> NativeResults:
+        for shard in by_home(self.shards, id):
+            with shard.server.translated() as client:
+                if client.hexists(shard.keys.jobs, id) or client.exists(shard.keys.result(id)):
+                    return shard
+        return by_home(self.shards, id)[0]

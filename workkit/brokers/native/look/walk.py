@@ -16,12 +16,10 @@ from typing import Any, Final, Literal
 
 import msgpack
 
+from workkit.brokers.native.entry import PAUSES
 from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.items import server_ms
-from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.parked import PAUSES, read_parked
-from workkit.brokers.native.look.row import Row, entry_row, item_row, parked_row
-from workkit.brokers.redis_server.pages import PAGE
+from workkit.brokers.native.look.listing import Listing, Row, entry_rows, item_rows, parked_rows
+from workkit.brokers.redis_server.pages import PAGE, server_ms
 from workkit.contract.job_page import Placed, no_place
 from workkit.jobs.admission import Control
 from workkit.jobs.job import JobState
@@ -93,9 +91,9 @@ class Walk:
             pages = pipe.execute()
         again = self.listing.keys.again
         found = [
-            (entry_row if key == again else item_row)(key, text, score)
+            row
             for key, page in zip(keys, pages, strict=True)
-            for text, score in page
+            for row in (entry_rows if key == again else item_rows)(key, page)
         ]
         return sorted(found, key=lambda row: (row.when, row.member))[:size]
 
@@ -132,8 +130,7 @@ class Walk:
             while True:
                 with self.listing.server.translated() as client:
                     page = client.zrangebylex(self.listing.keys.waiting, begin, high, start=0, num=size)
-                key = self.listing.keys.waiting
-                parked = [parked_row(key, one) for text in page if (one := read_parked(text)) is not None]
+                parked = parked_rows(self.listing.keys.waiting, page)
                 for row, job in self.listing.parked(parked, self.control):
                     yield job, partial(place_text, "parked", (0.0, row.member))
                 if len(page) < size:

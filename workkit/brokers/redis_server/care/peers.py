@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workkit.brokers.redis_server.control_key import LAST_MS
+from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.listener_info import UNKNOWN, read_info
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo

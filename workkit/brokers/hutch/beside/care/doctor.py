@@ -11,7 +11,7 @@ from workkit.brokers.hutch.beside.care.repair import Subject, repair
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.redis_server.care.checkup import tried, wrong_type
 from workkit.brokers.redis_server.care.host import clock, host, scripts
-from workkit.brokers.redis_server.pages import is_text, piped
+from workkit.brokers.redis_server.pages import is_text, piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding
 from workkit.errors import ServerUnreachable
@@ -54,9 +54,7 @@ class BesideDoctor:
         yield from self._tried("the types of its keys", lambda: self._types(wrong))
         if wrong:
             return  # all further checks need most of them
-        with server.translated() as client:
-            seconds, micros = client.time()
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        now_ms = server_ms(server)
         left = Leftovers(beside=self.beside, exchange=self.exchange, now_ms=now_ms)
         yield from self._tried("the listeners there", left.listeners)
         yield from self._tried("what runs have left", left.runs)

@@ -12,7 +12,7 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.beside.rows import UNIQUE_MS
 from workkit.brokers.hutch.ladder import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server.care.unread import UnreadKeys
-from workkit.brokers.redis_server.control_key import is_control
+from workkit.brokers.redis_server.control import is_control
 from workkit.brokers.redis_server.listener_info import is_info, read_said
 from workkit.brokers.redis_server.pages import is_text
 from workkit.contract.doctor import Finding

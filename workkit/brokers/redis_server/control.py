@@ -1,20 +1,38 @@
-"""Read and write `S:control`: pauses, quiet listeners, and the schedule's own limits. Pure. The scripts read pauses by
-the same rules (`lua/parts/pause.lua`). A value that cannot be read has no effect on any listener; `workkit doctor`
-names it.
+"""Read what any program may have written: packed values, scores, and `S:control` with its pauses, quiet listeners and
+limits. A value that cannot be read has no effect on any listener; `workkit doctor` names it. The scripts read pauses by
+the same rules (`lua/parts/pause.lua`). All but `standing_control` is pure.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import msgpack
 
-from workkit.brokers.redis_server.packed import read_packed
+from workkit.brokers.redis_server.server import Server
 from workkit.jobs.admission import HISTORIES, Control, History, Pause
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import MOST_AT_ONCE
+
+FURTHEST_MS: Final = 9 * 10**15  # a time further from 1970 reads as this
+
+
+def read_packed(packed: bytes | None) -> Any:
+    """Unpack a value that only Python listeners read; None if it is missing or cannot be read."""
+    try:
+        return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
+    except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
+        return None
+
+
+def whole_ms(score: float) -> int:
+    """Round a score to whole milliseconds, within what a time can be. A program may have set any, also infinity."""
+    return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
+
 
 LAST_MS = 253_402_300_799_999  # the last millisecond of the year 9999: nothing fires later
 PAUSED = b"paused:"
@@ -102,3 +120,24 @@ def is_control(name: bytes, value: bytes) -> bool:
         case b"v":
             return _VERSION.fullmatch(value) is not None
     return _LATER.fullmatch(name) is not None
+
+
+def standing_control(server: Server, key: str) -> Control:
+    """Read the pauses of a control key whose time has not passed, and the schedule's own limits."""
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        pipe.time()
+        pipe.hgetall(key)
+        (seconds, micros), fields = pipe.execute()
+    _, control = standing(fields, now_ms=int(seconds) * 1000 + int(micros) // 1000)
+    return control
+
+
+def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:
+    """Read a control key: its version, the pauses whose time has not passed, and the schedule's own limits. An
+    instant up to which deaths are known is none if it is still to come.
+    """
+    version, control = read_control([part for pair in fields.items() for part in pair])
+    lasting = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now_ms}
+    known = control.known_dead_ms
+    return version, replace(control, paused=lasting, known_dead_ms=None if known is None or known > now_ms else known)

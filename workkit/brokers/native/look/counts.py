@@ -7,24 +7,35 @@ all queued jobs read, because nothing else tells their function.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as made
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.entry import read_entry
-from workkit.brokers.native.look.items import plain_item, server_ms
-from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.location import item_id
-from workkit.brokers.native.look.parked import PAUSES
-from workkit.brokers.native.look.pauses import JOB
+from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.entry import PAUSES, id_text, plain_item, read_entry, why_of_rate
+from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.listing import (
+    JOB,
+    Listing,
+    Row,
+    claim_facts,
+    entry_rows,
+    item_rows,
+    pause_of,
+    record_rows,
+)
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.cursor import Cursor, Scored, ordered_pages
-from workkit.brokers.redis_server.packed import whole_ms
-from workkit.brokers.redis_server.pages import PAGE, is_text, piped
-from workkit.contract.inspector import Counts
-from workkit.jobs.admission import SCHEDULE, Control
+from workkit.brokers.redis_server.control import standing, whole_ms
+from workkit.brokers.redis_server.listener_info import quieted, read_info
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
+from workkit.brokers.redis_server.server import Server
+from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.pulse import MOST_LISTENERS, SOON, soonest
+from workkit.jobs.admission import SCHEDULE, Control, pause_text
+from workkit.jobs.job import Job
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read
@@ -143,7 +154,7 @@ def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterat
             items = [plain_item(id) for id in sorted(ids)]
             scores = client.zmscore(listing.keys.next, items) if items else []
         yield from ((item, when) for item, when in zip(items, scores, strict=True) if when is not None)
-        yield from ((item, when) for item, when in again if _id(item) in ids)
+        yield from ((item, when) for item, when in again if id_text(item) in ids)
         return
     page: list[Item] = []
     for one in chain(again, chain.from_iterable(ordered_pages(listing.server, listing.keys.next))):
@@ -155,7 +166,7 @@ def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterat
 
 
 def _of(listing: Listing, page: list[Item], ids: set[str], functions: set[str]) -> Iterator[Item]:
-    names = [_id(item) for item, _ in page]
+    names = [id_text(item) for item, _ in page]
     for one, id, payload in zip(page, names, listing.payloads(names), strict=True):
         if id in ids or (payload is not None and wire.job_of(payload) in functions):
             yield one
@@ -170,10 +181,6 @@ def _paused_ids(listing: Listing, targets: list[str]) -> set[str]:
     return {*targets, *(value.decode("utf-8", "replace").partition(" ")[0] for value in named if value)}
 
 
-def _id(item: bytes) -> str:
-    return (item_id(item) or b"").decode("utf-8", "replace")
-
-
 def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
     """Add up the counters of `S:stats` by what they count."""
     totals: dict[str, int] = {}
@@ -182,3 +189,135 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
         if what and (count := read_count(n)) is not None:
             totals[what] = totals.get(what, 0) + count
     return totals
+
+
+def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
+    """Count what waits in `S:next` and `S:again` between each two edges: see `Inspector.ahead`."""
+    queues = (keys.next, keys.again)
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        for since, until in pairwise(edges):
+            for key in queues:
+                pipe.zcount(key, since, f"({until}")
+        found = pipe.execute()
+    return [sum(found[at : at + len(queues)]) for at in range(0, len(found), len(queues))]
+
+
+NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last request, and its description
+
+
+def read_pulse(listing: Listing) -> Pulse:
+    """Look at a schedule: see `Inspector.pulse`."""
+    k = listing.keys
+    with listing.server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        pipe.time()
+        pipe.hgetall(k.control)
+        pipe.zrange(k.listeners, 0, -1, desc=True, withscores=True)
+        for key in (k.next, k.again, k.dead, k.waiting):
+            pipe.zcard(key)
+        pipe.zlexcount(k.waiting, *PAUSES)
+        pipe.zrange(k.next, 0, SOON - 1, withscores=True)
+        pipe.zrange(k.again, 0, SOON - 1, withscores=True)
+        pipe.zrange(k.cancelled, 0, -1)
+        pipe.hgetall(k.stats)
+        clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = (
+            pipe.execute()
+        )
+        now = int(clock[0]) * 1000 + int(clock[1]) // 1000
+        names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
+        version, control = standing(fields, now_ms=now)
+        near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
+        pipe = client.pipeline(transaction=False)
+        pipe.zcount(k.next, "-inf", now)
+        pipe.zcount(k.turns, f"({now}", "+inf")
+        pipe.zcount(k.dead, "-inf", known_until(control))
+        for name, _ in near:
+            pipe.hgetall(k.running(name))
+            pipe.hgetall(k.progress(name))
+        for name, _ in far:
+            pipe.hlen(k.running(name))
+        due, turns, known_dead, *held = pipe.execute()
+    infos = [
+        replace(
+            quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
+            beat_ms=max(0, now - whole_ms(beat)),
+        )
+        for (name, beat), records in zip(near, held[: 2 * len(near) : 2], strict=True)
+    ]
+    claims = [
+        record_rows("", records, said)
+        for records, said in zip(held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2], strict=True)
+    ]
+    owed = Owed(now)
+    owed.look_at(retried)
+    held_later, retried_later = owed.rest(again, turns)
+    running, soon = _jobs(
+        listing, claims, [*item_rows(k.next, next_), *entry_rows(k.again, retried)], marked=set(marked), now=now
+    )
+    cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
+    due += sum(when <= now for _, when in owed.plain)
+    waiting, late = (
+        queued + len(owed.plain) - due,
+        [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now],
+    )
+    paused = parked_by_pause
+    if SCHEDULE in control.paused:
+        paused, waiting, due, late = paused + waiting + due, 0, 0, []
+    counts = Counts(
+        waiting=waiting,
+        due=due,
+        running=sum(map(len, running)) - cancelling + sum(max(0, n - NO_CLAIMS) for n in held[2 * len(near) :]),
+        cancelling=cancelling,
+        retrying=owed.retrying + retried_later,
+        held=parked - parked_by_pause + owed.held + held_later,
+        paused=paused,
+        dead=dead,
+        known_dead=known_dead,
+        listeners=len(beats),
+        late_ms=now - min(late) if late else None,
+        totals=totals_of(stats),
+    )
+    return Pulse(
+        now_ms=now,
+        counts=counts,
+        control=control,
+        soon=soonest([_standing(job, now, control) for job in soon]),
+        listeners=tuple(_with(infos, running)),
+        version=version.decode("utf-8", "replace"),
+    )
+
+
+def _jobs(
+    listing: Listing, claims: Sequence[Sequence[Row]], soon: Sequence[Row], *, marked: set[bytes], now: int
+) -> tuple[list[list[Job]], list[Job]]:
+    """Read the claims of each listener, and what waits, with one question for all payloads."""
+    ids = list(dict.fromkeys(row.id for rows in (*claims, soon) for row in rows))
+    payloads = dict(zip(ids, listing.payloads(ids), strict=True))
+    running = [
+        [listing.read(row.id, payloads[row.id], **claim_facts(row, row.said, marked=marked)) for row in rows]
+        for rows in claims
+    ]
+    waiting = []
+    for row in soon:
+        entry = row.entry
+        known: dict[str, Any] = {"due": instant_of(whole_ms(row.when)), "attempt": entry.failures}
+        if entry.is_held(row.when, now):
+            known |= {"state": "held", "why": why_of_rate(entry)}
+        elif entry.attempt and not entry.is_waiting:
+            known["state"] = "retrying"
+        waiting.append(listing.read(row.id, payloads[row.id], **known))
+    return running, waiting
+
+
+def _standing(job: Job, now: int, control: Control) -> Job:
+    """Say in which state a job is that waits in the queue."""
+    if job.state in ("held", "retrying"):
+        return job
+    if control.paused and (pause := pause_of(job, control)) is not None:
+        return replace(job, state="paused", why=pause_text(pause))
+    return replace(job, state="due" if job.due is not None and job.due.timestamp() * 1000 <= now else "waiting")
+
+
+def _with(infos: Sequence[ListenerInfo], running: Sequence[list[Job]]) -> Iterator[ListenerInfo]:
+    return (replace(info, running=tuple(jobs)) for info, jobs in zip(infos, running, strict=True))
