@@ -137,6 +137,8 @@ def _arm(bench: Bench, where: Place, name: str, *, jobs: int) -> dict[str, float
     peer: Peer = replace(WORKKIT, worker=worker, variables={} if has_history else {"BENCH_HISTORY": "off"})
     bench.clear()
     found = measuring.rate(bench, peer, where=where, jobs=jobs)
+    if any(bench.client.scan_iter("bench:past:*")) != has_history:
+        raise Failed(f"{name}: the server {'has no' if has_history else 'has a'} history of these runs")
     return {"rate": found["run_rate"], "cpu_us": found["worker_us"] + found["run_server_us"]}
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.peers.installing import Place
@@ -19,9 +15,8 @@ from tests.benchmarks.peers.peer import Dues, Peer
 from tests.benchmarks.peers.postgres import Postgres, postgres
 from tests.benchmarks.peers.running import Failed, Mark, Stage, stage
 from tests.benchmarks.report import percentile
+from tests.benchmarks.stage import stage as serving
 from tests.processes import until
-from tests.servers import Server
-from workkit.brokers.embedded import program as embedded_program
 
 WARM = 0.1  # the part of a run's jobs that is not counted
 STEADY = 0.3  # the part of a run's jobs that must be counted
@@ -100,21 +95,9 @@ class Bench:
 
 @contextlib.contextmanager
 def running_bench(*, has_postgres: bool = False) -> Iterator[Bench]:
-    """Give a server of its own, without persistence: redis-server of PATH, else the Valkey of workkit[embedded]. And
-    PostgreSQL beside it, if asked for and to be had.
-    """
-    program = shutil.which("redis-server") or embedded_program.bundled()
-    if not program:
-        sys.exit("error: no redis-server on PATH; on Debian: apt-get install redis-server")
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    server = Server(program, folder=folder, is_durable=False)
-    try:
-        server.start()
-        with postgres() if has_postgres else contextlib.nullcontext() as other:
-            yield Bench(client=server.client(), redis=server.url, postgres=other)
-    finally:
-        server.close()
-        shutil.rmtree(folder)
+    """Give a server of its own, without persistence, and PostgreSQL beside it, if asked for and to be had."""
+    with serving() as (server, _, _), postgres() if has_postgres else contextlib.nullcontext() as other:
+        yield Bench(client=server.client(), redis=server.url, postgres=other)
 
 
 def rate(bench: Bench, peer: Peer, *, where: Place, jobs: int, workers: int = 1) -> dict[str, float]:
