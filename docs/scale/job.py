@@ -191,7 +191,10 @@ def _running(peers: Figures) -> str:
         "starts after, p50 and p99, ms", "idle worker, p50 and p99, ms",
     )  # fmt: skip
     text = table(head, [row(one) for one in _measured(peers, "run_rate")])
-    without = [f"{one['name']}: {one['problem']}" for one in peers["peers"] if one["problem"]]
+    problems = {
+        one["name"]: one["problem"].splitlines()[0].removesuffix("; log:") for one in peers["peers"] if one["problem"]
+    }
+    without = [f"{name}: {problem}." for name, problem in problems.items()]
     return "\n\n".join([text, *without])
 
 

@@ -7,7 +7,7 @@ no-op jobs a second in one listener and in two, with the processor time of a job
 `add_many` adds in a second; the round trips of single additions as multiples of a PING in the same process; and how
 soon an idle listener begins what another process adds. Then what history, metrics and logging cost, each off in turn.
 Medians of --runs (default 5). Every job must run exactly once, or there are no figures. `--write` puts them into
-docs/scale/measured.json, from which `python -m docs.scale` writes a page. 10 minutes; `--runs 1`: 2 minutes.
+docs/scale/measured.json, from which `python -m docs.scale` writes a page. About 7 minutes; `--runs 1`: 2 minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -73,12 +73,14 @@ def main() -> int:
             busy.append(machine.foreign())
             if "sides" in given.only:
                 for name in _turned(list(sides), turn):
-                    found = _side(bench, sides[name], jobs=given.jobs, wakes=WAKES // given.runs)
+                    with _named(f"round {turn + 1}, {name}"):
+                        found = _side(bench, sides[name], jobs=given.jobs, wakes=WAKES // given.runs)
                     _keep(figures["sides"][name], found)
                     _say(f"round {turn + 1}, {name}: {found['one.run_rate']:,.0f} jobs a second")
             if "defaults" in given.only:
                 for name in _turned(list(ARMS), turn):
-                    found = _arm(bench, sides["here"], name, jobs=given.jobs)
+                    with _named(f"round {turn + 1}, {name}"):
+                        found = _arm(bench, sides["here"], name, jobs=given.jobs)
                     _keep(figures["defaults"].setdefault(name, {}), found)
                     _say(f"round {turn + 1}, {name}: {found['rate']:,.0f} jobs a second")
         figures["foreign"] = [round(part, 3) for part in busy if part is not None]
@@ -87,6 +89,15 @@ def main() -> int:
     if given.write:
         write_section("job", figures)
     return 0
+
+
+@contextlib.contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Say where it was, if it fails."""
+    try:
+        yield
+    except Failed as error:
+        raise Failed(f"{place}: {error}") from None
 
 
 def _turned(names: list[str], turn: int) -> list[str]:
