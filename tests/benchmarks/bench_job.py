@@ -56,6 +56,8 @@ def main() -> int:
     parser.add_argument("--only", default="sides,defaults", help="some of %(default)s")
     parser.add_argument("--write", action="store_true", help="into docs/scale/measured.json")
     given = parser.parse_args()
+    if given.write and given.only != parser.get_default("only"):
+        parser.error("--write takes all figures: leave --only out")
     began = time.monotonic()
     with contextlib.ExitStack() as all_of_it:
         sides = {"here": installing.checkout(ROOT)}
