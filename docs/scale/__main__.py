@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from docs.scale.job import job_tables
 from docs.scale.model import errors, fit
-from docs.scale.points import read_points
+from docs.scale.points import read_points, read_section
 from docs.scale.tables import tables
 
 PAGE: Final = Path(__file__).parent.parent / "scale.md"
@@ -18,7 +19,8 @@ PLACE: Final = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end -->)", re.DO
 def written(text: str) -> str:
     """Give the page with the tables that the points make. Raises KeyError for a table that there is not."""
     points, idle = read_points()
-    made = tables(fit(points, idle), points)
+    model = fit(points, idle)
+    made = tables(model, points) | job_tables(read_section("job"), read_section("peers"), model)
     return PLACE.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[4]}", text)
 
 

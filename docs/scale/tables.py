@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import Final
 
 from docs.scale.model import Fleet, Model, Point, errors
@@ -41,7 +43,7 @@ def _costs(model: Model) -> str:
          f"{cost.bytes:,.0f}")
         for name, cost in model.kinds.items()
     ]  # fmt: skip
-    return _table(
+    return table(
         ("kind", "server: add", "server: claim and settle", "producer", "listener", "bytes while it waits"), rows
     )
 
@@ -52,7 +54,7 @@ def _errors(model: Model, points: Sequence[Point]) -> str:
         (KINDS[kind], f"{waiting:,}", f"{processes}", _rate(measured[kind, waiting, processes]), f"{error:+.0%}")
         for (kind, waiting, processes), error in errors(model, points).items()
     ]
-    return _table(("kind", "waiting jobs", "listener processes", "measured, jobs/s", "model"), rows)
+    return table(("kind", "waiting jobs", "listener processes", "measured, jobs/s", "model"), rows)
 
 
 def _sizes(model: Model, points: Sequence[Point]) -> str:
@@ -61,7 +63,7 @@ def _sizes(model: Model, points: Sequence[Point]) -> str:
         for one in points
         if one.kind == "once" and one.processes == 1
     ]
-    return _table(("waiting jobs", "measured", "model"), rows)
+    return table(("waiting jobs", "measured", "model"), rows)
 
 
 def _idle(model: Model) -> str:
@@ -69,7 +71,7 @@ def _idle(model: Model) -> str:
         (f"{count:,}", f"{model.idle.requests * count:,.0f}", f"{model.idle.server_us * count / 1e6:.2%}")
         for count in LISTENERS
     ]
-    return _table(("listeners", "requests a second, each shard", "of the server's processor"), rows)
+    return table(("listeners", "requests a second, each shard", "of the server's processor"), rows)
 
 
 def _rates(model: Model) -> str:
@@ -77,7 +79,7 @@ def _rates(model: Model) -> str:
     for shards in SHARDS:
         found = [_bounded(model, Fleet(shards=shards, processes=count)) for count in LISTENERS]
         rows.append((f"{shards}", *found))
-    return _table(("shards", *(f"{count:,} process{'es' * (count > 1)}" for count in LISTENERS)), rows)
+    return table(("shards", *(f"{count:,} process{'es' * (count > 1)}" for count in LISTENERS)), rows)
 
 
 def _bounded(model: Model, fleet: Fleet) -> str:
@@ -94,15 +96,32 @@ def _lateness(model: Model) -> str:
             return "too much"
         return f"{_seconds(found.p50_s)}, {_seconds(found.worst_s)}; {found.busy:.0%}"
 
-    return _table(_SPREAD, [(f"{jobs:,}", *(cell(jobs, shards) for shards in SHARDS[::2])) for jobs in JOBS])
+    return table(_SPREAD, [(f"{jobs:,}", *(cell(jobs, shards) for shards in SHARDS[::2])) for jobs in JOBS])
 
 
 def _memory(model: Model) -> str:
     taken = {jobs: model.memory("recurring", jobs) for jobs in JOBS}
-    return _table(_SPREAD, [(f"{n:,}", *(_bytes(taken[n] / shards) for shards in SHARDS[::2])) for n in JOBS])
+    return table(_SPREAD, [(f"{n:,}", *(_bytes(taken[n] / shards) for shards in SHARDS[::2])) for n in JOBS])
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Say the median, and the range if there is more than one value."""
+    said = number(median(values), digits)
+    if len(values) < 2:
+        return said
+    return f"{said} ({number(min(values), digits)} to {number(max(values), digits)})"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Say it with so many digits that count, and thousands apart."""
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{round(value, digits - 1 - math.floor(math.log10(abs(value)))):,.{places}f}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

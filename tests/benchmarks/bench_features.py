@@ -1,38 +1,28 @@
 """What the features of jobs cost, and whether they hold under load.
 
-    python -m tests.benchmarks.bench_features [limits | slots | schedules | metrics] [JOBS] [RUNS]
+    python -m tests.benchmarks.bench_features [limits | slots | schedules] [JOBS] [RUNS]
 
 limits: a limit of 5 over 4 listener processes; every job counts itself in and out on the server, in one step each, and
 the most that were ever in is printed beside the limit. slots: a limit of 1 over 2 processes, each job of 5 ms; from the
 end of one handler to the start of the next. schedules: one listener on one schedule, and on 50 of which 49
-are empty, in turns. metrics: one listener with `/metrics` scraped each second, with history, with both, and with
-neither, in turns; also the processor time of listener and server for one run, which other programs on the machine
-disturb less; on Linux. Every job must run exactly once, or the figures are void.
+are empty, in turns. Every job must run exactly once, or the figures are void.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import statistics
 import sys
-import threading
 import time
-import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
-from tests.benchmarks.stage import spent, stage
+from tests.benchmarks.stage import stage
 from tests.processes import Processes, until
-from tests.servers import Server, free_port
+from tests.servers import Server
 from workkit import schedule
-from workkit.jobs.admission import History
-from workkit.verbs.opening import producer_of
 
 LIMIT, PROCESSES, SCHEDULES = 5, 4, 50
-ARMS: dict[str, tuple[History, bool]] = {  # what is kept of runs, and whether metrics are scraped
-    "neither": ("off", False), "metrics": ("off", True), "history": ("full", False), "both": ("full", True),
-}  # fmt: skip
 APP = """
 import json
 import os
@@ -105,7 +95,7 @@ def schedules(jobs: int, runs: int) -> None:
     with stage(APP) as (server, processes, folder):
         for run in range(runs + 1):
             for count in figures if run % 2 else reversed(figures):
-                rate, _ = _drained(server, processes, folder, jobs=jobs, count=count)
+                rate = _drained(server, processes, folder, jobs=jobs, count=count)
                 if run:
                     figures[count].append(rate)
     one, many = (statistics.median(values) for values in figures.values())
@@ -113,74 +103,26 @@ def schedules(jobs: int, runs: int) -> None:
     print(f"per job {one / many - 1:+.1%}")
 
 
-def metrics(jobs: int, runs: int) -> None:
-    """What counting runs and scraping them each second costs, beside what history costs."""
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in ARMS}
-    with stage(APP) as (server, processes, folder):
-        for run in range(runs + 1):
-            for name in ARMS if run % 2 else reversed(ARMS):
-                history, scraped = ARMS[name]
-                figure = _drained(server, processes, folder, jobs=jobs, count=1, scraped=scraped, history=history)
-                if run:
-                    figures[name].append(figure)
-    rates = {name: statistics.median(rate for rate, _ in values) for name, values in figures.items()}
-    costs = {name: statistics.median(cost for _, cost in values) for name, values in figures.items()}
-    print(f"{jobs:,} jobs, medians of {runs}")
-    for name, values in figures.items():
-        least, most = min(values)[0], max(values)[0]
-        rate, cost = rates[name] / rates["neither"], costs[name] / costs["neither"]
-        print(
-            f"{name:8} {rates[name]:8,.0f}/s ({least:,.0f} to {most:,.0f}) {costs[name]:6.1f} us a run: "
-            f"{rate:.1%} of neither, {cost - 1:+.1%} processor time"
-        )
-
-
-def _drained(
-    server: Server,
-    processes: Processes,
-    folder: Path,
-    *,
-    jobs: int,
-    count: int,
-    scraped: bool = False,
-    history: History = "full",
-) -> tuple[float, float]:
-    """Runs a second, and us of processor time for one."""
+def _drained(server: Server, processes: Processes, folder: Path, *, jobs: int, count: int) -> float:
+    """Runs a second."""
     s, client = schedule.create("s0", redis=server.url), server.client()
-    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
-    port = ["--health-port", str(free_port())] if scraped else []
-    listener = processes.workkit("listen", *(f"s{n}" for n in range(count)), "-q", *port, "--redis", server.url)
+    listener = processes.workkit("listen", *(f"s{n}" for n in range(count)), "-q", "--redis", server.url)
     until(lambda: client.zcard("s0:next") < jobs, timeout=60)
-    scraping = threading.Event()
-    if scraped:
-        urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics", timeout=10).read()  # what it imports is no matter
-        threading.Thread(target=_scrape, args=(f"http://127.0.0.1:{port[1]}/metrics", scraping), daemon=True).start()
-    before, began, left = spent(listener.pid, server.pid), time.perf_counter(), client.hlen("s0:jobs")
+    began, left = time.perf_counter(), client.hlen("s0:jobs")
     while client.exists("s0:jobs"):
         time.sleep(0.01)
     rate = int(left) / (time.perf_counter() - began)
-    cost = 1e6 * (spent(listener.pid, server.pid) - before) / int(left)
-    scraping.set()
     told = folder / "told"
     schedule.add_now(s, "app:tell", args=[str(told)])
     until(lambda: told.exists() and told.read_text().endswith("]"), timeout=30)
     assert told.read_text() == str(list(range(jobs))), "not every job ran exactly once: these figures are void"
     told.unlink()
-    assert producer_of(s).inspector.control().history == history, "history was not as it should be"
-    if scraped:
-        page = urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/metrics", timeout=10).read().decode()
-        assert re.search(rf"duration_seconds_count\{{[^}}]*app\.note[^}}]*\}} {float(jobs)}$", page, re.MULTILINE), page
     listener.close()
     client.flushall()
-    return rate, cost
-
-
-def _scrape(url: str, over: threading.Event) -> None:
-    while not over.wait(1):
-        urllib.request.urlopen(url, timeout=10).read()
+    return rate
 
 
 if __name__ == "__main__":
     what, count, times = (*sys.argv[1:], *("limits", "100000", "5")[len(sys.argv) - 1 :])
-    {"limits": limits, "slots": slots, "schedules": schedules, "metrics": metrics}[what](int(count), int(times))
+    {"limits": limits, "slots": slots, "schedules": schedules}[what](int(count), int(times))

@@ -1,11 +1,11 @@
 """What history costs: one listener, with history full, counts and off in turns.
 
-    python -m tests.benchmarks.bench_history [plain | recurring] [JOBS] [RUNS]
+    python -m tests.benchmarks.bench_history recurring [JOBS] [RUNS]
     python -m tests.benchmarks.bench_history kept [JOBS]
 
-plain: one-shots that do nothing. recurring: JOBS jobs that recur every second, for 5 seconds; give so many that one
-listener cannot keep up. For each, runs a second, and the processor time that a run costs listener and server together,
-which other programs on the machine disturb less. Medians; on Linux.
+recurring: JOBS jobs that recur every second, for 5 seconds; give so many that one listener cannot keep up. Runs a
+second, and the processor time that a run costs listener and server together, which other programs on the machine
+disturb less. Medians; on Linux. Of jobs that run once, `bench_job` measures it.
 
 kept: what is left in the keys of history after so many one-shots of 200 functions, a twentieth of them failures.
 """
@@ -27,21 +27,6 @@ APP = "def note(n): pass\n"
 KEPT = "\n".join(f"def f{n}(i):\n    if i % 20 == 0: raise OSError('disk full')" for n in range(200))
 SECONDS, PORTION = 5, 50_000
 Figure = tuple[float, float]  # runs a second; us of processor time for one
-
-
-def plain(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
-    """From the first claim to the last ending."""
-    s, client = schedule.create("bench", redis=server.url), server.client()
-    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
-    schedule.add_many(s, ({"fn": "app:note", "at": "now", "args": [n]} for n in range(jobs)))
-    listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
-    until(lambda: client.zcard("bench:next") < jobs, timeout=60)
-    before, began, left = spent(listener.pid, server.pid), time.perf_counter(), client.hlen("bench:jobs")
-    while client.exists("bench:jobs"):
-        time.sleep(0.01)
-    took, used = time.perf_counter() - began, spent(listener.pid, server.pid) - before
-    listener.close()
-    return int(left) / took, 1e6 * used / int(left)
 
 
 def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
@@ -86,16 +71,16 @@ def kept(jobs: int) -> None:
     print(f"after {jobs:,} runs: {sum(size for _, _, size in found.values()) / 1e6:.2f} MB")
 
 
-def main(what: str, jobs: int, runs: int) -> None:
+def main(jobs: int, runs: int) -> None:
     figures: dict[History, list[Figure]] = {history: [] for history in HISTORIES}
     with stage(APP) as (server, processes, _folder):
         for run in range(runs + 1):
             for history in HISTORIES if run % 2 else reversed(HISTORIES):
-                figure = {"plain": plain, "recurring": recurring}[what](server, processes, jobs, history)
+                figure = recurring(server, processes, jobs, history)
                 server.client().flushall()
                 if run:
                     figures[history].append(figure)
-    print(f"{what}, {jobs:,} jobs, medians of {runs}")
+    print(f"{jobs:,} jobs that recur, medians of {runs}")
     rates = {history: statistics.median(rate for rate, _ in values) for history, values in figures.items()}
     costs = {history: statistics.median(cost for _, cost in values) for history, values in figures.items()}
     for history in HISTORIES:
@@ -108,5 +93,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["kept"]:
         kept(int((*sys.argv[2:], "1000000")[0]))
     else:
-        chosen, count, times = (*sys.argv[1:], *("plain", "50000", "5")[len(sys.argv) - 1 :])
-        main(chosen, int(count), int(times))
+        _, count, times = (*sys.argv[1:], *("recurring", "50000", "5")[len(sys.argv) - 1 :])
+        main(int(count), int(times))

@@ -16,7 +16,6 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 OURS, THEIRS, INK, PALE = "#0f766e", "#94a3b8", "#1e293b", "#e2e8f0"
-SECOND = "#c2410c"
 
 mpl.rcParams.update(
     {
@@ -93,7 +92,8 @@ def server(figures, peers):
         ("run_commands", "Commands to run a job, with scripts'", "commands"),
     )
     for axis, (name, title, unit) in zip(axes, named, strict=True):
-        rows = sorted(((p["name"], p["rates"][name]) for p in peers), key=lambda row: median(row[1]))
+        known = [p for p in peers if p["is_on_redis"] or name == "run_server_us"]
+        rows = sorted(((p["name"], p["rates"][name]) for p in known), key=lambda row: median(row[1]))
         bars(axis, rows, title=title, unit=unit)
     foot(figure, figures, "Less is better. Bars: medians; dark lines: ranges.")
     return figure
@@ -141,41 +141,6 @@ def scatter(axis, peers, name, title):
         label.set_fontweight("bold" if label.get_text() == "workkit" else "normal")
 
 
-def sizes(figures, _):
-    rows = figures["sizes"]
-    if not rows:
-        return None
-    figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
-    added = (("add_client_us", "client's CPU", OURS), ("add_server_us", "server's CPU", SECOND))
-    ran = (("run_client_us", "worker's CPU", OURS), ("run_server_us", "server's CPU", SECOND))
-    lines(axes[0], rows, added, "Adding one job")
-    lines(axes[1], rows, ran, "Running one job, taken many at once")
-    foot(figure, figures, "workkit. Flat is good: a job costs the same however many wait. Bands: ranges.")
-    return figure
-
-
-def lines(axis, rows, named, title):
-    at = [row["size"] for row in rows]
-    top = 0.0
-    for name, label, shade in named:
-        middles = [median(row[name]) for row in rows]
-        axis.plot(at, middles, marker="o", color=shade, linewidth=2)
-        axis.fill_between(
-            at, [min(row[name]) for row in rows], [max(row[name]) for row in rows], color=shade, alpha=0.15
-        )
-        axis.annotate(label, (at[-1], middles[-1]), xytext=(9, 0), textcoords="offset points", va="center", color=shade)
-        top = max(top, *(max(row[name]) for row in rows))
-    axis.set_xscale("log")
-    axis.set_xticks(at, [f"{size:,}" for size in at])
-    axis.minorticks_off()
-    axis.set_xlim(at[0] * 0.7, at[-1] * (at[-1] / at[0]) ** 0.28)
-    axis.set_ylim(0, top * 1.15)
-    axis.set_title(title, pad=10)
-    axis.set_xlabel("jobs waiting in the schedule")
-    axis.set_ylabel("microseconds per job")
-    axis.grid(axis="y", color=PALE)
-
-
 def foot(figure, figures, text):
     machine = figures["machine"]
     short_run = " SHORT RUN." if figures["is_short"] else ""
@@ -191,8 +156,8 @@ def foot(figure, figures, text):
 def main(folder):
     figures = json.loads((folder / "figures.json").read_text())
     peers = [p for p in figures["peers"] if p["rates"]]
-    for draw in (throughput, latency, server, sizes):
-        drawn = draw(figures, peers) if peers or draw is sizes else None
+    for draw in (throughput, latency, server):
+        drawn = draw(figures, peers) if peers else None
         if drawn is not None:
             drawn.savefig(folder / f"{draw.__name__}.png", facecolor="white")
         else:

@@ -15,11 +15,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from docs.scale.tables import number, spread
+
 PLOTS = {
     "throughput.png": "Jobs run per second",
     "latency.png": "Latency on a waiting worker",
     "server.png": "What the server is asked for",
-    "sizes.png": "Cost against the number of waiting jobs",
 }
 
 BUSY = 0.1  # part of all cores that other programs took, from which it is said
@@ -33,22 +34,6 @@ def write(folder: Path) -> None:
     figures: Figures = json.loads((folder / "figures.json").read_text())
     plots = [name for name in PLOTS if (folder / name).exists()]
     (folder / "report.md").write_text("\n\n".join(_parts(figures, plots)) + "\n")
-
-
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Say the median, and the range if there is more than one value."""
-    said = number(median(values), digits)
-    if len(values) < 2:
-        return said
-    return f"{said} ({number(min(values), digits)} to {number(max(values), digits)})"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Say it with so many digits that count, and thousands apart."""
-    if value == 0:
-        return "0"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{round(value, digits - 1 - math.floor(math.log10(abs(value)))):,.{places}f}"
 
 
 def percentile(values: Iterable[float], part: float) -> float:
@@ -77,14 +62,13 @@ def _parts(figures: Figures, plots: list[str]) -> Iterable[str]:
         yield "## Without figures"
         yield "\n".join(f"- **{p['name']}**: {' '.join(p['problem'].split())}" for p in problems)
     yield "## Running jobs\n\n" + _plot("throughput.png", plots) + _rates(measured, ours)
+    yield "## Running jobs that take 10 ms\n\n" + _pausing(measured)
     yield "## Adding jobs\n\n" + _adding(measured, ours)
     yield "## What the server is asked for\n\n" + _plot("server.png", plots) + _server(measured)
     if waited:
         yield "## Latency on a waiting worker\n\n" + _plot("latency.png", plots) + _immediate(waited, figures)
         yield _scheduled(waited, figures)
         yield "## Asked while nothing happens\n\n" + _idle(waited, figures)
-    if figures["sizes"]:
-        yield "## Cost against size (workkit)\n\n" + _plot("sizes.png", plots) + _sizes(figures)
     described = {**figures["machine"], "other programs": _others(figures)}
     yield "## Machine\n\n" + table(("", ""), list(described.items()))
     yield "## How each was set up\n\n" + _settings(figures["peers"])
@@ -154,11 +138,54 @@ def _rates(measured: list[Figures], ours: Figures | None) -> str:
     )
 
 
+def _pausing(measured: list[Figures]) -> str:
+    ordered = sorted(measured, key=lambda p: -median(p["rates"]["pausing_rate"]))
+    head = ("", "jobs per second", "at once", "half load, jobs per second", "starts after, p50, ms", "p99, ms")
+    text = table(
+        head,
+        [
+            (
+                p["name"],
+                spread(p["rates"]["pausing_rate"]),
+                f"{p['at_once']}",
+                number(median(p["rates"]["half_rate"])),
+                spread(p["rates"]["half_p50_ms"]),
+                spread(p["rates"]["half_p99_ms"]),
+            )
+            for p in ordered
+        ],
+    )
+    return text + (
+        "\n\nHalf load: jobs are added one by one to the same worker, half as many in a second as it runs. A job "
+        "starts after the time from before it is added to the first line of its function."
+    )
+
+
 def _adding(measured: list[Figures], ours: Figures | None) -> str:
     ordered = sorted(measured, key=lambda p: -median(p["rates"]["add_rate"]))
+    head = (
+        "",
+        "added per second, the fastest way of each",
+        "of workkit's",
+        "producer's CPU, µs per job",
+        "one by one: µs per job",
+        "… producer's CPU",
+        "… server's CPU",
+    )
     return table(
-        ("", "added per second, the fastest way of each", "of workkit's"),
-        [(p["name"], spread(p["rates"]["add_rate"]), _ratio(p, ours, "add_rate")) for p in ordered],
+        head,
+        [
+            (
+                p["name"],
+                spread(p["rates"]["add_rate"]),
+                _ratio(p, ours, "add_rate"),
+                number(median(p["rates"]["add_us"])),
+                spread(p["rates"]["one_us"]),
+                number(median(p["rates"]["one_cpu_us"])),
+                number(median(p["rates"]["one_server_us"])),
+            )
+            for p in ordered
+        ],
     )
 
 
@@ -179,10 +206,10 @@ def _server(measured: list[Figures]) -> str:
                 p["name"],
                 spread(p["rates"]["run_server_us"]),
                 number(median(p["rates"]["add_server_us"])),
-                number(median(p["rates"]["run_commands"])),
-                number(median(p["rates"]["add_commands"])),
-                number(median(p["rates"]["run_reads"])),
-                number(median(p["rates"]["add_reads"])),
+                _asked(p, "run_commands"),
+                _asked(p, "add_commands"),
+                _asked(p, "run_reads"),
+                _asked(p, "add_reads"),
             )
             for p in ordered
         ],
@@ -234,12 +261,16 @@ def _middle(values: list[float]) -> float:
     return median(values)
 
 
+def _asked(peer: Figures, name: str) -> str:
+    return number(median(peer["rates"][name])) if peer["is_on_redis"] else "–"
+
+
 def _starts(figures: Figures) -> str:
     return "one start of the worker" if figures["starts"] == 1 else f"{figures['starts']} starts of the worker"
 
 
 def _idle(waited: list[Figures], figures: Figures) -> str:
-    known = [p for p in waited if "idle_commands" in p["waits"][0]]
+    known = [p for p in waited if p["is_on_redis"] and "idle_commands" in p["waits"][0]]
     first: Callable[[Figures], Figures] = lambda p: p["waits"][0]  # noqa: E731
     rows = [
         (p["name"], number(first(p)["idle_reads"], 2), number(first(p)["idle_commands"], 2))
@@ -248,29 +279,6 @@ def _idle(waited: list[Figures], figures: Figures) -> str:
     return (
         f"Over {figures['wait']['idle_seconds']:g} s, by one worker and what it needs for scheduled jobs.\n\n"
         + table(("", "socket reads per second", "commands per second, those in scripts among them"), rows)
-    )
-
-
-def _sizes(figures: Figures) -> str:
-    names = ("add_us", "add_client_us", "add_server_us", "run_us", "run_client_us", "run_server_us")
-    head = (
-        "waiting jobs",
-        "add",
-        "… client's CPU",
-        "… server's CPU",
-        "run",
-        "… worker's CPU",
-        "… server's CPU",
-        "bytes each",
-    )
-    rows = [
-        (f"{row['size']:,}", *(spread(row[name]) for name in names), number(row["bytes_per_job"]))
-        for row in figures["sizes"]
-    ]
-    return (
-        f"Microseconds per job: {figures['size_adds']} jobs added one by one to so many that wait, and "
-        f"{figures['size_runs']:,} that are due run from among them; one warm-up, {figures['size_repeats']} repeats. "
-        "Bytes are those the server uses for each waiting job.\n\n" + table(head, rows)
     )
 
 
@@ -292,12 +300,13 @@ def _settings(peers: list[Figures]) -> str:
 def _method(figures: Figures) -> str:
     runs = f"{figures['runs']} runs" if figures["runs"] > 1 else "1 run"
     return f"""\
-- One server for all, one peer at a time, emptied before each run; the peers take turns in every round. One warm-up
-  round, then {runs}: medians, with the range in brackets.
+- One Redis for all but Graphile Worker, which has a PostgreSQL; one peer at a time, emptied before each run; the peers
+  take turns in every round. {runs}: medians, with the range in brackets.
 - A job is one of five functions with one integer. It appends the number and the time to a list of its process, the
   same few lines for all, and asks nothing of the server.
 - All jobs are added first, then one worker process is started with the command that a user would type. The first
-  tenth warms it up; the rate is that of the rest, from the time when the tenth had run to when all had.
+  tenth warms producer and worker up; the rates are those of the rest, from the time when the tenth had run to when all
+  had.
 - **Exactly once**: after every run a last job writes that list to a file. If any number is missing or there twice, all
   figures of that peer are void. So they are if a worker ends, or is not done in time.
 - What a worker has fetched ahead when the tenth has run counts in its favour: some 25 ms of work for workkit, at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,15 @@ from pathlib import Path
 
 from tests.processes import Processes
 from tests.servers import Server
+from workkit.brokers.embedded import program as embedded_program
 
 
 @contextmanager
 def stage(app: str = "") -> Iterator[tuple[Server, Processes, Path]]:
     """Start a server beside a folder with `app.py` in it, the folder of the processes. All ends with the block."""
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program, "no redis-server on PATH"
+    program = shutil.which("redis-server") or shutil.which("valkey-server") or embedded_program.bundled()
+    if not program:
+        sys.exit("error: no redis-server on PATH; on Debian: apt-get install redis-server")
     folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
     (folder / "app.py").write_text(app)
     server, processes = Server(program, folder=folder, is_durable=False), Processes(folder)

@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from docs.scale.points import write_section
 from tests.benchmarks import report
-from tests.benchmarks.peers import installing, machine, measuring, sizes
+from tests.benchmarks.peers import installing, machine, measuring
 from tests.benchmarks.peers.installing import Absent, Place
-from tests.benchmarks.peers.measuring import Bench, Wait
+from tests.benchmarks.peers.measuring import Bench, Wait, running_bench
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.roster import PEERS, WORKKIT
 from tests.benchmarks.peers.running import Failed
-from tests.servers import Server
-from workkit.brokers.embedded import program as embedded_program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How much is measured: runs after one warm-up, starts of a waiting worker, repeats for each size."""
+    """How much is measured: runs, starts of a waiting worker, jobs of 10 ms for each that runs at once."""
 
     runs: int
     starts: int
     wait: Wait
-    sizes: tuple[int, ...]
-    repeats: int
+    pausing: int
+    half: int
     is_short: bool
 
 
 FULL = Extent(
-    runs=5,
-    starts=3,
-    wait=Wait(immediate=100, scheduled=8, idle_seconds=5.0),
-    sizes=sizes.SIZES,
-    repeats=5,
+    runs=3,
+    starts=1,
+    wait=Wait(immediate=100, scheduled=6, idle_seconds=3.0),
+    pausing=150,
+    half=100,
     is_short=False,
 )
 SHORT = Extent(
     runs=1,
     starts=1,
     wait=Wait(immediate=50, scheduled=3, idle_seconds=1.0),
-    sizes=sizes.SHORT_SIZES,
-    repeats=1,
+    pausing=50,
+    half=50,
     is_short=True,
 )
 
@@ -61,6 +56,7 @@ class Entry:
 
     def __init__(self, peer: Peer, extent: Extent) -> None:
         self.peer = peer
+        self.extent = extent
         self.where: Place | None = None
         self.jobs = peer.short_jobs if extent.is_short else peer.jobs
         self.found: dict[str, Any] = {
@@ -71,6 +67,8 @@ class Entry:
             "jobs": self.jobs,
             "versions": {},
             "problem": "",
+            "at_once": peer.at_once,
+            "is_on_redis": not peer.is_on_postgres,
             "rates": {},
             "waits": [],
         }
@@ -89,23 +87,26 @@ class Entry:
         say(f"{self.peer.name}: {why}")
         self.found.update(problem=why, rates={}, waits=[])
 
-    def run(self, bench: Bench, *, is_counted: bool) -> None:
-        """Measure the rate once."""
+    def run(self, bench: Bench) -> None:
+        """Measure the rates once: of jobs that take no time, and of those that take 10 ms."""
         if not self.is_valid or self.where is None:
             return
         try:
             bench.clear()
             figures = measuring.rate(bench, self.peer, where=self.where, jobs=self.jobs)
+            bench.clear()
+            jobs, half = (each * self.peer.at_once for each in (self.extent.pausing, self.extent.half))
+            figures |= measuring.pausing(bench, self.peer, where=self.where, jobs=jobs, half=half)
         except Failed as error:
             self.fail(f"void: {error}")
             return
-        say(f"{self.peer.name}: {figures['run_rate']:,.0f} jobs a second{'' if is_counted else ' (warm-up)'}")
-        if is_counted:
-            for name, value in figures.items():
-                self.found["rates"].setdefault(name, []).append(value)
+        say(f"{self.peer.name}: {figures['run_rate']:,.0f} jobs a second")
+        for name, value in figures.items():
+            self.found["rates"].setdefault(name, []).append(value)
 
-    def wait(self, bench: Bench, wait: Wait) -> None:
-        """Measure a waiting worker once."""
+    def wait(self, bench: Bench, *, is_first: bool) -> None:
+        """Measure a waiting worker once; what it asks for while it is idle the first time only."""
+        wait = self.extent.wait if is_first else replace(self.extent.wait, idle_seconds=0.0)
         if not self.is_valid or self.where is None:
             return
         try:
@@ -120,7 +121,9 @@ class Entry:
 def main() -> int:
     """Read the command line and do it; status 1 if workkit's own figures are void."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="2 minutes instead of 20: one run, fewer jobs")
+    parser.add_argument("--short", action="store_true", help="2 minutes instead of 10: one run, fewer jobs")
+    parser.add_argument("--runs", type=int, help=f"default {FULL.runs}")
+    parser.add_argument("--write", action="store_true", help="into docs/scale/measured.json too, for docs/scale.md")
     parser.add_argument("--only", metavar="NAMES", help=f"some of {','.join(peer.name for peer in PEERS)}")
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=Path("build/peers"), help="default %(default)s")
     given = parser.parse_args()
@@ -128,12 +131,18 @@ def main() -> int:
     if unknown := set(names) - {peer.name for peer in PEERS}:
         parser.error(f"--only: {', '.join(sorted(unknown))} is not one of {', '.join(peer.name for peer in PEERS)}")
     extent = SHORT if given.short else FULL
+    extent = replace(extent, runs=given.runs or extent.runs)
     entries = [Entry(peer, extent) for peer in PEERS if peer.name in names]
     began = time.monotonic()
-    with running_bench() as bench:
+    with running_bench(has_postgres=any(entry.peer.is_on_postgres for entry in entries)) as bench:
+        for entry in entries:
+            if entry.peer.is_on_postgres and bench.postgres is None and entry.is_valid:
+                entry.fail("absent: no PostgreSQL here; on Debian: apt-get install postgresql")
         figures = measure(bench, entries, extent)
     figures["minutes"] = (time.monotonic() - began) / 60
     write(figures, given.out)
+    if given.write:
+        write_section("peers", _of_the_page(figures))
     return 0 if all(entry.is_valid for entry in entries if entry.peer is WORKKIT) else 1
 
 
@@ -141,33 +150,36 @@ def measure(bench: Bench, entries: list[Entry], extent: Extent) -> dict[str, Any
     """Measure all, in turns, so that what slows the machine down for a while meets all alike."""
     described = machine.describe(bench.client)
     busy: list[float | None] = []
-    for run in range(extent.runs + 1):
+    for _ in range(extent.runs):
         busy.append(machine.foreign())
         for entry in entries:
-            entry.run(bench, is_counted=run > 0)
+            entry.run(bench)
     for start in range(extent.starts):
-        wait = extent.wait if start == 0 else Wait(**{**_fields(extent.wait), "idle_seconds": 0.0})
         busy.append(machine.foreign())
         for entry in entries:
-            entry.wait(bench, wait)
-    by_size: list[dict[str, Any]] = []
-    if ours := next((entry.where for entry in entries if entry.peer is WORKKIT), None):
-        for found in sizes.costs(bench, where=ours, sizes=extent.sizes, repeats=extent.repeats):
-            say(f"workkit with {found['size']:,} waiting jobs measured")
-            by_size.append(found)
+            entry.wait(bench, is_first=start == 0)
     return {
         "is_short": extent.is_short,
         "runs": extent.runs,
         "starts": extent.starts,
-        "wait": _fields(extent.wait),
+        "wait": asdict(extent.wait),
         "machine": described,
         "foreign": [part for part in busy if part is not None],
         "peers": [entry.found for entry in entries],
-        "sizes": by_size,
-        "size_runs": sizes.RUNS,
-        "size_adds": sizes.ADDS,
-        "size_repeats": extent.repeats,
     }
+
+
+def _of_the_page(figures: dict[str, Any]) -> dict[str, Any]:
+    """Give what docs/scale.md shows of the figures."""
+    kept = {name: figures[name] for name in ("foreign", "minutes", "runs")}
+    kept["machine"] = {name: figures["machine"][name] for name in ("processor", "server", "Python", "Node.js")}
+    kept["peers"] = []
+    for peer in figures["peers"]:
+        of = {name: peer[name] for name in ("name", "versions", "settings", "at_once", "problem", "rates")}
+        for name, part in (("idle_p50_ms", 0.5), ("idle_p99_ms", 0.99)):
+            of[name] = [report.percentile(wait["immediate_ms"], part) for wait in peer["waits"]]
+        kept["peers"].append(of)
+    return kept
 
 
 def write(figures: dict[str, Any], folder: Path) -> None:
@@ -184,29 +196,9 @@ def write(figures: dict[str, Any], folder: Path) -> None:
     say(f"{folder / 'report.md'}")
 
 
-@contextlib.contextmanager
-def running_bench() -> Iterator[Bench]:
-    """Give a server of its own, without persistence: redis-server of PATH, else the Valkey of workkit[embedded]."""
-    program = shutil.which("redis-server") or embedded_program.bundled()
-    if not program:
-        sys.exit("error: no redis-server on PATH; on Debian: apt-get install redis-server")
-    folder = Path(tempfile.mkdtemp(prefix="workkit-bench-"))
-    server = Server(program, folder=folder, is_durable=False)
-    try:
-        server.start()
-        yield Bench(client=server.client(), redis=server.url)
-    finally:
-        server.close()
-        shutil.rmtree(folder)
-
-
 def say(text: str) -> None:
     """Say how far it is, on stderr."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
-def _fields(wait: Wait) -> dict[str, Any]:
-    return {"immediate": wait.immediate, "scheduled": wait.scheduled, "idle_seconds": wait.idle_seconds}
 
 
 if __name__ == "__main__":

@@ -6,19 +6,24 @@ pins make a new one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.peers.peer import Peer
+from tests.processes import ROOT
 
 APPS = Path(__file__).parent / "apps"
 REQUIREMENTS = Path(__file__).parent.parent / "requirements.txt"
@@ -37,10 +42,11 @@ class Absent(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a peer's programs are. `modules` is the folder of node packages, if any."""
+    """Where a peer's programs are. `modules` is the folder of node packages, `root` that of workkit's own code."""
 
     programs: Path
     modules: Path | None = None
+    root: Path | None = None
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Turn the first word into the path of that program."""
@@ -59,8 +65,26 @@ def cache() -> Path:
 def place(peer: Peer) -> Place:
     """Return where the peer is, installed if it was not. Raises Absent."""
     if peer.name == "workkit":
-        return Place(programs=Path(sys.executable).parent)
+        return checkout(ROOT)
     return _node_packages() if peer.is_node else virtualenv(peer.name)
+
+
+def checkout(root: Path) -> Place:
+    """Return the workkit of a folder, with the packages of this interpreter."""
+    return Place(programs=Path(sys.executable).parent, root=root)
+
+
+@contextlib.contextmanager
+def commit(name: str) -> Iterator[Place]:
+    """Give the workkit of a commit, in a folder that ends with the block. Raises Absent."""
+    git = ["git", "-C", str(ROOT), "archive", "--format=tar", name, "workkit"]
+    packed = subprocess.run(git, capture_output=True, check=False)
+    if packed.returncode:
+        raise Absent(f"git archive: {packed.stderr.decode(errors='replace').strip()}")
+    with tempfile.TemporaryDirectory(prefix="workkit-bench-commit-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+            tar.extractall(folder, filter="data")
+        yield checkout(Path(folder))
 
 
 def virtualenv(name: str) -> Place:

@@ -19,7 +19,7 @@ def describe(client: Any) -> dict[str, str]:
     version = server.get(f"{product}_version", server["redis_version"])
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+        "processor": f"{_processor()}, {cores()} cores",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "Python": platform.python_version(),
@@ -27,6 +27,11 @@ def describe(client: Any) -> dict[str, str]:
         "server": f"{product} {version}, no persistence, on 127.0.0.1",
         "checkout": _output("git", "describe", "--always", "--dirty") or "not a git checkout",
     }
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def foreign(seconds: float = 0.5) -> float | None:

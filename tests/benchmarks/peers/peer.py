@@ -19,8 +19,9 @@ class Peer:
     """One system under test.
 
     In commands, a first word `python` or `node` is that of its installation, any other one is a program of it;
-    `{redis}` becomes the server's URL. `busy` and `idle` are further words, and variables, of the worker where the rate
-    is measured and where it waits for jobs; `clock` is the command of one more process that scheduled jobs need.
+    `{server}` becomes the server's URL. `busy` and `idle` are further words, and variables, of the worker where the
+    rate is measured and where it waits for jobs; `pausing_variables` those where a function takes a while, of which
+    `at_once` run at once; `clock` is the command of one more process that scheduled jobs need.
     `settings` and `acknowledges` are for the report.
     """
 
@@ -36,6 +37,9 @@ class Peer:
     busy: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
     busy_variables: Mapping[str, str] = field(default_factory=dict)
+    pausing_variables: Mapping[str, str] = field(default_factory=dict)
+    at_once: int = 10
     variables: Mapping[str, str] = field(default_factory=dict)
     clock: tuple[str, ...] = ()
     is_node: bool = False
+    is_on_postgres: bool = False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tests.benchmarks.peers.peer import Dues, Peer
 
-BULLMQ_CONCURRENCY = 100
+BULLMQ_CONCURRENCY = 100  # where functions take no time
+GRAPHILE_CONCURRENCY = 24
 
 WORKKIT = Peer(
     name="workkit",
     app="workkit_app",
-    worker=("python", "-m", "workkit", "listen", "bench", "-q", "--redis", "{redis}"),
+    worker=("python", "-m", "workkit", "listen", "bench", "-q", "--redis", "{server}"),
     jobs=100_000,
     short_jobs=50_000,
     dues=Dues.SECONDS,
@@ -32,10 +33,11 @@ CELERY = Peer(
 RQ = Peer(
     name="rq",
     app="rq_app",
-    worker=("rq", "worker", "--quiet", "-w", "rq.worker.SimpleWorker", "-u", "{redis}"),
+    worker=("rq", "worker", "--quiet", "-w", "rq.worker.SimpleWorker", "-u", "{server}"),
     idle=("--with-scheduler",),
     jobs=1_000,
     short_jobs=300,
+    at_once=1,
     dues=Dues.SECONDS,
     settings="SimpleWorker, which its notes on performance name for short jobs: one job at a time, in the worker's own "
     "process; results kept 0 s; `--with-scheduler` only where scheduled jobs are measured",
@@ -111,11 +113,30 @@ BULLMQ = Peer(
     short_jobs=20_000,
     dues=Dues.FRACTIONS,
     settings=f"1 process, concurrency {BULLMQ_CONCURRENCY} (its guide has 50 in the example; 100 runs as many, 10 "
-    "fewer), jobs removed when complete",
+    "fewer), 10 where a job takes 10 ms; jobs removed when complete",
     acknowledges="after the job",
     packages=("bullmq", "ioredis"),
-    variables={"BENCH_BULLMQ_CONCURRENCY": str(BULLMQ_CONCURRENCY)},
+    variables={"BENCH_CONCURRENCY": str(BULLMQ_CONCURRENCY)},
+    pausing_variables={"BENCH_CONCURRENCY": "10"},
     is_node=True,
 )
+GRAPHILE = Peer(
+    name="graphile-worker",
+    app="graphile_app.mjs",
+    worker=("node", "graphile_app.mjs", "worker"),
+    jobs=20_000,
+    short_jobs=5_000,
+    dues=Dues.FRACTIONS,
+    settings=f"1 process on PostgreSQL without fsync, concurrency {GRAPHILE_CONCURRENCY} with a local queue of 500 and "
+    "endings sent in batches (its page on performance), 10 and no local queue where a job takes 10 ms; poll every 2 s "
+    "(default)",
+    acknowledges="after the job",
+    packages=("graphile-worker", "pg"),
+    variables={"BENCH_CONCURRENCY": str(GRAPHILE_CONCURRENCY)},
+    busy_variables={"BENCH_GRAPHILE_QUEUE": "500"},
+    pausing_variables={"BENCH_CONCURRENCY": "10", "BENCH_GRAPHILE_QUEUE": "0"},
+    is_node=True,
+    is_on_postgres=True,
+)
 
-PEERS = (WORKKIT, BULLMQ, CELERY, RQ, DRAMATIQ, HUEY, ARQ, SAQ, TASKIQ)
+PEERS = (WORKKIT, BULLMQ, GRAPHILE, CELERY, RQ, DRAMATIQ, HUEY, ARQ, SAQ, TASKIQ)

@@ -10,27 +10,27 @@ from arq import create_pool
 from arq.connections import RedisSettings
 
 QUIET = {"version": 1, "disable_existing_loggers": False}  # else a line is logged for each start and end of a job
-SETTINGS = RedisSettings.from_dsn(os.environ["BENCH_REDIS"])
+SETTINGS = RedisSettings.from_dsn(os.environ["BENCH_SERVER"])
 
 
 async def f0(ctx, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f1(ctx, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f2(ctx, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f3(ctx, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f4(ctx, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def told(ctx):

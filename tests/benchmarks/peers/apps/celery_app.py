@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import proof
 from celery import Celery, group
 
-app = Celery("bench", broker=os.environ["BENCH_REDIS"])
+app = Celery("bench", broker=os.environ["BENCH_SERVER"])
 app.conf.task_ignore_result = True
 
 

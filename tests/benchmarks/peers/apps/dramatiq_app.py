@@ -8,7 +8,7 @@ import dramatiq
 import proof
 from dramatiq.brokers.redis import RedisBroker
 
-broker = RedisBroker(url=os.environ["BENCH_REDIS"])
+broker = RedisBroker(url=os.environ["BENCH_SERVER"])
 dramatiq.set_broker(broker)
 
 

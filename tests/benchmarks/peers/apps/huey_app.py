@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import proof
 from huey import RedisHuey
 
-huey = RedisHuey("bench", url=os.environ["BENCH_REDIS"], results=False)
+huey = RedisHuey("bench", url=os.environ["BENCH_SERVER"], results=False)
 
 
 @huey.task()

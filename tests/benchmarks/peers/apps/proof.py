@@ -3,17 +3,20 @@
 
 The same for all, and next to nothing: one append of a pair and one count, about 0.3 microseconds. Nothing is asked of
 the server. At certain counts (BENCH_MARKS) the time and the CPU time of the process so far are written to a file, by
-which the benchmark learns that so many have run; `tell` writes all pairs, from which it sees that each ran once.
+which the benchmark learns that so many have run; `tell` writes all pairs, from which it sees that each ran once. With
+BENCH_PAUSE a function takes so many seconds after that.
 """
 
+import asyncio
 import json
 import os
 from itertools import count
 from pathlib import Path
-from time import process_time, time
+from time import process_time, sleep, time
 
 FOLDER = Path(os.environ.get("BENCH_FOLDER", "."))
 MARKS = frozenset(int(word) for word in os.environ.get("BENCH_MARKS", "").split(",") if word)
+PAUSE = float(os.environ.get("BENCH_PAUSE", "0"))
 
 seen = []
 ordinals = count(1)
@@ -24,6 +27,18 @@ def ran(n):
     seen.append((n, time()))
     if (ordinal := next(ordinals)) in MARKS:
         write(f"mark-{ordinal}", [time(), process_time()])
+
+    if PAUSE:
+        sleep(PAUSE)
+
+
+async def ran_async(n):
+    """Do the same in a coroutine."""
+    seen.append((n, time()))
+    if (ordinal := next(ordinals)) in MARKS:
+        write(f"mark-{ordinal}", [time(), process_time()])
+    if PAUSE:
+        await asyncio.sleep(PAUSE)
 
 
 def tell():

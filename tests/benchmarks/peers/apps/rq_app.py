@@ -8,7 +8,7 @@ import proof
 from redis import Redis
 from rq import Queue
 
-queue = Queue(connection=Redis.from_url(os.environ["BENCH_REDIS"]))
+queue = Queue(connection=Redis.from_url(os.environ["BENCH_SERVER"]))
 
 
 def f0(n):

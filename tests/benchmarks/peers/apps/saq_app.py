@@ -7,27 +7,27 @@ import os
 import proof
 from saq import Queue
 
-queue = Queue.from_url(os.environ["BENCH_REDIS"])
+queue = Queue.from_url(os.environ["BENCH_SERVER"])
 
 
 async def f0(ctx, *, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f1(ctx, *, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f2(ctx, *, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f3(ctx, *, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def f4(ctx, *, n):
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 async def told(ctx):

@@ -9,34 +9,34 @@ import proof
 from taskiq import TaskiqScheduler
 from taskiq_redis import ListRedisScheduleSource, RedisStreamBroker
 
-broker = RedisStreamBroker(url=os.environ["BENCH_REDIS"])
-source = ListRedisScheduleSource(os.environ["BENCH_REDIS"])
+broker = RedisStreamBroker(url=os.environ["BENCH_SERVER"])
+source = ListRedisScheduleSource(os.environ["BENCH_SERVER"])
 scheduler = TaskiqScheduler(broker, sources=[source])
 
 
 @broker.task
 async def f0(n: int) -> None:
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 @broker.task
 async def f1(n: int) -> None:
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 @broker.task
 async def f2(n: int) -> None:
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 @broker.task
 async def f3(n: int) -> None:
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 @broker.task
 async def f4(n: int) -> None:
-    proof.ran(n)
+    await proof.ran_async(n)
 
 
 @broker.task
