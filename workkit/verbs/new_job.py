@@ -29,7 +29,7 @@ from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
-from workkit.jobs.structured.parameters import structured, written
+from workkit.jobs.structured.parameters import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
@@ -153,6 +153,7 @@ def _prepare(fn: FunctionType) -> Prepared:
         takes_whole.cache_clear()
         compiled_check.cache_clear()
         structured.cache_clear()
+        needs_fitting.cache_clear()
     if len(_prepared) >= MOST_PREPARED:
         _prepared.clear()
     known = _prepared[fn] = Prepared(fn)

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.arguments import signature_of, takes_whole
+from workkit.jobs.arguments import compiled_check, signature_of, takes_whole
 from workkit.jobs.json_value import shown_value
 from workkit.jobs.structured.as_json import as_json, is_structured
 from workkit.jobs.structured.leaves import Reader, built_name
@@ -132,6 +132,12 @@ def structured(fn: Callable[..., Any]) -> Structured | None:
         others=readers.get(others),
         is_whole=takes_whole(fn),
     )
+
+
+@lru_cache(maxsize=10_000)
+def needs_fitting(fn: Callable[..., Any]) -> bool:
+    """Whether arguments by position need a look before a call of a function: some are annotated, or built."""
+    return compiled_check(fn) is not None or structured(fn) is not None
 
 
 def _hints(fn: Callable[..., Any]) -> dict[str, Any]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, TypeGuard
 
 from workkit import wire
 from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
 from workkit.jobs.functions.marks import Handler
-from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import RunOptions
-from workkit.jobs.structured.parameters import structured
+from workkit.jobs.structured.parameters import needs_fitting, structured
 from workkit.worker.run import forks
 
 MOST_BYTES = 1_000_000  # of a result, where `keep_most` is not given
@@ -29,7 +27,7 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     arguments that the handler does not take; and what the handler raises.
     """
     born, placed, named = forks.count, args, kwargs
-    if kwargs is not None or _needs_fitting(handler):
+    if kwargs is not None or needs_fitting(handler):
         placed, named = _fitted(handler, args, kwargs)
     try:
         result = handler(*placed, **named) if named else handler(*placed)
@@ -42,12 +40,6 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     if forks.count != born:
         forks.leave()
     return result
-
-
-@lru_cache(maxsize=MOST_NAMES)
-def _needs_fitting(handler: Handler) -> bool:
-    """Whether arguments by position need a look before a call: they are annotated, or some are built."""
-    return compiled_check(handler) is not None or structured(handler) is not None
 
 
 def _fitted(
