@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from workkit.contract.layout import PLAIN_LAYOUTS
+from workkit.brokers.layout import layout_of
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions, TriggerError
@@ -52,9 +52,10 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         if seeks and options.entrance.keep:  # a plan, and a form, say what the job of the name is to become
             options = replace(options, entrance=replace(options.entrance, keep=False))
     fn, args, kwargs = read_call(given)
-    new = called(fn, args=args, kwargs=kwargs, options=options, plain=s.layout in PLAIN_LAYOUTS, seeks=seeks)
+    plain = layout_of(s.layout).has_job_names
+    new = called(fn, args=args, kwargs=kwargs, options=options, plain=plain, seeks=seeks)
     new.most_bytes = s.max_payload
-    if metadata.is_used and not (seeks or s.layout in PLAIN_LAYOUTS):
+    if metadata.is_used and not (seeks or plain):
         new.meta = metadata.carried(new.meta)
     when = None if verb == "add_now" or _is_now(given) else _when(given, s, late=options.late)
     if options.late and given.get("at") is None and given.get("when") is None:

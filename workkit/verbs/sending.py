@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from workkit import tracing
+from workkit.brokers.layout import layout_of
 from workkit.contract.changes import Author
-from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions
@@ -94,7 +94,7 @@ def sent_beside(
     if not job.recurs:
         trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
         raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
-    new = recalled(job, args=args, kwargs=kwargs, plain=s.layout in PLAIN_LAYOUTS)
+    new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
     new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
     new = through_middleware(new, schedule=s.name, fn=job.fn)
     found = sent(s, new)

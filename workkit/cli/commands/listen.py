@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from workkit.brokers.layout import NATIVE
 from workkit.cli import failure
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
@@ -294,7 +295,7 @@ def _listen_and_forward(
     def listener() -> Listener:
         ours = verbs.listener(targets, **how)
         for name in sources:
-            source = verbs.create(name, redis=server, layout="native")
+            source = verbs.create(name, redis=server, layout=NATIVE)
             ours.beside(verbs.forwarder(source, to=target, deadline=how["deadline"]))
         return ours
 

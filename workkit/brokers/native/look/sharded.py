@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from heapq import merge
 from time import monotonic
 
+from workkit.brokers.layout import no_queues
 from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
@@ -20,7 +21,7 @@ from workkit.brokers.native.shards import first_found, shard_of_text
 from workkit.brokers.redis_server.graves import place_before
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
