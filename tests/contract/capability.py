@@ -68,6 +68,7 @@ def promised(needs: Can, *, refused: bool = True) -> Callable[[F], F]:
             with pytest.raises(Unsupported if refused else AssertionError):
                 test(*args, **kwargs)
 
+        checked.needs = {**getattr(test, "needs", {}), needs: refused}  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
     return tied

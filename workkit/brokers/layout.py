@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import InvalidSchedule, Unsupported
@@ -123,7 +123,8 @@ class Layout:
     `has_any_name`: any text is one; `has_patterns`: a listener may serve a pattern of names. `own`: options that only
     some layouts take. `refuses`: options of `create` that it refuses. `keeps`: what it keeps; `keeps_beside`: what it
     keeps too with a Redis beside its server. `patience`: after how long a checkup calls a job that waits nowhere a
-    fault, where nobody says otherwise.
+    fault, where nobody says otherwise. `wire`: what `workkit wire` shows, items with their jobs, or keys; empty:
+    nothing.
 
     `check` refuses, without I/O, a name or a place that cannot be used, and returns the server (a URL, a client or
     None) and the options of its own. `open` opens the broker of one schedule, or of one shard. `find` finds the names
@@ -143,6 +144,7 @@ class Layout:
     keeps: frozenset[Keeps] = frozenset()
     keeps_beside: frozenset[Keeps] = frozenset()
     patience: str = "1 day"
+    wire: Literal["items", "keys", ""] = ""
     check: Callable[[str, Mapping[str, Any]], tuple[Any, Own | None]]
     open: Callable[..., Broker]
     find: Callable[[Any, float | None], Found]
@@ -240,8 +242,10 @@ def chosen_layout(name: str | None = None) -> Layout:
     return layout_of(chosen)
 
 
-def default_redis() -> str:
-    """Name the server that holds where none is named."""
+def redis_or_usual(redis: Any) -> Any:
+    """Return the Redis that is given, else the URL of the one that holds where none is named."""
+    if redis is not None:
+        return redis
     return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)
 
 

@@ -20,7 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from workkit.brokers.layout import DEFAULT_REDIS, Layout, chosen_layout
+from workkit.brokers.layout import Layout, chosen_layout
 from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs
@@ -145,7 +145,7 @@ def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
 def _schedules(_: str, url: str | None, layout: str) -> Found:
     from workkit.brokers.connect import find_schedules
 
-    found = find_schedules(redis=url or DEFAULT_REDIS, layout=layout, seconds=MOMENT_SECONDS)
+    found = find_schedules(redis=url, layout=layout, seconds=MOMENT_SECONDS)
     return dict.fromkeys(found.names[:MOST], "")
 
 

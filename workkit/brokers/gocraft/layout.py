@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.layout import Keeps, Layout, Refusal, default_redis
+from workkit.brokers.layout import Keeps, Layout, Refusal, redis_or_usual
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.broker import GocraftBroker
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
     from workkit.brokers.connect_redis import check
 
-    redis = default_redis() if given["redis"] is None else given["redis"]
+    redis = redis_or_usual(given["redis"])
     check(redis, schedule=name)
     return redis, None
 
@@ -32,7 +32,7 @@ def _find(redis: Any, seconds: float | None) -> Found:
     from workkit.brokers.connect_redis import server_at
     from workkit.brokers.gocraft.look import namespaces
 
-    with closing(server_at(redis, schedule=None)) as server:
+    with closing(server_at(redis_or_usual(redis), schedule=None)) as server:
         return namespaces(server, seconds=seconds)
 
 
@@ -51,6 +51,7 @@ GOCRAFT = Layout(
         Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.CHECK,
     }),
     patience="1 minute",  # a unique key lives a day only
+    wire="keys",
     check=_check,
     open=_open,
     find=_find,

@@ -20,7 +20,7 @@ def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
     from workkit.brokers.native.shards import shard_names
 
     redis, shards = given["redis"], given["shards"]
-    redis = layout.default_redis() if redis is None else redis
+    redis = layout.redis_or_usual(redis)
     check(redis, schedule=shard_names(name, shards)[0])
     for option in ("limit", "rate"):
         if (value := given[option]) is not None and shards != 1:
@@ -41,7 +41,7 @@ def _find(redis: Any, seconds: float | None) -> Found:
     from workkit.brokers.connect_redis import server_at
     from workkit.brokers.native.look.schedules import schedule_names
 
-    with closing(server_at(redis, schedule=None)) as server:
+    with closing(server_at(layout.redis_or_usual(redis), schedule=None)) as server:
         return schedule_names(server, seconds=seconds)
 
 
@@ -51,6 +51,7 @@ NATIVE = Layout(
     noun="a schedule",
     schemes=("redis", "rediss", "valkey", "valkeys", "unix", "embedded"),
     keeps=frozenset(Keeps) - {Keeps.QUEUES},
+    wire="items",
     check=_check,
     open=_open,
     find=_find,
