@@ -34,7 +34,7 @@ _MODULES = {
 not use.
 """
 
-_COMMON: Final = ("redis", "shards", "limit", "rate", "history")
+COMMON: Final = ("redis", "shards", "limit", "rate", "history")
 """Options of `create` that any layout may take; others belong to some layouts only."""
 
 _UNSET: Final = {"shards": 1}
@@ -53,12 +53,13 @@ class Keeps(StrEnum):
     LIMIT_SCHEDULE = "`limit` and `rate`, over all listeners"
     PAUSE = "`pause` of the schedule, or of a function"
     PAUSE_ONE = "`pause` of one job"
-    CANCEL = "`cancel`"
+    CANCEL_DELAYED = "`cancel` of what waits for its time"
+    CANCEL = "`cancel` of a job in any state"
     UNDO = "undo of a cancellation in the browser"
     INTERRUPT = "cancellation of one run, not of its job"
     RUN = "`run`: run a job once now"
     BATCH = "`add-many` can be resumed"
-    LOOK = "`list`, `show`, `stats` of jobs in every state"
+    LOOK = "`list` and `show` of jobs in every state"
     LOOK_AT_DELAYED = "`list` of what waits for its time"
     KEEP_DEAD = "`dead`, `retry`, `discard`"
     LIST_LISTENERS = "`listeners`, and what they hold"
@@ -160,9 +161,13 @@ class Layout:
         """The environment variables that say where its server is."""
         return REDIS_VARIABLES if self.place is None else (self.place.variable,)
 
+    def kept(self, *, with_redis: bool) -> frozenset[Keeps]:
+        """What it keeps; `with_redis`: with a Redis beside its server."""
+        return self.keeps | self.keeps_beside if with_redis else self.keeps
+
     def takes(self, option: str) -> bool:
         """Tell whether `create` takes an option, at least beside another one."""
-        return option not in self.refuses if option in _COMMON else option in {one.name for one in self.own}
+        return option not in self.refuses if option in COMMON else option in {one.name for one in self.own}
 
     def read(self, name: str, given: Mapping[str, Any]) -> tuple[Any, Own | None]:
         """Read the options of a schedule: the server, and the options of its own. No I/O. Raises InvalidSchedule."""

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.layout import Keeps, Layout, Refusal, redis_or_usual
+from workkit.brokers.redis_server.address import SCHEMES
 
 if TYPE_CHECKING:
     from workkit.brokers.gocraft.broker import GocraftBroker
@@ -42,13 +43,13 @@ GOCRAFT = Layout(
     name="gocraft",
     title="a namespace of gocraft/work",
     noun="a namespace",
-    schemes=("redis", "rediss", "valkey", "valkeys", "unix", "embedded"),
+    schemes=SCHEMES,
     has_job_names=True,
     has_any_name=True,
     refuses=dict.fromkeys(("shards", "limit", "rate", "history"), _UNKNOWN),
     keeps=frozenset({
-        Keeps.UNIQUE, Keeps.PAUSE, Keeps.CANCEL, Keeps.RUN, Keeps.BATCH, Keeps.LOOK, Keeps.LOOK_AT_DELAYED,
-        Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.CHECK,
+        Keeps.UNIQUE, Keeps.PAUSE, Keeps.CANCEL_DELAYED, Keeps.CANCEL, Keeps.RUN, Keeps.BATCH, Keeps.LOOK,
+        Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.CHECK,
     }),
     patience="1 minute",  # a unique key lives a day only
     wire="keys",

@@ -147,7 +147,7 @@ def _layout(name: str) -> Layout:
         has_patterns=name == "hutch",
         own=OWN,
         refuses={"shards": _UNKNOWN, "limit": _ALONE, "rate": _ALONE, "history": _UNKNOWN},
-        keeps=frozenset({Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.QUEUES, Keeps.CHECK}),
+        keeps=frozenset({Keeps.CANCEL_DELAYED, Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.QUEUES, Keeps.CHECK}),
         keeps_beside=frozenset({Keeps.UNIQUE, Keeps.LIMIT_SCHEDULE, Keeps.PAUSE, Keeps.LIST_LISTENERS}),
         patience="10 minutes",
         check=partial(_check, name),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers import layout
 from workkit.brokers.layout import Keeps, Layout
+from workkit.brokers.redis_server.address import SCHEMES
 from workkit.errors import InvalidSchedule
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ NATIVE = Layout(
     name=layout.NATIVE,
     title="",
     noun="a schedule",
-    schemes=("redis", "rediss", "valkey", "valkeys", "unix", "embedded"),
+    schemes=SCHEMES,
     keeps=frozenset(Keeps) - {Keeps.QUEUES},
     wire="items",
     check=_check,
