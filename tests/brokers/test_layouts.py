@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import workkit
 from workkit import schedule
 from workkit.brokers.layout import COMMON, Layout, layout_names, layout_of, own_options
 from workkit.errors import InvalidSchedule
@@ -60,3 +63,20 @@ def test_a_program_imports_the_layout_that_it_uses_alone(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True)
     folder = "hutch" if name == "event" else name
     assert done.stdout == f"workkit.brokers.{folder}.layout\n"
+
+
+def test_no_code_above_the_layouts_names_one() -> None:
+    """Prose may: helps, examples and docstrings. `wire` shows the bytes of one; back-offs have names of theirs."""
+    root, found = Path(workkit.__file__).parent, set[str]()
+    for file in root.rglob("*.py"):
+        place = file.relative_to(root).as_posix()
+        if place.startswith("brokers/"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            is_name = isinstance(node, ast.Constant) and node.value in {"gocraft", "hutch", *own_options()}
+            is_import = isinstance(node, ast.ImportFrom) and "brokers.gocraft" in (node.module or "")
+            if is_name or is_import or (isinstance(node, ast.ImportFrom) and "brokers.hutch" in (node.module or "")):
+                found.add(place)
+    assert found == {
+        "cli/commands/looking/queues.py", "cli/commands/wire_namespace.py", "jobs/run_options.py", "verbs/creation.py",
+    }  # fmt: skip

@@ -5,7 +5,7 @@ the value, and names no layout.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -218,6 +218,11 @@ def layout_names() -> tuple[str, ...]:
 def layouts() -> list[Layout]:
     """Import all layouts, for a help or an error that names several."""
     return list(map(layout_of, layout_names()))
+
+
+def names_of(some: Iterable[Layout]) -> str:
+    """Write the names of layouts for a help."""
+    return ", ".join(one.name for one in some)
 
 
 @lru_cache

@@ -21,6 +21,7 @@ from workkit.brokers.layout import (
     OwnOption,
     layout_names,
     layouts,
+    names_of,
     own_options,
 )
 from workkit.brokers.redis_server.address import masked
@@ -258,7 +259,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         metavar="URL",
         brief="the server; else WORKKIT_REDIS_URL, else REDIS_URL",
         help=f"the server; else {', else '.join(REDIS_VARIABLES)}, else {DEFAULT_REDIS}; with "
-        f"{', '.join(one.name for one in beside)}: one beside the {beside[0].server}, only where given here",
+        f"{names_of(beside)}: one beside the {beside[0].server}, only where given here",
     )
     @click.option(
         "--embedded",
