@@ -180,7 +180,7 @@ class Layout:
     def _refuse(self, option: str, value: Any, given: Mapping[str, Any]) -> None:
         refusal, shown = self.refuses.get(option), value
         if not self.takes(option) and refusal is None:
-            others = [one for one in layouts() if any(option == theirs.name for theirs in one.own)]
+            others = owners(option)
             names = " or layout=".join(repr(one.name) for one in others)
             refusal = Refusal(f"only layouts on {others[0].server} have it", f"Write layout={names}.")
             shown = masked(value) if isinstance(value, str) else value
@@ -225,6 +225,14 @@ def names_of(some: Iterable[Layout]) -> str:
     return ", ".join(one.name for one in some)
 
 
+def titles() -> str:
+    """Say for a help what a schedule is in each layout."""
+    found: dict[str, list[Layout]] = {}
+    for one in layouts():
+        found.setdefault(one.title, []).append(one)
+    return "; ".join([*(f"{names_of(some)}: {title}" for title, some in found.items() if title), f"default {NATIVE}"])
+
+
 @lru_cache
 def layout_of(name: str) -> Layout:
     """Find a layout by its name, one of `layout_names`."""
@@ -239,6 +247,11 @@ def layout_of(name: str) -> Layout:
 def own_options() -> dict[str, OwnOption]:
     """Find the options that belong to some layouts only, by their names."""
     return {option.name: option for layout in layouts() for option in layout.own}
+
+
+def owners(option: str) -> list[Layout]:
+    """Find the layouts to which an option belongs."""
+    return [one for one in layouts() if any(option == theirs.name for theirs in one.own)]
 
 
 def chosen_layout(name: str | None = None) -> Layout:

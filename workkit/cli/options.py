@@ -16,13 +16,14 @@ from click.types import IntParamType, StringParamType
 
 from workkit.brokers.layout import (
     DEFAULT_REDIS,
-    NATIVE,
     REDIS_VARIABLES,
     OwnOption,
     layout_names,
     layouts,
     names_of,
     own_options,
+    owners,
+    titles,
 )
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
@@ -308,14 +309,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
 
 def layout_option(flag: str, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option whose value is the name of a layout."""
-    titles: dict[str, list[str]] = {}
-    for one in layouts():
-        titles.setdefault(one.title, []).append(one.name)
-    each = "; ".join(f"{', '.join(names)}: {title}" for title, names in titles.items() if title)
-    text = f"{each}; default {NATIVE}"
-    return click.option(
-        flag, cls=Option, type=click.Choice(layout_names()), metavar="|".join(layout_names()), help=text, **how
-    )
+    names = layout_names()
+    return click.option(flag, cls=Option, type=click.Choice(names), metavar="|".join(names), help=titles(), **how)
 
 
 def _own_options(function: Callable[..., R]) -> Callable[..., R]:
@@ -328,20 +323,16 @@ def _own_options(function: Callable[..., R]) -> Callable[..., R]:
             topic=TOPIC_OF_SERVER,
             metavar=option.metavar,
             envvar=option.variable if option.is_flag_variable else None,
-            help=f"{', '.join(owners(option))}: {option.meaning}",
+            help=f"{names_of(owners(option.name))}: {option.meaning}",
         )(function)
     return function
 
 
-def owners(option: OwnOption) -> list[str]:
-    """Name the layouts that an option belongs to."""
-    return [one.name for one in layouts() if option in one.own]
-
-
 def check_placed(option: OwnOption, layout: str | None, *, flag: str, add: str) -> None:
     """Refuse an option of other layouts than the one that is named."""
-    if option.misplaced and layout not in owners(option):
-        raise click.UsageError(f"{flag} {option.misplaced} Add {add} {' or '.join(owners(option))}.")
+    names = [one.name for one in owners(option.name)]
+    if option.misplaced and layout not in names:
+        raise click.UsageError(f"{flag} {option.misplaced} Add {add} {' or '.join(names)}.")
 
 
 def server_url(redis: str | None, embedded: str | None) -> str | None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from workkit.brokers.layout import NATIVE, OwnOption, layout_of, own_options
+from workkit.brokers.layout import NATIVE, OwnOption, layout_of, names_of, own_options, owners
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
 from workkit.cli.known import check_known
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import R, check_placed, is_typed, layout_option, owners, server_options
+from workkit.cli.options import R, check_placed, is_typed, layout_option, server_options
 from workkit.cli.settings import read_settings
 
 
@@ -24,7 +24,7 @@ def _of_the_other_side() -> list[OwnOption]:
 
 def _to_options(function: Callable[..., R]) -> Callable[..., R]:
     for option in reversed(_of_the_other_side()):
-        text = f"{', '.join(owners(option))}: {option.to_meaning}"
+        text = f"{names_of(owners(option.name))}: {option.to_meaning}"
         function = click.option(f"--to-{option.name}", cls=Option, metavar=option.metavar, help=text)(function)
     return function
 
