@@ -25,7 +25,7 @@ NEEDED = (  # what people come to change, and the file that the page must name f
     ("column of `list`", "workkit/cli/commands/looking/list.py"),
     ("check of the doctor", "workkit/brokers/native/care/"),
     ("error sentence", "workkit/errors.py"),
-    ("third layout", "workkit/contract/"),
+    ("another layout", "workkit/contract/"),
 )
 
 

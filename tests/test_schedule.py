@@ -113,6 +113,8 @@ def test_a_past_instant_is_refused_with_its_age(s: schedule.Schedule) -> None:
         ({"name": "x", "redis": "amqp://u:secret@h"},
          "redis='amqp://u:***@h' is not a URL of a server. "
          "Accepted: redis:// rediss:// redis+sentinel:// redis+cluster:// valkey:// valkeys:// unix:// embedded://."),
+        ({"name": "x", "amqp": 4}, "amqp=4 with layout='native': only layouts on RabbitMQ have it. "
+         "Write layout='hutch' or layout='event'."),
         ({"name": "x", "tz": "Mars"}, 'tz="Mars" is not a zone.*'),
         ({"name": "x", "dialect": "quartz"}, "dialect='quartz' is not known. Accepted: published, cuckoo."),
     ],

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, Literal, Unpack, overload
 from zoneinfo import ZoneInfo
 
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.filters import read_where
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.job_page import meant_jobs
-from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound, Unsupported, located
@@ -203,7 +203,7 @@ def jobs(
     if where is None and names is None:
         return producer_of(s).inspector.jobs(state=state)
     meant = read_where(where, "jobs", names=names)
-    if names is not None and s.layout != "native":
+    if names is not None and Keeps.NAME not in layout_of(s.layout).keeps:
         trouble, remedy = f"jobs have no names in layout={s.layout!r}", "Choose them by where=: fn:, arg:, id:, state:."
         raise Unsupported.about(f"names={names!r}:", trouble, remedy, where="names", given=names)
     return meant_jobs(partial(producer_of(s).inspector.jobs, state=state), meant, now=partial(present, s))
@@ -257,7 +257,7 @@ def pause(
     broker, author = producer_of(s), author_of(by)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
     found = None if which is None else check_dead(changeable(broker.inspector, which))
-    broker.admin.by(author).pause(target(found, fn, plain=s.layout in PLAIN_LAYOUTS), said)
+    broker.admin.by(author).pause(target(found, fn, plain=layout_of(s.layout).has_job_names), said)
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
@@ -266,7 +266,7 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by:
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
-    broker.admin.by(author).resume(paused_target(broker.inspector, which, fn, plain=s.layout in PLAIN_LAYOUTS))
+    broker.admin.by(author).resume(paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names))
 
 
 def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:

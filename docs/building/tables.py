@@ -1,4 +1,4 @@
-"""Parts of the reference that are made from the code: options, commands, environment variables, events.
+"""Parts of the reference that are made from the code: options, commands, environment variables, events, layouts.
 
 They stand on the pages as Markdown, so that they read well on a code host and on the site. A page has each between
 `<!-- made: option-table schedule.add -->` and `<!-- made: end -->`. After a change of the code write them anew:
@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from workkit import events
+from workkit.brokers.layout import COMMON, Keeps, Layout, layouts, own_options
 from workkit.cli.commands.help import topic_page
 from workkit.cli.tree import GROUPS, TOPICS, tree
 from workkit.jobs.options import OPTIONS, VerbOption
@@ -103,11 +104,45 @@ def event_list(_: str) -> Iterator[str]:
     yield row("INFO", "all others")
 
 
+def layout_matrix(_: str) -> Iterator[str]:
+    """Say what works on which layout."""
+    all_of_them = layouts()
+    yield from (row("", *(f"`{one.name}`" for one in all_of_them)), row(*["---"] * (len(all_of_them) + 1)))
+    yield row("a schedule is", *(one.title or "a schedule of workkit" for one in all_of_them))
+    yield row("URLs", *(" ".join(f"`{scheme}`" for scheme in one.schemes) for one in all_of_them))
+    yield row("names of jobs", *map(job_names, all_of_them))
+    for option in (*COMMON, *own_options()):
+        yield row(f"`{option}=` of `create`", *(taken(one, option) for one in all_of_them))
+    for feature in Keeps:
+        yield row(feature, *(kept(one, feature) for one in all_of_them))
+    yield row("`wire` shows", *(one.wire or "-" for one in all_of_them))
+    yield row("an orphan, for the doctor, after", *(one.patience for one in all_of_them))
+
+
+def job_names(layout: Layout) -> str:
+    """Write how a job is named."""
+    if not layout.has_job_names:
+        return "functions"
+    return "any text" if layout.has_any_name else "words" + (", patterns" if layout.has_patterns else "")
+
+
+def taken(layout: Layout, option: str) -> str:
+    """Write whether `create` takes an option."""
+    refusal = layout.refuses.get(option)
+    return "yes" if layout.takes(option) else f"beside `{refusal.unless}`" if refusal and refusal.unless else "-"
+
+
+def kept(layout: Layout, feature: Keeps) -> str:
+    """Write whether a layout keeps something."""
+    return "yes" if feature in layout.keeps else "with a Redis" if feature in layout.keeps_beside else "-"
+
+
 MADE: dict[str, Callable[[str], Iterable[str]]] = {
     "option-table": option_table,
     "command-pages": command_pages,
     "variable-table": variable_table,
     "event-list": event_list,
+    "layout-matrix": layout_matrix,
 }
 
 

@@ -14,7 +14,6 @@ from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.connect_redis import check
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names, shard_of
 from workkit.contract.broker import Broker
@@ -81,7 +80,7 @@ def test_a_number_of_shards_that_cannot_be_is_refused(shards: Any) -> None:
     for call in (
         lambda: open_broker("app", redis="redis://h", shards=shards),
         lambda: open_brokers("app", redis="redis://h", shards=shards),
-        lambda: check("redis://h", schedule="app", shards=shards),
+        lambda: schedule.create("app", redis="redis://h", shards=shards),
     ):
         with pytest.raises(InvalidSchedule) as caught:
             call()

@@ -227,7 +227,7 @@ def test_a_name_without_a_tag_is_refused_on_a_cluster_before_anything_is_asked(u
         assert (str(caught.value), caught.value.suggestion) == refused
     check(url)
     check(url, schedule="{app-tasks}")
-    check(url, schedule="app-tasks", shards=2)
+    check(url, schedule="{app-tasks.0}")
     assert open_broker("app-tasks", redis=url, shards=2).schedule == "app-tasks"
 
 

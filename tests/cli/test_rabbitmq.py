@@ -299,3 +299,13 @@ def test_what_the_layout_cannot_do_is_refused(run: Run) -> None:
     ran = run("pause", "t", "--layout", "hutch", "--amqp", "amqp://127.0.0.1:1")
     assert (ran.status, ran.out) == (4, "")
     assert ran.err.startswith("error: a pause cannot be kept by RabbitMQ alone. Name a Redis beside it")
+
+
+def test_the_wire_of_an_exchange_is_refused(run: Run) -> None:
+    for action in ("dump", "verify"):
+        ran = run("wire", action, "orders", "--layout", "hutch")
+        assert ran.status == 4
+        assert ran.err == (
+            "error: the wire of orders cannot be shown: an exchange has no keys. "
+            "Count its jobs: workkit stats orders --layout hutch.\n"
+        )

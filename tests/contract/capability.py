@@ -49,6 +49,9 @@ class Can(StrEnum):
     TELL = "tell which functions its listeners know"
     KEEP_RESULT = "keep what a handler returned, for who asks"
     CHECK = "check a schedule, and name what is wrong"
+    CANCEL_DELAYED = "cancel what waits for its time"
+    PLAN = "keep which plans of code hold"
+    QUEUES = "list its queues"
 
 
 def promised(needs: Can, *, refused: bool = True) -> Callable[[F], F]:
@@ -68,6 +71,7 @@ def promised(needs: Can, *, refused: bool = True) -> Callable[[F], F]:
             with pytest.raises(Unsupported if refused else AssertionError):
                 test(*args, **kwargs)
 
+        checked.needs = {**getattr(test, "needs", {}), needs: refused}  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
     return tied

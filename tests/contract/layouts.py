@@ -17,6 +17,7 @@ from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.sharded import ShardedBroker
 from workkit.brokers.native.shards import shard_names
@@ -72,6 +73,16 @@ class Layout(Protocol):
         """Open a producer, and say how to lose the reply to its next addition."""
 
 
+INSIDE = frozenset(can for can in Can if can.name not in Keeps.__members__)
+"""What is no cell of the table "what works on which layout", as users do not see it as such."""
+
+
+def _kept(layout: str, *, with_redis: bool = False) -> frozenset[Can]:
+    """What the value of a layout says of it: so each cell of that table is tried."""
+    value = layout_of(layout)
+    return frozenset(Can[one.name] for one in value.kept(with_redis=with_redis) if one.name in Can.__members__)
+
+
 class _Listed:
     def left(self, server: Server, name: str) -> int:
         raise AssertionError("the test lists the jobs")
@@ -93,7 +104,7 @@ class _Published(_Listed):
 class Native(_Published):
     """The native layout: one schedule on one server."""
 
-    can = frozenset(Can)
+    can = INSIDE | _kept("native")
 
     def __str__(self) -> str:
         return "native"
@@ -115,7 +126,7 @@ class Sharded(_Published):
     """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
 
     shards: int
-    can = frozenset(Can) - {Can.LIMIT_SCHEDULE, Can.BATCH}
+    can = Native.can - {Can.LIMIT_SCHEDULE, Can.BATCH}
 
     def __str__(self) -> str:
         return f"{self.shards} shards"
@@ -140,11 +151,7 @@ class Sharded(_Published):
 class Gocraft(_Listed):
     """A namespace that pools of gocraft/work share. Jobs have keyword arguments only."""
 
-    can = frozenset(Can) - {
-        Can.UNDO, Can.QUIET, Can.INTERRUPT,
-        Can.RECUR, Can.NAME, Can.SKIP, Can.RESCHEDULE, Can.PAUSE_ONE, Can.LIMIT_SCHEDULE, Can.REMEMBER, Can.KEEP_RESULT,
-        Can.TELL,
-    }  # fmt: skip
+    can = INSIDE - {Can.QUIET} | _kept("gocraft")
     note, keeps_first = "note", False
 
     def __str__(self) -> str:
@@ -186,11 +193,8 @@ class OnRabbitmq:
 
     @property
     def can(self) -> frozenset[Can]:
-        kept = {Can.UNIQUE, Can.LIMIT_SCHEDULE, Can.PAUSE, Can.LIST_LISTENERS} if self.has_redis else set()
-        return frozenset(
-            {Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.KEEP_DEAD, Can.LOOK_AT_DUE, Can.LOOK_AT_DELAYED, Can.CHECK}
-            | kept
-        )
+        always = frozenset({Can.WAKE, Can.RETRY, Can.OFFER_OTHERS, Can.LOOK_AT_DUE})
+        return always | _kept(self.name, with_redis=self.has_redis)
 
     def given(self, args: Sequence[Any]) -> dict[str, Any]:
         return {"args": ({f"a{place}": value for place, value in enumerate(args)},)}

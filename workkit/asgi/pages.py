@@ -17,8 +17,8 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
 from workkit import schedule as verbs
+from workkit.brokers.layout import layout_of
 from workkit.brokers.redis_server.care.unhurried import Unhurried
-from workkit.contract.doctor import usual_patience
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import control as undoing
@@ -145,7 +145,7 @@ def signer(secret: str | None = None) -> Signer:
 
 def _served(s: Schedule, tz: str | None) -> Served:
     zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
-    checkup = Checkup(doctor=lambda: Unhurried(producer_of(s).doctor), patience=usual_patience(s.layout))
+    checkup = Checkup(doctor=lambda: Unhurried(producer_of(s).doctor), patience=layout_of(s.layout).patience)
     return Served(
         name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, checkup=checkup, verbs=_Verbs(s)
     )  # fmt: skip

@@ -1,25 +1,22 @@
-"""A schedule's name and a URL (or client) to its brokers. No I/O, but for `embedded://`, whose server is started.
+"""A schedule's name and its server to its brokers. No I/O, but for `embedded://`, whose server is started.
 
 What the native layout on one server does not need is imported where it is used: a program starts in less time.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from workkit.brokers import rehearsal
-from workkit.brokers.connect_redis import server_at
-from workkit.brokers.native.broker import NativeBroker
+from workkit.brokers.layout import NATIVE, layout_of
 from workkit.brokers.native.shards import shard_names
 from workkit.contract.broker import Broker
-from workkit.contract.layout import AMQP_LAYOUTS
-from workkit.errors import Unsupported
 
 if TYPE_CHECKING:
+    from workkit.brokers.layout import Own
+    from workkit.brokers.native.broker import NativeBroker
     from workkit.brokers.native.sharded import ShardedBroker
     from workkit.brokers.redis_server.key_names import Found
-    from workkit.contract.layout import OnRabbitmq
 
 __all__ = ["find_schedules", "open_broker", "open_brokers"]
 
@@ -29,6 +26,7 @@ def open_broker(
     name: str,
     *,
     redis: Any,
+    own: Own | None = ...,
     dialect: str = ...,
     timeout_ms: int = ...,
     layout: str = ...,
@@ -40,6 +38,7 @@ def open_broker(
     name: str,
     *,
     redis: Any,
+    own: Own | None = ...,
     dialect: str = ...,
     timeout_ms: int = ...,
     shards: int,
@@ -51,39 +50,36 @@ def open_broker(
     name: str,
     *,
     redis: Any,
+    own: Own | None = None,
     dialect: str = "published",
     timeout_ms: int = 10_000,
     shards: int = 1,
-    layout: str = "native",
+    layout: str = NATIVE,
 ) -> Broker | ShardedBroker:
-    """Open the broker of schedule `name` at `redis`, in the layouts of RabbitMQ an `OnRabbitmq`; of several shards only
-    the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name`, as `Layout.read` gave its server and the options of its layout; of several
+    shards only the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
     if rehearsal.current is not None:
         rehearsal.current.note(name, dialect=dialect, shards=shards, layout=layout)
-    if layout in AMQP_LAYOUTS:
-        return _amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)
-    if layout == "gocraft":
-        return _gocraft(name, redis=redis, timeout_ms=timeout_ms)
-    names = shard_names(name, shards)
-    if len(names) == 1:
-        return _native(name, redis=redis, dialect=dialect, timeout_ms=timeout_ms)
+    brokers = _opened(shard_names(name, shards), redis, own, dialect=dialect, timeout_ms=timeout_ms, layout=layout)
+    if len(brokers) == 1:
+        return brokers[0]
     from workkit.brokers.native.sharded import ShardedBroker
 
-    brokers = [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
-    return ShardedBroker(brokers, schedule=name, dialect=dialect)
+    return ShardedBroker(cast("list[NativeBroker]", brokers), schedule=name, dialect=dialect)
 
 
 def open_brokers(
     name: str,
     *,
     redis: Any,
+    own: Own | None = None,
     dialect: str = "published",
     shards: int = 1,
     timeout_ms: int = 10_000,
-    layout: str = "native",
+    layout: str = NATIVE,
 ) -> list[Broker]:
     """Open one broker for each shard of schedule `name`; a listener registers with each.
 
@@ -91,48 +87,25 @@ def open_brokers(
     """
     if rehearsal.current is not None:
         rehearsal.current.check(layout)
-    if layout in AMQP_LAYOUTS:
-        return [_amqp(name, at=redis, layout=layout, timeout_ms=timeout_ms)]
-    if layout == "gocraft":
-        return [_gocraft(name, redis=redis, timeout_ms=timeout_ms)]
-    names = shard_names(name, shards)
-    return [_native(shard, redis=redis, dialect=dialect, timeout_ms=timeout_ms) for shard in names]
+    return _opened(shard_names(name, shards), redis, own, dialect=dialect, timeout_ms=timeout_ms, layout=layout)
 
 
-def find_schedules(*, redis: Any, layout: str = "native", seconds: float | None = None) -> Found:
+def _opened(
+    names: list[str], redis: Any, own: Own | None, *, dialect: str, timeout_ms: int, layout: str
+) -> list[Broker]:
+    if rehearsal.current is not None:
+        return [rehearsal.current.broker(name, dialect=dialect, timeout_ms=timeout_ms) for name in names]
+    opened = layout_of(layout).open
+    return [opened(name, redis=redis, own=own, dialect=dialect, timeout_ms=timeout_ms) for name in names]
+
+
+def find_schedules(*, redis: Any, layout: str = NATIVE, seconds: float | None = None) -> Found:
     """Find the names of the schedules on a server, each shard by its own; look for so many `seconds` at most. Raises
     InvalidSchedule, EmbeddedError, ServerError, Unsupported.
     """
-    from workkit.brokers.native.look.inspector import schedule_names
-
     if rehearsal.current is not None:
+        from workkit.brokers.native.look.inspector import schedule_names
+
         rehearsal.current.check(layout)
         return schedule_names(rehearsal.current.server(""), seconds=seconds)
-    if layout in AMQP_LAYOUTS:
-        trouble = "cannot be done on RabbitMQ, which does not tell the exchanges of schedules from others"
-        remedy = f"Look at one by its name: workkit queues NAME --layout {layout}."
-        raise Unsupported.about("listing schedules", trouble, remedy)
-    with closing(server_at(redis, schedule=None)) as server:
-        if layout == "gocraft":
-            from workkit.brokers.gocraft.look import namespaces
-
-            return namespaces(server, seconds=seconds)
-        return schedule_names(server, seconds=seconds)
-
-
-def _amqp(name: str, *, at: OnRabbitmq, layout: str, timeout_ms: int) -> Broker:
-    from workkit.brokers.connect_rabbitmq import open_on_rabbitmq
-
-    return open_on_rabbitmq(name, at=at, layout=layout, timeout_ms=timeout_ms)
-
-
-def _gocraft(name: str, *, redis: Any, timeout_ms: int) -> Broker:
-    from workkit.brokers.gocraft.broker import GocraftBroker
-
-    return GocraftBroker(server_at(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
-
-
-def _native(name: str, *, redis: Any, dialect: str, timeout_ms: int) -> NativeBroker:
-    if rehearsal.current is not None:
-        return rehearsal.current.broker(name, dialect=dialect, timeout_ms=timeout_ms)
-    return NativeBroker(server_at(redis, schedule=name), schedule=name, dialect=dialect, timeout_ms=timeout_ms)
+    return layout_of(layout).find(redis, seconds)

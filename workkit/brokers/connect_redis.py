@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.connecting import connect, is_cluster
 from workkit.brokers.redis_server.server import Server
 
 
-def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
-    """Refuse what is neither a URL nor a client, without connecting; and, with `schedule`, a number of shards that is
-    out of range, or a name that cannot be used in a cluster. Raises InvalidSchedule.
+def check(redis: Any, *, schedule: str | None = None) -> None:
+    """Refuse what is neither a URL nor a client, without connecting; and, with `schedule`, a name that cannot be used
+    in a cluster. Raises InvalidSchedule.
     """
-    names = shard_names(schedule or "", shards)
     if isinstance(redis, str) and redis.startswith("embedded:"):
         from workkit.brokers.embedded.attachment import folder_of
 
@@ -22,7 +20,7 @@ def check(redis: Any, *, schedule: str | None = None, shards: int = 1) -> None:
         return
     connect(redis).close()
     if schedule is not None and is_cluster(redis):
-        check_tag(names[0])
+        check_tag(schedule)
 
 
 def server_at(redis: Any, *, schedule: str | None) -> Server:

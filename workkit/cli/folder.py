@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from workkit.brokers.layout import chosen_layout, layouts
 from workkit.cli.source import Function, names_in, signature_of, yields
-from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
 from workkit.jobs.functions.marks import job_name_of
@@ -42,8 +41,8 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     Raises InvalidFunction for what no listener runs, and where the module is here and has no such function, naming the
     nearest. `call` holds the arguments: InvalidArguments where the function is here and does not take them.
     """
-    layout = os.environ.get("WORKKIT_LAYOUT")
-    if layout == "gocraft":
+    layout = chosen_layout()
+    if layout.has_any_name:
         return job_name_of(text), None
     if text.startswith("("):
         return (text if read_name(text) else clojure(text)), None
@@ -51,7 +50,7 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
         return text, None
     _refuse_file(text)
     plain = said_plain(text) or text
-    if layout in PLAIN_LAYOUTS and is_consumed(plain):
+    if layout.has_job_names and is_consumed(plain):
         return plain, None
     said = read_name(text)
     if said is not None and (trouble := library_trouble(said)):
@@ -87,15 +86,10 @@ def check_arguments(job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str
 
 
 def _no_message(call: Arguments | None) -> str:
-    """Say which forward refuses these arguments (spec/forward.md 2); empty where a message can have them."""
+    """Say which forward refuses these arguments (spec/forward.md 2); empty where none does."""
     args, kwargs = call or ([{}], None)
-    if kwargs or len(args) != 1:
-        return "; a forward to RabbitMQ refuses it: a message has one argument, given by position"
-    return (
-        ""
-        if isinstance(args[0], Mapping)
-        else "; a forward to hutch refuses it: there its one argument is a JSON object"
-    )
+    why = next((why for one in layouts() if (why := one.unfit(args, kwargs))), "")
+    return why and f"; {why}"
 
 
 def _elsewhere(module: str, folder: Path) -> str:

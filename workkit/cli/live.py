@@ -20,10 +20,10 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
+from workkit.brokers.layout import Layout, chosen_layout
 from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs
-from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.jobs.job import call_text, spoken
 from workkit.text import wording
 
@@ -91,17 +91,17 @@ def _schedule_of(ctx: click.Context) -> str:
     return ""
 
 
-def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, str | None], Found]) -> Found:
+def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, str], Found]) -> Found:
     """Read words from the server, or what was kept of them; nothing where it does not answer in time."""
     found: Found = {}
 
     def look() -> None:
         with suppress(Exception):
-            layout = ctx.params.get("layout") or os.environ.get("WORKKIT_LAYOUT")
-            url = None if layout in AMQP_LAYOUTS else _redis_url(ctx)
+            layout = chosen_layout(ctx.params.get("layout"))
+            url = None if layout.place else _redis_url(ctx)
             if not (url or "").startswith(EMBEDDED_SCHEME):
-                kept = url or "", read.__name__, schedule, layout or "", *_rabbitmq(ctx, layout)
-                found.update(_kept(kept, lambda: read(schedule, url, layout)))
+                kept = url or "", read.__name__, schedule, layout.name, *_own(ctx, layout)
+                found.update(_kept(kept, lambda: read(schedule, url, layout.name)))
 
     if not schedule and read is not _schedules:
         return {}
@@ -116,14 +116,12 @@ def _redis_url(ctx: click.Context) -> str | None:
     return url or os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL")
 
 
-def _rabbitmq(ctx: click.Context, layout: str | None) -> list[str]:
-    """Name the RabbitMQ of the words before where `create` looks for it; nothing in layouts on Redis."""
-    if layout not in AMQP_LAYOUTS:
-        return []
-    for name, variable in (("amqp", "AMQP_URL"), ("namespace", "NAMESPACE"), ("management", "AMQP_MANAGEMENT_URL")):
-        if value := ctx.params.get(name):
-            os.environ[f"WORKKIT_{variable}"] = value
-    return [os.environ.get(f"WORKKIT_{name}", "") for name in ("AMQP_URL", "NAMESPACE")]
+def _own(ctx: click.Context, layout: Layout) -> list[str]:
+    """Put the options of this layout alone, of the words before, where `create` looks for them; return their values."""
+    for option in layout.own:
+        if value := ctx.params.get(option.name):
+            os.environ[option.variable] = value
+    return [os.environ.get(option.variable, "") for option in layout.own]
 
 
 def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
@@ -144,17 +142,14 @@ def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
     return found
 
 
-def _schedules(_: str, url: str | None, layout: str | None) -> Found:
-    if layout in AMQP_LAYOUTS:
-        return {}
+def _schedules(_: str, url: str | None, layout: str) -> Found:
     from workkit.brokers.connect import find_schedules
-    from workkit.verbs.creation import DEFAULT_URL
 
-    found = find_schedules(redis=url or DEFAULT_URL, layout=layout or "native", seconds=MOMENT_SECONDS)
+    found = find_schedules(redis=url, layout=layout, seconds=MOMENT_SECONDS)
     return dict.fromkeys(found.names[:MOST], "")
 
 
-def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
+def _jobs(schedule: str, url: str | None, layout: str) -> Found:
     from workkit import schedule as verbs
 
     s = verbs.create(schedule, redis=url, layout=layout)
@@ -163,14 +158,14 @@ def _jobs(schedule: str, url: str | None, layout: str | None) -> Found:
     return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
 
-def _dead(schedule: str, url: str | None, layout: str | None) -> Found:
+def _dead(schedule: str, url: str | None, layout: str) -> Found:
     from workkit import schedule as verbs
 
     jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout), state="dead"), MOST)
     return {job.short_id: wording.shorten(f"{call_text(job)} {job.error or ''}", 60) for job in jobs}
 
 
-def _functions(schedule: str, url: str | None, layout: str | None) -> Found:
+def _functions(schedule: str, url: str | None, layout: str) -> Found:
     from workkit import schedule as verbs
 
     s = verbs.create(schedule, redis=url, layout=layout)

@@ -14,12 +14,22 @@ import click
 from click.core import ParameterSource
 from click.types import IntParamType, StringParamType
 
+from workkit.brokers.layout import (
+    DEFAULT_REDIS,
+    REDIS_VARIABLES,
+    OwnOption,
+    layout_names,
+    layouts,
+    names_of,
+    own_options,
+    owners,
+    titles,
+)
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
 from workkit.cli.spelling import layout_words
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 
 if TYPE_CHECKING:
@@ -240,6 +250,7 @@ def _help(option: VerbOption) -> str:
 
 def server_options(function: Callable[..., R]) -> Callable[..., R]:
     """Add ``--redis`` and ``--embedded``; the command gets `server`: a URL, or None for the environment's."""
+    beside = [one for one in layouts() if one.place]
 
     @click.option(
         "--redis",
@@ -248,8 +259,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         topic=TOPIC_OF_SERVER,
         metavar="URL",
         brief="the server; else WORKKIT_REDIS_URL, else REDIS_URL",
-        help="the server; else WORKKIT_REDIS_URL, else REDIS_URL, else redis://127.0.0.1:6379/; with hutch, event: one "
-        "beside the RabbitMQ, only where given here",
+        help=f"the server; else {', else '.join(REDIS_VARIABLES)}, else {DEFAULT_REDIS}; with "
+        f"{names_of(beside)}: one beside the {beside[0].server}, only where given here",
     )
     @click.option(
         "--embedded",
@@ -270,43 +281,8 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         envvar="WORKKIT_DIALECT",
         help="order of the cron fields in it; default published",
     )
-    @click.option(
-        "--layout",
-        cls=Option,
-        section=SERVER,
-        topic=TOPIC_OF_SERVER,
-        type=click.Choice(LAYOUTS),
-        metavar="|".join(LAYOUTS),
-        envvar="WORKKIT_LAYOUT",
-        help="gocraft: a namespace of gocraft/work; hutch, event: an exchange on RabbitMQ; default native",
-    )
-    @click.option(
-        "--amqp",
-        cls=Option,
-        section=SERVER,
-        topic=TOPIC_OF_SERVER,
-        metavar="URL",
-        help="hutch, event: the RabbitMQ, amqp:// amqps://; else WORKKIT_AMQP_URL, else "
-        "amqp://guest:guest@127.0.0.1:5672/",
-    )
-    @click.option(
-        "--namespace",
-        cls=Option,
-        section=SERVER,
-        topic=TOPIC_OF_SERVER,
-        metavar="NAME",
-        envvar="WORKKIT_NAMESPACE",
-        help="hutch, event: what stands before the names of queues; default SCHEDULE.workkit",
-    )
-    @click.option(
-        "--management",
-        cls=Option,
-        section=SERVER,
-        topic=TOPIC_OF_SERVER,
-        metavar="URL",
-        help="hutch, event: RabbitMQ's management API, http:// https://; else WORKKIT_AMQP_MANAGEMENT_URL, else port "
-        "15672 of the host of --amqp",
-    )
+    @layout_option("--layout", section=SERVER, topic=TOPIC_OF_SERVER, envvar="WORKKIT_LAYOUT")
+    @_own_options
     @functools.wraps(function)
     def with_server(
         *args: Any,
@@ -314,25 +290,49 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
         embedded: str | None,
         dialect: str | None,
         layout: str | None,
-        amqp: str | None,
-        namespace: str | None,
-        management: str | None,
         **kwargs: Any,
     ) -> R:
-        if amqp is not None and layout not in AMQP_LAYOUTS and "to_amqp" not in kwargs:  # forward says it otherwise
-            raise click.UsageError("--amqp names a RabbitMQ, which other layouts use. Add --layout hutch or event.")
-        if management is not None and layout not in AMQP_LAYOUTS:
-            raise click.UsageError("--management belongs to a RabbitMQ. Add --layout hutch or event.")
-        for name, value in (
-            ("LAYOUT", layout), ("AMQP_URL", amqp), ("NAMESPACE", namespace), ("AMQP_MANAGEMENT_URL", management),
-        ):  # fmt: skip
+        if layout:
+            os.environ["WORKKIT_LAYOUT"] = layout  # as with the dialect
+        for option in own_options().values():
+            value = kwargs.pop(option.name)
+            if value is not None and f"to_{option.name}" not in kwargs:  # forward says it otherwise
+                check_placed(option, layout, flag=f"--{option.name}", add="--layout")
             if value:
-                os.environ[f"WORKKIT_{name}"] = value  # as with the dialect
+                os.environ[option.variable] = value
         if dialect := dialect or read_settings().dialect:
             os.environ["WORKKIT_DIALECT"] = dialect  # where `create` looks, here and in processes started from here
         return function(*args, server=server_url(redis, embedded), **kwargs)
 
     return with_server
+
+
+def layout_option(flag: str, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option whose value is the name of a layout."""
+    names = layout_names()
+    return click.option(flag, cls=Option, type=click.Choice(names), metavar="|".join(names), help=titles(), **how)
+
+
+def _own_options(function: Callable[..., R]) -> Callable[..., R]:
+    """Add the options that belong to some layouts only."""
+    for option in reversed(own_options().values()):
+        function = click.option(
+            f"--{option.name}",
+            cls=Option,
+            section=SERVER,
+            topic=TOPIC_OF_SERVER,
+            metavar=option.metavar,
+            envvar=option.variable if option.is_flag_variable else None,
+            help=f"{names_of(owners(option.name))}: {option.meaning}",
+        )(function)
+    return function
+
+
+def check_placed(option: OwnOption, layout: str | None, *, flag: str, add: str) -> None:
+    """Refuse an option of other layouts than the one that is named."""
+    names = [one.name for one in owners(option.name)]
+    if option.misplaced and layout not in names:
+        raise click.UsageError(f"{flag} {option.misplaced} Add {add} {' or '.join(names)}.")
 
 
 def server_url(redis: str | None, embedded: str | None) -> str | None:

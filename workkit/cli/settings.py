@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workkit.brokers.layout import own_options
 from workkit.errors import InvalidOptions
 from workkit.text.listing import listed
 from workkit.text.nearest import is_slip, nearest_words
@@ -54,13 +55,10 @@ def _table(file: Path) -> Mapping[str, Any]:
     return table
 
 
-SERVERS = {  # keys that people try, and what names it instead: an environment variable and an option
+SERVERS = {  # keys that people try, beside those of layouts, and what names it instead: a variable and an option
     **dict.fromkeys(
         ("redis", "redis-url", "valkey", "url", "server", "host", "broker"), ("WORKKIT_REDIS_URL", "redis URL")
     ),
-    **dict.fromkeys(("amqp", "amqp-url", "rabbitmq"), ("WORKKIT_AMQP_URL", "amqp URL")),
-    "management": ("WORKKIT_AMQP_MANAGEMENT_URL", "management URL"),
-    "namespace": ("WORKKIT_NAMESPACE", "namespace NAME"),
     "layout": ("WORKKIT_LAYOUT", "layout NAME"),
     "embedded": ("WORKKIT_REDIS_URL=embedded:///FOLDER", "embedded"),
 }
@@ -69,7 +67,7 @@ SERVERS = {  # keys that people try, and what names it instead: an environment v
 def _settings(table: Mapping[str, Any], file: Path) -> Settings:
     for key, value in table.items():
         if key not in READERS:
-            if server := SERVERS.get(key.lower().replace("_", "-")):
+            if server := _server_settings().get(key.lower().replace("_", "-")):
                 what = f"{key} in [tool.workkit] of {file} is not a setting. This table names no server"
                 remedy = "so that programs, which do not read it, use the same one"
                 raise InvalidOptions(f"{what}, {remedy}. Set {server[0]}, or give --{server[1]}.", given=key)
@@ -85,6 +83,12 @@ def _settings(table: Mapping[str, Any], file: Path) -> Settings:
         READERS[key][0]: tuple(value) if isinstance(value, list | dict) else value for key, value in table.items()
     }
     return Settings(**values, plans=isinstance(table.get("schedules"), dict), file=file)
+
+
+def _server_settings() -> dict[str, tuple[str, str]]:
+    own = own_options().values()
+    tried = {name: (one.variable, f"{one.name} {one.metavar}") for one in own for name in (one.name, *one.tried)}
+    return SERVERS | tried
 
 
 def _is_text(value: object) -> bool:

@@ -13,6 +13,7 @@ import shlex
 import click
 from click.core import ParameterSource
 
+from workkit.brokers.layout import own_options
 from workkit.brokers.redis_server.address import masked
 
 PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
@@ -82,9 +83,6 @@ def _time(name: str, value: str) -> str:
     return f"{quote}{words}{quote}"
 
 
-_OF_LAYOUT = ("layout", "amqp", "namespace", "management")
-
-
 def at_server(text: str, name: str, words: str) -> str:
     """Have the commands about a schedule that a text names find the same server and layout."""
     if not words or not name:
@@ -110,9 +108,10 @@ def at_layout(text: str) -> str:
 
 
 def layout_words() -> str:
-    """Say how the layout, and a RabbitMQ, are named in another command, where they were typed in this one."""
+    """Say how the layout, and what belongs to it, are named in another command, where they were typed in this one."""
     ctx = click.get_current_context(silent=True)
     if ctx is None:
         return ""
-    typed = [name for name in _OF_LAYOUT if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    names = ("layout", *own_options())
+    typed = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)

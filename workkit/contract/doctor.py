@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
-
-PATIENCE: Final = "1 day"
-PATIENCE_IN: Final = {"gocraft": "1 minute", "hutch": "10 minutes", "event": "10 minutes"}
-"""Layouts in which a job that waits nowhere is a fault sooner: in gocraft a unique key lives a day only."""
-
-
-def usual_patience(layout: str) -> str:
-    """Say after how long a checkup calls a job that waits nowhere a fault, where nobody says otherwise."""
-    return PATIENCE_IN.get(layout, PATIENCE)
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.contract.result import Results
-from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.known import Known
@@ -134,12 +133,6 @@ class QueueInfo:
     job: str | None = None
 
     __repr__ = brief_repr
-
-
-def no_queues(schedule: str) -> Unsupported:
-    """Make the error for a layout on Redis, where `counts` says all that there is."""
-    remedy = f"Count its jobs: workkit stats {schedule}."
-    return Unsupported.about(f"queues of {schedule}", "are something that only layouts on RabbitMQ have", remedy)
 
 
 class Inspector(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from datetime import datetime, timedelta
 from reprlib import Repr
@@ -17,10 +18,19 @@ _short.maxlevel = 4
 def brief_repr(value: Any) -> str:
     """Write a dataclass as a call with the fields that differ from their defaults: ``Job(id='5411...', state='due')``.
 
-    In the class it stands as ``__repr__ = brief_repr``. A field with ``repr=False`` is left out.
+    In the class it stands as ``__repr__ = brief_repr``. A field with ``repr=False`` is left out; in the place of one
+    with ``metadata={"inline": True}`` are the fields of its value.
     """
-    set_here = (field for field in fields(value) if field.repr and not _is_default(field, getattr(value, field.name)))
-    return f"{type(value).__name__}({', '.join(f'{f.name}={one_line(getattr(value, f.name))}' for f in set_here)})"
+    return f"{type(value).__name__}({', '.join(_set_fields(value))})"
+
+
+def _set_fields(value: Any) -> Iterator[str]:
+    for field in fields(value):
+        if field.repr and not _is_default(field, held := getattr(value, field.name)):
+            if field.metadata.get("inline"):
+                yield from _set_fields(held)
+            else:
+                yield f"{field.name}={one_line(held)}"
 
 
 def one_line(value: object) -> str:

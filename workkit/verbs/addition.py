@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from workkit import tracing
+from workkit.brokers.layout import layout_of
 from workkit.contract.changes import Author
-from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions
@@ -72,7 +72,7 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         if seeks and options.entrance.keep:  # a plan, and a form, say what the job of the name is to become
             options = replace(options, entrance=replace(options.entrance, keep=False))
     fn, args, kwargs = read_call(given)
-    plain = s.layout in PLAIN_LAYOUTS
+    plain = layout_of(s.layout).has_job_names
     new = called(fn, args=args, kwargs=kwargs, options=options, plain=plain, seeks=seeks)
     new.most_bytes = s.max_payload
     if metadata.is_used and not (seeks or plain):
@@ -160,7 +160,7 @@ def sent_beside(
     if not job.recurs:
         trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
         raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
-    new = recalled(job, args=args, kwargs=kwargs, plain=s.layout in PLAIN_LAYOUTS)
+    new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
     new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
     new = through_middleware(new, schedule=s.name, fn=job.fn)
     found = sent(s, new)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from workkit.brokers.layout import NATIVE, Own, chosen_layout
 from workkit.brokers.redis_server.address import masked
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS, PLAIN_LAYOUTS, OnRabbitmq
 from workkit.contract.producer import MOST_BYTES
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Client = redis_client.Redis | redis_client.RedisCluster | valkey_client.Valkey | valkey_client.ValkeyCluster
 
-DEFAULT_URL = "redis://127.0.0.1:6379/"
 DIALECTS = ("published", "cuckoo")
 LARGEST = 512_000_000  # the most that a server takes as one value
 
@@ -41,10 +40,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here. `amqp`: the URL of a RabbitMQ; then
-    `redis` is one beside it, or None; `namespace`: what its queues are named after; `management`: the URL of its
-    management API, empty where that follows from `amqp`. `history`: what is kept of past runs; None: nothing was said
-    here. `max_payload`: bytes of an added job.
+    at once; `turn_ms`: the time between two starts; None: nothing was said here. `own`: the options that its layout
+    alone takes; where they say where its server is, `redis` is one beside that, or None. `history`: what is kept of
+    past runs; None: nothing was said here. `max_payload`: bytes of an added job.
     """
 
     name: str
@@ -54,25 +52,29 @@ class Schedule:
     shards: int = 1
     limit: int | None = None
     turn_ms: float | None = None
-    layout: str = "native"
-    amqp: str | None = None
-    namespace: str = ""
-    management: str = ""
+    layout: str = NATIVE
+    own: Own | None = field(default=None, metadata={"inline": True})
     history: History | None = None
     max_payload: int = MOST_BYTES
 
     @property
-    def server(self) -> Any:
-        """The server that it is on, as brokers are opened: a URL, a Redis client, or an `OnRabbitmq`."""
-        if self.amqp is None:
-            return self.redis
-        return OnRabbitmq(amqp=self.amqp, namespace=self.namespace, management=self.management, redis=self.redis)
+    def amqp(self) -> str | None:
+        """The option `amqp`, where its layout takes it."""
+        return getattr(self.own, "amqp", None)
+
+    @property
+    def namespace(self) -> str:
+        """The option `namespace`, where its layout takes it."""
+        return getattr(self.own, "namespace", "")
+
+    @property
+    def management(self) -> str:
+        """The option `management`, where its layout takes it."""
+        return getattr(self.own, "management", "")
 
     def __repr__(self) -> str:
         """Show what differs from the defaults, the servers without their passwords."""
-        shown = self
-        if self.amqp is not None:
-            shown = replace(self, amqp=masked(self.amqp), management=masked(self.management))
+        shown = self if self.own is None else replace(self, own=self.own.masked())
         if self.redis is None:
             return brief_repr(shown)
         if isinstance(self.redis, str):
@@ -212,76 +214,25 @@ def create(
     if dialect not in DIALECTS:
         remedy = f"Accepted: {', '.join(DIALECTS)}."
         raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
-    layout = read_layout(layout)
+    chosen = chosen_layout(layout)
     if history is not None and history not in HISTORIES:
         remedy = f"Accepted: {', '.join(HISTORIES)}."
         raise InvalidSchedule.about(f"history={history!r}", "is not known", remedy, where="history", given=history)
-    if layout in PLAIN_LAYOUTS:
-        has_limits = layout in AMQP_LAYOUTS and redis is not None
-        what = "a namespace" if layout == "gocraft" else "an exchange"
-        ours = {"shards": shards if shards != 1 else None, "limit": limit, "rate": rate, "history": history}
-        for option, value in ours.items():
-            if value is not None and (option in ("shards", "history") or not has_limits):
-                trouble, remedy = f"with layout={layout!r}: {what} has no such thing", "Leave it out."
-                if option in ("limit", "rate") and layout in AMQP_LAYOUTS:
-                    trouble = f"with layout={layout!r}: RabbitMQ alone keeps no limits over all listeners"
-                    remedy = 'Name a Redis beside it: redis="redis://...".'
-                raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
-    if layout in AMQP_LAYOUTS:
-        made = _on_rabbitmq(
-            name,
-            redis=redis,
-            tz=tz,
-            dialect=dialect,
-            layout=layout,
-            amqp=amqp,
-            namespace=namespace,
-            management=management,
-        )
-        most = _read_max_payload(max_payload)
-        return replace(made, limit=_read_limit(limit), turn_ms=_read_rate(rate), max_payload=most)
-    for option, text in (("amqp", amqp), ("namespace", namespace), ("management", management)):
-        if text is not None:
-            trouble = f"with layout={layout!r}: only layouts on RabbitMQ have it"
-            remedy = f"Write layout={' or layout='.join(map(repr, AMQP_LAYOUTS))}."
-            shown = masked(text)
-            raise InvalidSchedule.about(f"{option}={shown!r}", trouble, remedy, where=option, given=shown)
-    if redis is None:
-        redis = default_redis()
-    from workkit.brokers.connect_redis import check
-
-    check(redis, schedule=name, shards=shards)
-    for option, value in (("limit", limit), ("rate", rate)):
-        if value is not None and shards != 1:
-            trouble = f"with shards={shards}: each shard would count for itself"
-            remedy = f"Leave out one of them, or divide {option} yourself and give it to @job."
-            raise InvalidSchedule.about(f"{option}={value!r}", trouble, remedy, where=option, given=value)
+    given = {"redis": redis, "shards": shards, "limit": limit, "rate": rate, "history": history}
+    server, own = chosen.read(name, {**given, "amqp": amqp, "namespace": namespace, "management": management})
     return Schedule(
         name=name,
-        redis=redis,
+        redis=server,
         tz=_zone_name(tz),
         dialect=dialect,
         shards=shards,
         limit=_read_limit(limit),
         turn_ms=_read_rate(rate),
-        layout=layout,
+        layout=chosen.name,
+        own=own,
         history=history,
         max_payload=_read_max_payload(max_payload),
     )
-
-
-def read_layout(layout: str | None) -> str:
-    """Read `layout`, or what WORKKIT_LAYOUT says. Raises InvalidSchedule."""
-    layout = layout or os.environ.get("WORKKIT_LAYOUT") or "native"
-    if layout not in LAYOUTS:
-        remedy = f"Accepted: {', '.join(LAYOUTS)}."
-        raise InvalidSchedule.about(f"layout={layout!r}", "is not known", remedy, where="layout", given=layout)
-    return layout
-
-
-def default_redis() -> str:
-    """Name the server that holds where none is named."""
-    return os.environ.get("WORKKIT_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
 
 
 def _read_max_payload(size: int | str | None) -> int:
@@ -295,36 +246,6 @@ def _read_limit(limit: int | None) -> int | None:
 
 def _read_rate(rate: str | None) -> float | None:
     return None if rate is None else float(BY_NAME["rate"].read(rate, "rate"))
-
-
-def _on_rabbitmq(
-    name: str,
-    *,
-    redis: Any,
-    tz: Any,
-    dialect: str,
-    layout: str,
-    amqp: str | None,
-    namespace: str | None,
-    management: str | None,
-) -> Schedule:
-    """Make a schedule that is an exchange. A Redis beside it counts only where it is given here: programs with
-    different surroundings would keep different limits. Raises InvalidSchedule, TriggerError.
-    """
-    from workkit.brokers.connect_rabbitmq import DEFAULT_AMQP_URL, check_amqp
-
-    made = Schedule(
-        name=name,
-        redis=redis,
-        tz=_zone_name(tz),
-        dialect=dialect,
-        layout=layout,
-        amqp=amqp or os.environ.get("WORKKIT_AMQP_URL") or DEFAULT_AMQP_URL,
-        namespace=namespace or os.environ.get("WORKKIT_NAMESPACE") or "",
-        management=management or os.environ.get("WORKKIT_AMQP_MANAGEMENT_URL") or "",
-    )
-    check_amqp(made.server, schedule=name, layout=layout)
-    return made
 
 
 def _zone_name(tz: Any) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from workkit.brokers.layout import layout_of, layouts
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
 from workkit.jobs.functions.importing import importing
@@ -51,11 +52,12 @@ def listener_of(
 
 def _check_patterns(schedules: Iterable[Schedule], how: How) -> None:
     """Refuse a pattern among the names of a listener whose schedules have no job names."""
-    for option, names in (("consumers", dict(how.consumers)), ("jobs", dict(how.jobs or ()))):
-        for name in names:
-            if not is_plain(name) and is_consumed(name) and all(one.layout == "native" for one in schedules):
-                trouble = "holds a wildcard, and only an exchange of the layout hutch has patterns"
-                raise option_error(option, name, trouble, "Name each job.")
+    given = (("consumers", dict(how.consumers)), ("jobs", dict(how.jobs or ())))
+    patterns = [(option, name) for option, names in given for name in names if not is_plain(name) and is_consumed(name)]
+    if not patterns or any(layout_of(one.layout).has_job_names for one in schedules):
+        return
+    have_them = " or ".join(f"{one.noun} of the layout {one.name}" for one in layouts() if one.has_patterns)
+    raise option_error(*patterns[0], f"holds a wildcard, and only {have_them} has patterns", "Name each job.")
 
 
 def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any
 
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.broker import Broker
 from workkit.contract.inspector import Inspector
 from workkit.contract.producer import Producer
@@ -39,7 +40,7 @@ _quick: dict[int, tuple[Schedule, int, Producer]] = {}
 def _opened(s: Schedule, pid: int) -> Producer:
     from workkit.brokers.connect import open_broker
 
-    broker = open_broker(s.name, redis=s.server, dialect=s.dialect, shards=s.shards, layout=s.layout)
+    broker = open_broker(s.name, redis=s.redis, own=s.own, dialect=s.dialect, shards=s.shards, layout=s.layout)
     _declare(s, broker)
     return broker
 
@@ -64,7 +65,13 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
 
     check_schedule(s)
     brokers = open_brokers(
-        s.name, redis=s.server, dialect=s.dialect, shards=s.shards, timeout_ms=timeout_ms, layout=s.layout
+        s.name,
+        redis=s.redis,
+        own=s.own,
+        dialect=s.dialect,
+        shards=s.shards,
+        timeout_ms=timeout_ms,
+        layout=s.layout,
     )
     if s.limit is not None or s.turn_ms is not None or s.history is not None:
         producer_of(s)  # says so to all listeners
@@ -77,14 +84,14 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 
     check_schedule(s)
     check_schedule(to, where="to")
-    if s.layout != "native":
+    if Keeps.FORWARD not in layout_of(s.layout).keeps:
         trouble = f"has layout={s.layout!r}: a forward takes the jobs of a native schedule"
         remedy = "Add the jobs to a native schedule, and forward that one."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="s", given=s.name)
     if (s.name, s.redis, s.layout) == (to.name, to.redis, to.layout):
         trouble, remedy = "is forwarded to itself", "Name another one as to=."
         raise InvalidSchedule.about(f'schedule "{s.name}"', trouble, remedy, where="to", given=to.name)
-    other = open_broker(to.name, redis=to.server, dialect=to.dialect, shards=to.shards, layout=to.layout)
+    other = open_broker(to.name, redis=to.redis, own=to.own, dialect=to.dialect, shards=to.shards, layout=to.layout)
     return listening_brokers(s, timeout_ms=timeout_ms), other
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from workkit.brokers.layout import chosen_layout
 from workkit.errors import InvalidSchedule, ServerRefused
-from workkit.verbs.creation import Schedule, create, default_redis, read_layout
+from workkit.verbs.creation import Schedule, create
 from workkit.verbs.opening import producer_of
 
 if TYPE_CHECKING:
@@ -35,13 +36,12 @@ def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None
     """
     from workkit.brokers.connect import find_schedules
 
-    chosen = read_layout(layout)
-    server = default_redis() if redis is None else redis
-    found = find_schedules(redis=server, layout=chosen, seconds=seconds)
+    chosen = chosen_layout(layout)
+    found = find_schedules(redis=redis, layout=chosen.name, seconds=seconds)
     made: list[Schedule] = []
-    for name, shards in (_as_wholes(found.names) if chosen == "native" else dict.fromkeys(found.names, 1)).items():
+    for name, shards in (_as_wholes(found.names) if chosen.takes("shards") else dict.fromkeys(found.names, 1)).items():
         with suppress(InvalidSchedule):  # a key of another program, whose name no schedule has
-            made.append(create(name, redis=server, layout=chosen, shards=shards))
+            made.append(create(name, redis=redis, layout=chosen.name, shards=shards))
     return made, found.is_whole
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit import events
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.plans import Made
 from workkit.errors import InvalidOptions, ServerFull
 from workkit.jobs.options import BY_NAME
@@ -88,7 +89,7 @@ def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> N
     file = given if isinstance(given, Path) else None
     for s in schedules:
         planned = bool(sources_of(s.name, file))
-        if not planned and s.layout != "native":
+        if not planned and Keeps.PLAN not in layout_of(s.layout).keeps:
             continue
         try:
             done = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -247,10 +246,10 @@ def test_a_malformed_message_that_is_given_back_is_not_dead(on: Opened) -> None:
 
 
 def test_an_idle_listener_sends_nothing_but_heartbeats(on: Opened) -> None:
-    s = schedule.create(on.names.exchange, layout="hutch", namespace=on.names.prefix)
     handlers.calls.clear()
     with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
-        s = replace(s, amqp=f"amqp://guest:guest@127.0.0.1:{relay.port}/?heartbeat=1")
+        url = f"amqp://guest:guest@127.0.0.1:{relay.port}/?heartbeat=1"
+        s = schedule.create(on.names.exchange, layout="hutch", namespace=on.names.prefix, amqp=url)
         with schedule.listener(s, **HOW):
             on.publish("note", b'{"n":1}')
             until(lambda: handlers.calls)

@@ -17,12 +17,13 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
+from workkit.brokers.layout import no_queues
 from workkit.brokers.redis_server.control import whole_ms
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, counted_page
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo, Serving

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote
 
+from workkit.brokers.hutch import DEFAULT_URL
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import InvalidSchedule
 from workkit.text.nearest import nearest_word
 
-DEFAULT_URL: Final = "amqp://guest:guest@127.0.0.1:5672/"
 OPTIONS: Final = ("heartbeat", "cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
 """Options of a URL, by the names of RabbitMQ's own."""
 

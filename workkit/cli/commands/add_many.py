@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.cli.command import Command, Option
 from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
@@ -20,7 +21,6 @@ from workkit.cli.options import server_options, server_words, verbose_option
 from workkit.cli.printing import terminal
 from workkit.cli.printing.far import Far
 from workkit.cli.printing.warning import warnings_kept
-from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.errors import InvalidArguments, NotFound
 from workkit.text import wording
 from workkit.text.cells import shorten
@@ -68,11 +68,12 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
     name = "stdin" if file == "-" else file
     with _opened(file) as source, warnings_kept():
         broker = producer_of(s)
-        keeps_none = s.layout in AMQP_LAYOUTS and resume is None
+        layout = layout_of(s.layout)
+        keeps_none = Keeps.BATCH not in layout.keeps and resume is None
         batch = None if keeps_none else begun(broker) if resume is None else broker.batch(resume)
         again = ""
         if batch is None:
-            terminal.talk("no batch: an exchange keeps none, so an interrupted run cannot be resumed")
+            terminal.talk(f"no batch: {layout.noun} keeps none, so an interrupted run cannot be resumed")
         else:
             again = f"workkit add-many {s.name} {shlex.quote(file)} --resume {batch.id}{server_words(server)}"
             before = f"{wording.plural(batch.rows, 'row')} of it added before. " if batch.rows else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from workkit.brokers.layout import chosen_layout, layout_of
 from workkit.cli import failure, folder, quoting
 from workkit.cli.command import Command, Option
 from workkit.cli.known import check_known, is_new, known
@@ -26,7 +26,6 @@ from workkit.cli.options import (
 from workkit.cli.printing import terminal
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
-from workkit.contract.layout import PLAIN_LAYOUTS
 from workkit.errors import Invalid, NotFound, Unsupported, WorkkitError
 from workkit.jobs.job import call_text, spoken
 from workkit.text import wording
@@ -157,7 +156,7 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
         return 0
 
     def find(word: str) -> str:
-        paused_target(producer_of(s).inspector, word, None, plain=s.layout in PLAIN_LAYOUTS)
+        paused_target(producer_of(s).inspector, word, None, plain=layout_of(s.layout).has_job_names)
         return word
 
     def one(word: str) -> str:
@@ -314,8 +313,8 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
         return None
     if which:
         raise click.UsageError(f'"{which[0]}" and --fn {fn} were both given. Keep one of them.')
-    if os.environ.get("WORKKIT_LAYOUT") == "gocraft" and fn.strip() and ":" not in fn:
-        return fn  # Go programs may give a job any name
+    if chosen_layout().has_any_name and fn.strip() and ":" not in fn:
+        return fn
     function, note = folder.checked(fn, Path.cwd())
     if note:
         terminal.talk(f"note: {note}.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.brokers.layout import NATIVE, Keeps, chosen_layout, layout_of, layouts, own_options
 from workkit.brokers.redis_server.address import masked
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
@@ -30,8 +31,6 @@ from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
 from workkit.cli.spelling import at_server
-from workkit.contract.doctor import PATIENCE, PATIENCE_IN, usual_patience
-from workkit.contract.layout import AMQP_LAYOUTS
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -53,6 +52,17 @@ class Patient:
     name: str
     broker: Broker
     findings: list[Finding]
+
+
+def _patience() -> str:
+    """Say for the help after how long what waits nowhere is a fault, in each layout."""
+    usual = layout_of(NATIVE).patience
+    others = [
+        f"{one.patience} on {one.server}" if one.place else f"{one.patience} with --layout {one.name}"
+        for one in layouts()
+        if one.patience != usual
+    ]
+    return ", ".join(dict.fromkeys((usual, *others)))
 
 
 @click.command(
@@ -78,8 +88,7 @@ class Patient:
     cls=Option,
     metavar="DURATION",
     help="call a job that waits nowhere, or a unique key without a job, an orphan after so long, and a consumer idle "
-    f"that holds messages; default {PATIENCE}, {PATIENCE_IN['gocraft']} with --layout gocraft, "
-    f"{PATIENCE_IN['hutch']} on RabbitMQ",
+    f"that holds messages; default {_patience()}",
 )
 @click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
 @click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")
@@ -100,7 +109,7 @@ def doctor_command(
     """Find what is wrong, and repair it with --fix."""
     from workkit.triggers.duration import duration
 
-    older_than = older_than or usual_patience(os.environ.get("WORKKIT_LAYOUT", ""))
+    older_than = older_than or chosen_layout().patience
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
     settings = read_settings()
     if (fix or purge_history) and not yes and not terminal.is_terminal(sys.stdin):
@@ -136,7 +145,7 @@ def doctor_command(
 def _brokers(made: Iterable[Schedule]) -> list[Broker]:
     from workkit.brokers.connect import open_broker
 
-    brokers = [open_broker(s.name, redis=s.server, dialect=s.dialect, layout=s.layout) for s in made]
+    brokers = [open_broker(s.name, redis=s.redis, own=s.own, dialect=s.dialect, layout=s.layout) for s in made]
     for broker in brokers:
         click.get_current_context().call_on_close(broker.close)
     return brokers
@@ -191,9 +200,10 @@ def _settings(
             rows.append((key, value, str(settings.file)))
         else:
             rows.append((key, DEFAULTS.get(key, "-"), "default"))
-    for key, env in (("layout", "LAYOUT"), ("namespace", "NAMESPACE"), ("management", "AMQP_MANAGEMENT_URL")):
-        if chosen := os.environ.get(f"WORKKIT_{env}"):
-            rows.append((key, masked(chosen), f"--{key}" if is_typed(key) else f"WORKKIT_{env}"))
+    own = {option.name: option.variable for option in own_options().values() if not option.is_place}
+    for key, env in {"layout": "WORKKIT_LAYOUT", **own}.items():
+        if chosen := os.environ.get(env):
+            rows.append((key, masked(chosen), f"--{key}" if is_typed(key) else env))
     yield from table.aligned(rows, most=50)
 
 
@@ -202,11 +212,10 @@ def _dialect_words() -> str:
 
 
 def _server_origin(given: str | None) -> str:
-    is_amqp = os.environ.get("WORKKIT_LAYOUT") in AMQP_LAYOUTS
-    if given is not None or (is_amqp and is_typed("amqp")):
+    layout = chosen_layout()
+    if given is not None or (layout.place and is_typed(layout.place.name)):
         return "command line"
-    names = ("WORKKIT_AMQP_URL",) if is_amqp else ("WORKKIT_REDIS_URL", "REDIS_URL")
-    return next((name for name in names if os.environ.get(name)), "default")
+    return next((name for name in layout.place_variables if os.environ.get(name)), "default")
 
 
 # Findings.
@@ -243,7 +252,7 @@ def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) 
 
 def _remedies(found: Sequence[Finding], name: str, words: str) -> Iterable[str]:
     """Say each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
-    if os.environ.get("WORKKIT_LAYOUT") not in AMQP_LAYOUTS:
+    if Keeps.QUEUES not in chosen_layout().keeps:
         return dict.fromkeys(_at(finding.remedy, name, words) for finding in found)
     alike: dict[str, set[str]] = {}
     for finding in found:

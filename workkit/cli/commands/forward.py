@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from workkit.brokers.layout import NATIVE, OwnOption, layout_of, names_of, own_options, owners
 from workkit.cli import failure
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.listen import refuse_both, run_options, subscribed
 from workkit.cli.known import check_known
 from workkit.cli.live import ScheduleName
-from workkit.cli.options import is_typed, server_options
+from workkit.cli.options import R, check_placed, is_typed, layout_option, server_options
 from workkit.cli.settings import read_settings
-from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
+
+
+def _of_the_other_side() -> list[OwnOption]:
+    """List the options of some layouts only that the other side of a forward has, too."""
+    return [option for option in own_options().values() if option.to_meaning]
+
+
+def _to_options(function: Callable[..., R]) -> Callable[..., R]:
+    for option in reversed(_of_the_other_side()):
+        text = f"{names_of(owners(option.name))}: {option.to_meaning}"
+        function = click.option(f"--to-{option.name}", cls=Option, metavar=option.metavar, help=text)(function)
+    return function
 
 
 @click.command(
@@ -40,20 +53,9 @@ from workkit.contract.layout import AMQP_LAYOUTS, LAYOUTS
 @click.option(
     "--to", cls=Option, type=ScheduleName(), metavar="NAME", required=True, help="the schedule, namespace or exchange"
 )
-@click.option(
-    "--to-layout",
-    cls=Option,
-    type=click.Choice(LAYOUTS),
-    metavar="|".join(LAYOUTS),
-    help="gocraft: a namespace of gocraft/work; hutch, event: an exchange on RabbitMQ; default native",
-)
+@layout_option("--to-layout")
 @click.option("--to-redis", cls=Option, metavar="URL", help="its server; default the server of SCHEDULE")
-@click.option(
-    "--to-amqp",
-    cls=Option,
-    metavar="URL",
-    help="hutch, event: its RabbitMQ; else WORKKIT_AMQP_URL, else amqp://guest:guest@127.0.0.1:5672/",
-)
+@_to_options
 @run_options("publish")
 @server_options
 def forward_command(
@@ -61,7 +63,6 @@ def forward_command(
     to: str,
     to_layout: str | None,
     to_redis: str | None,
-    to_amqp: str | None,
     burst: bool,
     deadline: str | None,
     health_port: str | None,
@@ -69,30 +70,32 @@ def forward_command(
     verbose: bool,
     quiet: bool,
     server: str | None,
+    **own: str | None,
 ) -> int:
     """Publish due jobs to another schedule until stopped."""
     from workkit import schedule as verbs
     from workkit.cli.printing.log import Log
 
     refuse_both(verbose, quiet)
-    for name, remedy in (
-        ("layout", "Say the layout of the other side: --to-layout."),
-        ("amqp", "Say the RabbitMQ of the other side: --to-amqp."),
-        ("namespace", "Leave it out: a forward has no queues."),
-    ):
+    remedies = {"layout": "Say the layout of the other side: --to-layout."}
+    remedies |= {option.name: option.forwarded for option in own_options().values() if option.forwarded}
+    for name, remedy in remedies.items():
         if is_typed(name):
             raise click.UsageError(f"--{name}: SCHEDULE is always native. {remedy}")
-    is_amqp = to_layout in AMQP_LAYOUTS
-    if to_amqp is not None and not is_amqp:
-        raise click.UsageError("--to-amqp names a RabbitMQ, which other layouts use. Add --to-layout hutch or event.")
-    if to_redis is not None and is_amqp:
-        raise click.UsageError(f"--to-redis with --to-layout {to_layout}: it is on RabbitMQ. Write --to-amqp URL.")
+    given: dict[str, Any] = {option.name: own[f"to_{option.name}"] for option in _of_the_other_side()}
+    for name, value in given.items():
+        if value is not None:
+            check_placed(own_options()[name], to_layout, flag=f"--to-{name}", add="--to-layout")
+    layout = layout_of(to_layout or NATIVE)
+    if to_redis is not None and layout.place:
+        place = f"--to-{layout.place.name} {layout.place.metavar}"
+        raise click.UsageError(f"--to-redis with --to-layout {to_layout}: it is on {layout.server}. Write {place}.")
     settings = read_settings()
     how: dict[str, Any] = {"burst": burst, "deadline": deadline or settings.deadline or "25s"}
     how["health_port"] = health_port or settings.health_port
-    s = verbs.create(schedule, redis=server, layout="native")
-    there = None if is_amqp else to_redis or server
-    other = verbs.create(to, redis=there, amqp=to_amqp, layout=to_layout or "native")
+    s = verbs.create(schedule, redis=server, layout=NATIVE)
+    there = None if layout.place else to_redis or server
+    other = verbs.create(to, redis=there, layout=layout.name, **given)
     check_known(s, server=server)
     log = Log(json=(log_format or settings.log) == "json", verbose=verbose, quiet=quiet)
     with subscribed(log, log):

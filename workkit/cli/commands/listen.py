@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from workkit.brokers.layout import NATIVE, layouts, names_of
 from workkit.cli import failure
 from workkit.cli.command import Option
 from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     Targets = list[Schedule] | dict[Schedule, int]
 
 R = TypeVar("R")
+NAMED = [one for one in layouts() if one.has_job_names]
+BESIDE = [one for one in layouts() if one.place]  # a Redis is beside their server
 
 
 def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -108,7 +111,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     cls=Option,
     metavar="NAME[:PRIORITY],...",
     envvar="WORKKIT_JOBS",
-    help="gocraft, hutch, event: job names to serve; default all registered",
+    help=f"{names_of(NAMED)}: job names to serve; default all registered",
 )
 @click.option(
     "--consumer",
@@ -143,7 +146,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     multiple=True,
     metavar="SCHEDULE",
     help="publish the due jobs of this native schedule (on --redis) to the served one, as workkit forward does; "
-    "repeatable. With hutch, event the same Redis is the one beside the RabbitMQ",
+    f"repeatable. With {names_of(BESIDE)} the same Redis is the one beside the {BESIDE[0].server}",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="schedules strictly in order")
 @click.option("--sync", cls=Option, is_flag=True, help="first make the planned jobs so, unless a newer plan holds")
@@ -294,7 +297,7 @@ def _listen_and_forward(
     def listener() -> Listener:
         ours = verbs.listener(targets, **how)
         for name in sources:
-            source = verbs.create(name, redis=server, layout="native")
+            source = verbs.create(name, redis=server, layout=NATIVE)
             ours.beside(verbs.forwarder(source, to=target, deadline=how["deadline"]))
         return ours
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.brokers.layout import layout_of
 from workkit.cli.command import Command, Option
 from workkit.cli.known import known
 from workkit.cli.live import ScheduleName
@@ -21,6 +22,7 @@ from workkit.cli.options import Count, json_option, server_options, server_words
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes, say
+from workkit.errors import Unsupported
 from workkit.text import wording
 from workkit.text.cells import folded
 
@@ -75,7 +77,11 @@ def wire_command(
 
     s = known(schedule, server=server)
     words = server_words(server)
-    if s.layout == "gocraft":
+    layout = layout_of(s.layout)
+    if not layout.wire:
+        trouble = f"cannot be shown: {layout.noun} has no keys"
+        raise Unsupported.about(f"the wire of {s.name}", trouble, f"Count its jobs: workkit stats {s.name}.")
+    if layout.wire == "keys":
         from workkit.cli.commands.wire_namespace import wire_namespace
 
         return wire_namespace(s, action, where=where, limit=limit, strict=strict, as_json=as_json, words=words)

@@ -55,7 +55,7 @@ class _Course:
 class Checkup:
     """Checkups of one schedule, one at a time, each in a thread of its own. Thread-safe.
 
-    `doctor` opens what checks; `patience`: see `workkit.contract.doctor.usual_patience`. `stays_s`: see `STAYS_S`.
+    `doctor` opens what checks; `patience`: see `workkit.brokers.layout.Layout.patience`. `stays_s`: see `STAYS_S`.
     """
 
     doctor: Callable[[], Doctor]

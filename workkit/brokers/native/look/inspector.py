@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
+from workkit.brokers.layout import no_queues
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.functions import IS, OF, merged, read_text
 from workkit.brokers.native.history.changes import read_number
@@ -30,7 +31,7 @@ from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, read_page
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from heapq import merge
 from time import monotonic
 
+from workkit.brokers.layout import no_queues
 from workkit.brokers.native.history.changes import read_number
 from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.look.inspector import NativeInspector
@@ -19,7 +20,7 @@ from workkit.brokers.redis_server.graves import place_before
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo, no_queues
+from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo

@@ -1,0 +1,278 @@
+"""What a layout can do, as a value. The folder of each layout has one in its `layout.py`. Code above this folder asks
+the value, and names no layout.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from workkit.brokers.redis_server.address import masked
+from workkit.errors import InvalidSchedule, Unsupported
+
+if TYPE_CHECKING:
+    from workkit.brokers.redis_server.key_names import Found
+    from workkit.contract.broker import Broker
+
+DEFAULT_REDIS: Final = "redis://127.0.0.1:6379/"
+REDIS_VARIABLES: Final = ("WORKKIT_REDIS_URL", "REDIS_URL")
+NATIVE: Final = "native"
+"""The name of the layout of a schedule for which nobody names another one."""
+
+_MODULES = {
+    NATIVE: ("workkit.brokers.native.layout", "NATIVE"),
+    "gocraft": ("workkit.brokers.gocraft.layout", "GOCRAFT"),
+    "hutch": ("workkit.brokers.hutch.layout", "HUTCH"),
+    "event": ("workkit.brokers.hutch.layout", "EVENT"),
+}
+"""Where the value of each layout is. It is imported when somebody asks for it: no program imports a layout that it does
+not use.
+"""
+
+COMMON: Final = ("redis", "shards", "limit", "rate", "history")
+"""Options of `create` that any layout may take; others belong to some layouts only."""
+
+_UNSET: Final = {"shards": 1}
+"""Values of options of `create` that are as good as none."""
+
+
+class Keeps(StrEnum):
+    """What a layout may keep, or let its users do, beside jobs that run once."""
+
+    RECUR = "jobs that recur"
+    NAME = "names: a job takes the place of the one of its name"
+    RESCHEDULE = "`reschedule`, `snooze`: another time for a job"
+    SKIP = "`skip`: leave out the next run of a job that recurs"
+    PLAN = "plans of code: `sync`"
+    UNIQUE = "unique keys"
+    LIMIT_SCHEDULE = "`limit` and `rate`, over all listeners"
+    PAUSE = "`pause` of the schedule, or of a function"
+    PAUSE_ONE = "`pause` of one job"
+    CANCEL_DELAYED = "`cancel` of what waits for its time"
+    CANCEL = "`cancel` of a job in any state"
+    UNDO = "undo of a cancellation in the browser"
+    INTERRUPT = "cancellation of one run, not of its job"
+    RUN = "`run`: run a job once now"
+    BATCH = "`add-many` can be resumed"
+    LOOK = "`list` and `show` of jobs in every state"
+    LOOK_AT_DELAYED = "`list` of what waits for its time"
+    KEEP_DEAD = "`dead`, `retry`, `discard`"
+    LIST_LISTENERS = "`listeners`, and what they hold"
+    QUEUES = "`queues`"
+    TELL = "`add` warns of a function that no listener knows"
+    REMEMBER = "history: `runs`, `changes`, `stats` over time"
+    KEEP_RESULT = "`keep`: results"
+    CHECK = "`doctor`"
+    FORWARD = "its jobs can be forwarded"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a layout takes no such option, and what to do. `unless`: the option beside which it takes it."""
+
+    trouble: str
+    remedy: str
+    unless: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnOption:
+    """An option of `create`, and of the command line, that belongs to some layouts only.
+
+    `variable`: the environment variable that holds without it; `is_flag_variable`: the help shows it beside the flag.
+    `default`: what holds without both. `meaning`, `metavar`: for the help. `tried`: what else people call it in
+    settings. `is_place`: it says where the server is. `misplaced`: what a command says of it in other layouts; empty
+    where it may be given all the same. `to_meaning`: its meaning for the other side of a forward; empty where that has
+    none. `forwarded`: what to do where a forward was given it for its own side.
+    """
+
+    name: str
+    variable: str
+    metavar: str
+    meaning: str
+    default: str = ""
+    is_flag_variable: bool = False
+    is_place: bool = False
+    tried: tuple[str, ...] = ()
+    misplaced: str = ""
+    to_meaning: str = ""
+    forwarded: str = ""
+
+
+class Own(Protocol):
+    """The options that one layout alone takes, read and checked. A frozen value: it goes from `create` to `open`."""
+
+    def masked(self) -> Own:
+        """Hide the passwords."""
+
+
+def _fits(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """One layout.
+
+    `title`: what a schedule is there, in the help; `noun`: the same in few words. `server`: the product that holds it.
+    `schemes`: those of its URLs. `has_job_names`: its jobs have names that programs in other languages share;
+    `has_any_name`: any text is one; `has_patterns`: a listener may serve a pattern of names. `own`: options that only
+    some layouts take. `refuses`: options of `create` that it refuses. `keeps`: what it keeps; `keeps_beside`: what it
+    keeps too with a Redis beside its server. `patience`: after how long a checkup calls a job that waits nowhere a
+    fault, where nobody says otherwise. `wire`: what `workkit wire` shows, items with their jobs, or keys; empty:
+    nothing.
+
+    `check` refuses, without I/O, a name or a place that cannot be used, and returns the server (a URL, a client or
+    None) and the options of its own. `open` opens the broker of one schedule, or of one shard. `find` finds the names
+    of the schedules of a server. `unfit` says why a forward refuses arguments; empty where a job can have them.
+    """
+
+    name: str
+    title: str
+    noun: str
+    server: str = "Redis"
+    schemes: tuple[str, ...] = ()
+    has_job_names: bool = False
+    has_any_name: bool = False
+    has_patterns: bool = False
+    own: tuple[OwnOption, ...] = ()
+    refuses: Mapping[str, Refusal] = field(default_factory=dict)
+    keeps: frozenset[Keeps] = frozenset()
+    keeps_beside: frozenset[Keeps] = frozenset()
+    patience: str = "1 day"
+    wire: Literal["items", "keys", ""] = ""
+    check: Callable[[str, Mapping[str, Any]], tuple[Any, Own | None]]
+    open: Callable[..., Broker]
+    find: Callable[[Any, float | None], Found]
+    unfit: Callable[[Sequence[Any], Mapping[str, Any] | None], str] = _fits
+
+    @property
+    def place(self) -> OwnOption | None:
+        """The option that says where its server is; None where `redis` does."""
+        return next((option for option in self.own if option.is_place), None)
+
+    @property
+    def place_variables(self) -> tuple[str, ...]:
+        """The environment variables that say where its server is."""
+        return REDIS_VARIABLES if self.place is None else (self.place.variable,)
+
+    def kept(self, *, with_redis: bool) -> frozenset[Keeps]:
+        """What it keeps; `with_redis`: with a Redis beside its server."""
+        return self.keeps | self.keeps_beside if with_redis else self.keeps
+
+    def takes(self, option: str) -> bool:
+        """Tell whether `create` takes an option, at least beside another one."""
+        return option not in self.refuses if option in COMMON else option in {one.name for one in self.own}
+
+    def read(self, name: str, given: Mapping[str, Any]) -> tuple[Any, Own | None]:
+        """Read the options of a schedule: the server, and the options of its own. No I/O. Raises InvalidSchedule."""
+        for option, value in given.items():
+            if value is not None and value != _UNSET.get(option):
+                self._refuse(option, value, given)
+        held = {one.name: given.get(one.name) or os.environ.get(one.variable) or one.default for one in self.own}
+        return self.check(name, {**given, **held})
+
+    def _refuse(self, option: str, value: Any, given: Mapping[str, Any]) -> None:
+        refusal, shown = self.refuses.get(option), value
+        if not self.takes(option) and refusal is None:
+            others = owners(option)
+            names = " or layout=".join(repr(one.name) for one in others)
+            refusal = Refusal(f"only layouts on {others[0].server} have it", f"Write layout={names}.")
+            shown = masked(value) if isinstance(value, str) else value
+        if refusal is None or given.get(refusal.unless) is not None:
+            return
+        trouble = f"with layout={self.name!r}: {refusal.trouble}"
+        raise InvalidSchedule.about(f"{option}={shown!r}", trouble, refusal.remedy, where=option, given=shown)
+
+
+_known: dict[str, Layout] = {}
+
+
+def register(layout: Layout) -> None:
+    """Add a layout to those that can be chosen by their names, for this process."""
+    _known[layout.name] = layout
+    _forget()
+
+
+def withdraw(layout: Layout) -> None:
+    """Take back what `register` did."""
+    del _known[layout.name]
+    _forget()
+
+
+def _forget() -> None:
+    layout_of.cache_clear()
+    own_options.cache_clear()
+
+
+def layout_names() -> tuple[str, ...]:
+    """Name all layouts, the usual one first."""
+    return (*_MODULES, *_known)
+
+
+def layouts() -> list[Layout]:
+    """Import all layouts, for a help or an error that names several."""
+    return list(map(layout_of, layout_names()))
+
+
+def names_of(some: Iterable[Layout]) -> str:
+    """Write the names of layouts for a help."""
+    return ", ".join(one.name for one in some)
+
+
+def titles() -> str:
+    """Say for a help what a schedule is in each layout."""
+    found: dict[str, list[Layout]] = {}
+    for one in layouts():
+        found.setdefault(one.title, []).append(one)
+    return "; ".join([*(f"{names_of(some)}: {title}" for title, some in found.items() if title), f"default {NATIVE}"])
+
+
+@lru_cache
+def layout_of(name: str) -> Layout:
+    """Find a layout by its name, one of `layout_names`."""
+    if name in _known:
+        return _known[name]
+    module, value = _MODULES[name]
+    found: Layout = getattr(import_module(module), value)
+    return found
+
+
+@lru_cache
+def own_options() -> dict[str, OwnOption]:
+    """Find the options that belong to some layouts only, by their names."""
+    return {option.name: option for layout in layouts() for option in layout.own}
+
+
+def owners(option: str) -> list[Layout]:
+    """Find the layouts to which an option belongs."""
+    return [one for one in layouts() if any(option == theirs.name for theirs in one.own)]
+
+
+def chosen_layout(name: str | None = None) -> Layout:
+    """Find the layout of that name, else the one that WORKKIT_LAYOUT names, else the native one. Raises
+    InvalidSchedule.
+    """
+    chosen = name or os.environ.get("WORKKIT_LAYOUT") or NATIVE
+    if chosen not in layout_names():
+        remedy = f"Accepted: {', '.join(layout_names())}."
+        raise InvalidSchedule.about(f"layout={chosen!r}", "is not known", remedy, where="layout", given=chosen)
+    return layout_of(chosen)
+
+
+def redis_or_usual(redis: Any) -> Any:
+    """Return the Redis that is given, else the URL of the one that holds where none is named."""
+    if redis is not None:
+        return redis
+    return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)
+
+
+def no_queues(schedule: str) -> Unsupported:
+    """Make the error for a layout on Redis, where `counts` says all that there is."""
+    remedy = f"Count its jobs: workkit stats {schedule}."
+    return Unsupported.about(f"queues of {schedule}", "are something that only layouts on RabbitMQ have", remedy)
