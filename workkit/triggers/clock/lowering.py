@@ -6,8 +6,6 @@ one string. What cannot be is None: never an approximation.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -18,7 +16,7 @@ from zoneinfo import ZoneInfo
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec, bits
+from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, bits, field_text
 
 HORIZON_YEARS: Final = 100
 """How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
@@ -28,33 +26,6 @@ SHORTEST_DAYS: Final = 14
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400
-
-
-def field_text(values: Iterable[int], spec: Spec, *, nth: Iterable[tuple[int, int]] = ()) -> str:
-    """Write values, and each v/n of `nth`, as one field: as a star, a step, or ranges."""
-    numbers = sorted(set(values))
-    items: list[str] = []
-    whole = range(spec.low, spec.high + 1)
-    if len(numbers) == len(whole):
-        return "*"
-    step = numbers[1] - numbers[0] if len(numbers) > 1 else 0
-    if step > 1 and len(numbers) > 2 and numbers == list(whole[::step]):
-        items.append(f"*/{step}")
-    elif step > 1 and len(numbers) > 3 and numbers == list(range(numbers[0], numbers[-1] + 1, step)):
-        items.append(f"{numbers[0]}-{numbers[-1]}/{step}")
-    else:
-        for number in numbers:
-            first, _, last = items[-1].partition("-") if items else ("", "", "")
-            if items and int(last or first) == number - 1:
-                items[-1] = f"{first}-{number}"
-            else:
-                items.append(str(number))
-    items += [f"{value}/{n}" for value, n in nth]
-    return ",".join(sorted(items, key=_first))
-
-
-def _first(item: str) -> int:
-    return int(re.split("[-/]", item)[0]) if item[0] != "*" else -1
 
 
 def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:

@@ -16,7 +16,9 @@ from workkit.errors import CronError
 from workkit.triggers.crons.alignment import alignment, leap_only, month_days, weeks
 from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, Branch, DaySet
 from workkit.triggers.crons.congruence import ALWAYS, Congruence, both, narrow
-from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, read_field, shown_text
+from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, shown_text
+from workkit.triggers.crons.grammars import PUBLISHED
+from workkit.triggers.crons.reader import read_field
 
 MAX_LENGTH = 1_000
 MAX_BRANCHES = 64
@@ -73,7 +75,7 @@ def _parse(text: str, stored: bool, rule: bool) -> Cron:
     if re.search(r"(?<![0-9/])[0-9]{4}(?![0-9])", offsets[-1][1]):
         raise _clojure_order(text, [part for _, part in offsets])
     fields = [
-        read_field(part, spec, place=FieldPlace(given=text, offset=at), rule=rule)
+        read_field(part, spec, PUBLISHED, refuse=FieldPlace(given=text, offset=at).error, rule=rule)
         for spec, (at, part) in zip(SPECS, offsets, strict=True)
     ]
     return assemble(fields, given=text)
