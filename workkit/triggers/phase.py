@@ -9,8 +9,8 @@ from functools import cache
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from workkit.triggers.clock.lowering import lower, segments
-from workkit.triggers.clock.zone import offset_at
+from workkit.triggers.clock.lowering import lower
+from workkit.triggers.clock.zone import offset_at, segments
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import parse_cron

@@ -13,19 +13,12 @@ from itertools import product
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.clock.zone import segments
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, bits, field_text
 
-HORIZON_YEARS: Final = 100
-"""How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
-
-SHORTEST_DAYS: Final = 14
-"""No stretch of one offset is shorter: Morocco leaves summer time for a month."""
-
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY: Final = 86_400
 
 
 def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
@@ -61,27 +54,6 @@ def is_lowered(utc: str, *, zone: ZoneInfo, since: datetime) -> bool:
 
 
 @lru_cache(maxsize=64)
-def segments(key: str, year: int) -> list[tuple[int, int, int]]:
-    """List (first, end, offset) in epoch seconds of the stretches of one offset, from the start of `year` on."""
-    zone = zone_of(key)
-    last = min(year + HORIZON_YEARS, 9998)
-    at, end = _second(datetime(max(year, 1970), 1, 1, tzinfo=UTC)), _second(datetime(last, 1, 1, tzinfo=UTC))
-    found = [[at, end, _offset(zone, at)]]
-    while at < end:
-        following = min(at + SHORTEST_DAYS * _DAY, end)
-        offset = _offset(zone, following)
-        if offset != found[-1][2]:
-            low, high = at, following
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if _offset(zone, middle) != found[-1][2] else (middle, high)
-            found[-1][1] = high
-            found.append([high, end, offset])
-        at = following
-    return [(first, end, offset) for first, end, offset in found]
-
-
-@lru_cache(maxsize=64)
 def _month_offsets(key: str, year: int) -> list[set[int]]:
     """List, by month, every offset that local time has in it, from the start of `year` on."""
     found: list[set[int]] = [set() for _ in range(13)]
@@ -91,16 +63,6 @@ def _month_offsets(key: str, year: int) -> list[set[int]]:
         for ahead in range(min(months, 11) + 1):
             found[(begin.month + ahead - 1) % 12 + 1].add(offset)
     return found
-
-
-def _second(moment: datetime) -> int:
-    return int((moment - _EPOCH).total_seconds())
-
-
-def _offset(zone: ZoneInfo, second: int) -> int:
-    offset = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
-    assert offset is not None
-    return int(offset.total_seconds())
 
 
 def _offsets_met(cron: Cron, *, zone: str, since: int) -> set[int]:

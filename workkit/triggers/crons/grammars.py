@@ -1,4 +1,6 @@
-"""The rows of `reader.py`: what the fields of each dialect of cron may hold, and how each refuses the rest."""
+"""The rows of `reader.py`: what the fields of each dialect of cron may hold, and how each refuses the rest. And how a
+cron string looks, whatever its dialect.
+"""
 
 from __future__ import annotations
 
@@ -181,3 +183,25 @@ SYSTEMD: Final = read.Grammar(
     },
 )
 """A part of a time of `OnCalendar=` in systemd: both day fields must match (spec/moving.md)."""
+
+_NAMES: Final = "|".join(sorted({*MONTH.names, *WEEKDAY.names, "sept", "tues", "thur", "thurs"}, key=len, reverse=True))
+_LOOK: Final = re.compile(rf"(?:[\d*?/,#&-]|l(?![a-z])|(?:{_NAMES})(?![a-z]))+")
+_NICKNAME: Final = re.compile(r"@[a-z][a-z_-]*")
+_LONGEST: Final = 1_000  # characters that are looked at
+_LEAST_PLAIN: Final = 3  # fields that begin with a number or a star: words, such as "mon tue wed thu fri", have fewer
+
+
+def looks_like_cron(text: str) -> bool:
+    """Tell whether a text looks like a cron string, whatever its dialect (spec/phrases.md, one text).
+
+    That is a nickname such as ``@daily``, or words that all are cron fields: five to seven, three of which begin with
+    a number, a star, a question mark or are ``L``; or another number from four on, with a star among them.
+    """
+    fields = text[:_LONGEST].lower().split()
+    if len(fields) == 1:
+        return bool(_NICKNAME.fullmatch(fields[0]))
+    if len(fields) < 4 or not all(_LOOK.fullmatch(field) for field in fields):
+        return False
+    if 5 <= len(fields) <= 7:
+        return sum(field == "l" or field[0] in "*?0123456789" for field in fields) >= _LEAST_PLAIN
+    return any(field.startswith("*") for field in fields)

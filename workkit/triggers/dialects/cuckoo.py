@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
-from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron, too_long
+from workkit.triggers.crons.cron import MAX_LENGTH, both_days, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,
     MAX_STEP,
@@ -29,7 +29,6 @@ from workkit.triggers.crons.field import (
     shown_text,
 )
 from workkit.triggers.crons.grammars import CLOJURE
-from workkit.triggers.crons.remark import both_days
 from workkit.triggers.trigger import Trigger, is_fixed
 
 ORDER = "second minute hour month day-of-month day-of-week year"

@@ -18,8 +18,7 @@ from workkit.jobs.arguments import inexact
 from workkit.jobs.names import read_name
 from workkit.jobs.symbols import name_refused
 from workkit.triggers import explain
-from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.crons.remark import both_days
+from workkit.triggers.crons.cron import both_days, parse_cron
 from workkit.triggers.trigger import Trigger
 
 MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps
