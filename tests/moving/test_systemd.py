@@ -67,6 +67,14 @@ def test_several_commands_run_one_after_another(tmp_path: Path) -> None:
     assert found.kwargs["shell"] is True
 
 
+def test_a_number_of_many_digits_is_read_whole(tmp_path: Path) -> None:
+    assert job(tmp_path, "[Timer]\nOnCalendar=05:0000000000012\n").when == "12 5 * * *"
+
+
+def test_a_range_of_one_year_is_that_year(tmp_path: Path) -> None:
+    assert job(tmp_path, "[Timer]\nOnCalendar=2027..2027-03-01 9:00\n").when == "2027-03-01 at 9:00"
+
+
 def test_an_empty_setting_forgets_those_before_it_and_drop_ins_come_last(tmp_path: Path) -> None:
     drop_in = tmp_path / "backup.timer.d"
     drop_in.mkdir()

@@ -15,7 +15,7 @@ from itertools import product
 
 from workkit.errors import CronError
 from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.text.listing import listed, ordinal
+from workkit.text.listing import listed, ordinal, plural
 from workkit.triggers.crons.alignment import ALWAYS, Congruence, alignment, both, leap_only, month_days, narrow, weeks
 from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, LENGTHS, Branch, DaySet
 from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, shown_text
@@ -121,8 +121,7 @@ def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
 
 
 def _wrong_count(text: str, count: int) -> CronError:
-    fields = "1 field" if count == 1 else f"{count} fields"
-    return field_error(text, f"has {fields}", accepted=f"seven, parted by one space: {ORDER}")
+    return field_error(text, f"has {plural(count, 'field')}", accepted=f"seven, parted by one space: {ORDER}")
 
 
 def too_long(text: str) -> CronError:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
+from workkit.text.listing import plural
 from workkit.triggers.crons.cron import MAX_LENGTH, both_days, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,
@@ -91,7 +92,7 @@ def _split(text: str) -> list[tuple[int, str]]:
             text, "begins with a blank, before which the Clojure code sees a field", accepted="no blank there"
         )
     if len(parts) not in (5, 6, 7):
-        count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
+        count = plural(len(parts), "field")
         raise field_error(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
     return parts
 

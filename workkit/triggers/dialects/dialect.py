@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from workkit.errors import CronError
+from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import HORIZON_YEARS, zone
 from workkit.triggers.crons.cron import MAX_LENGTH, both_days, parse_cron, too_long
@@ -105,10 +106,9 @@ def _nickname(text: str, name: str) -> str:
 
 
 def _wrong_count(text: str, count: int, *, six: bool) -> CronError:
-    fields = "1 field" if count == 1 else f"{count} fields"
     accepted = f"five fields, {ORDER}" + (", or six with the second before them" if six else "")
     seven = "" if six else "; or seven in published order: year month day-of-month day-of-week hour minute second"
-    return field_error(text, f"has {fields}", accepted=accepted, remedy=f"Accepted: {accepted}{seven}.")
+    return field_error(text, f"has {plural(count, 'field')}", accepted=accepted, remedy=f"Accepted: {accepted}{seven}.")
 
 
 def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:

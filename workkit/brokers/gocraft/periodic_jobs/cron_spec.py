@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from workkit.brokers.gocraft.periodic_jobs import go_duration
 from workkit.errors import CronError, TriggerError
+from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import MAX_LENGTH, too_long
@@ -103,8 +104,7 @@ def _read(text: str) -> PeriodicSpec:
         return _descriptor(text, start, end, tz=tz)
     fields = [(found.start(), found[0]) for found in _FIELD.finditer(text, start)]
     if len(fields) not in (5, 6):
-        count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-        raise field_error(text, f"has {count}", accepted=ACCEPTED, position=start)
+        raise field_error(text, f"has {plural(len(fields), 'field')}", accepted=ACCEPTED, position=start)
     return _of_fields(text, fields, tz=tz)
 
 
