@@ -15,8 +15,8 @@ from workkit.triggers.crons.grammars import CRONTAB, GO, PUBLISHED, SYSTEMD, VIX
 from workkit.triggers.crons.reader import Grammar, read_field
 
 ROWS = {"published": PUBLISHED, "crontab": CRONTAB, "go": GO, "vixie": VIXIE, "systemd": SYSTEMD}
-_PARTS = """0 1 2 3 4 5 6 7 8 9 12 31 59 60 007 2027 99999999999999999999 0000000000000000000000005 ٣ ² mon SUN friday Jan
-mayy ſun L l W H # * ? - .. / , ~ .5 .0 +"""
+_PARTS = """0 1 2 3 4 5 6 7 8 9 12 31 59 60 007 2027 99999999999999999999 0000000000000000000000005 ٣ ² mon SUN friday
+Jan mayy ſun L l W H # * ? - .. / , ~ .5 .0 +"""
 _TEXTS = st.lists(st.sampled_from(_PARTS.split()), max_size=8).map("".join)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from workkit.errors import CronError
 from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.triggers.refusal import refused
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999
@@ -169,17 +170,10 @@ def field_error(
     A `trouble` about one part of the text begins with a colon and that part. The `remedy` is what is
     accepted, unless it is passed in.
     """
-    remedy = remedy or f"Accepted: {accepted}."
-    return CronError(
-        f'cron="{shown_text(given)}"{"" if trouble.startswith(":") else " "}{trouble}. {remedy}',
-        given=given,
-        position=position,
-        where="cron",
-        trouble=trouble,
-        remedy=remedy,
-        accepted=accepted,
-        suggestion=suggestion,
-    )
+    shown, remedy = f'"{shown_text(given)}"', remedy or f"Accepted: {accepted}."
+    error = refused(CronError, "cron", shown, trouble, remedy, given=given, accepted=accepted, suggestion=suggestion)
+    error.position = position
+    return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
