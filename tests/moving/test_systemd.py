@@ -118,6 +118,7 @@ def test_a_timer_names_another_unit_and_comments_tell_its_other_settings(tmp_pat
         ("OnUnitActiveSec=90min", "It counts from an event of one machine", 'every = "90m"'),
         ("OnUnitInactiveSec=2d", "It counts from an event of one machine", ""),
         ("OnClockChange=true", "It starts when the clock of a machine is set.", ""),
+        ("OnCalendar=*-*~1..1/5", '"1..1/5" has a step that leads past the last day', ""),
         ("OnCalendar=*-*~2", "Days before the last one of February", "Leave February out"),
         ("OnCalendar=10:00:00.5", '"00.5" has a fraction of a second', "Write 00."),
         ("OnCalendar=Sat *-*-1/2", "Neither a cron string nor words", "Write it as several lines"),

@@ -159,16 +159,14 @@ def _values(text: str, spec: Spec, *, from_end: bool = False) -> set[int]:
     """Read the values of a component; days `from_end` are 1 for the last day, and steps lead towards it."""
     found: set[int] = set()
     for item in _items(text, spec):
-        if item.kind == "range" and not from_end:
-            found.update(item.values)
-        elif item.kind == "range":
-            found.update(range(item.high, item.low - 1, -item.step))
-        elif not from_end:
-            found.update(range(item.low, spec.high + 1, item.step))
+        is_open = item.kind == "occurrence"
+        if not from_end:
+            found.update(range(item.low, (spec.high if is_open else item.high) + 1, item.step))
         elif item.step > item.low:
             raise NotCarried(f'"{text}" has a step that leads past the last day.')
         else:
-            found.update(range(item.low, 0, -item.step))
+            first, last = (item.low, 1) if is_open else (item.high, item.low)
+            found.update(range(first, last - 1, -item.step))
     return found
 
 
