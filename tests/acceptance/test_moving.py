@@ -18,7 +18,7 @@ from tests.optional import needed
 from tests.processes import ROOT, Process, Processes, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.moving.cron.fields import NICKNAMES
+from workkit.triggers.crons.grammars import NICKNAMES
 
 PAGES = ROOT / "docs" / "moving"
 SCHEDULE = "app-tasks"

@@ -22,7 +22,7 @@ from workkit.moving.reading import Reading
 from workkit.moving.refusal import NotCarried
 from workkit.moving.systemd.calendar import Calendar, read_calendar
 from workkit.moving.systemd.timers import GAP, RUNS_OVER, calendar_comments, calendar_text
-from workkit.triggers.clock.changes import clock_changes
+from workkit.triggers.clock.zone import clock_changes
 from workkit.triggers.when import When, read_when
 
 CRONTAB = Path(__file__).parents[2] / "spec" / "vectors" / "moving" / "crontab.txt"

@@ -67,6 +67,14 @@ def test_several_commands_run_one_after_another(tmp_path: Path) -> None:
     assert found.kwargs["shell"] is True
 
 
+def test_a_number_of_many_digits_is_read_whole(tmp_path: Path) -> None:
+    assert job(tmp_path, "[Timer]\nOnCalendar=05:0000000000012\n").when == "12 5 * * *"
+
+
+def test_a_range_of_one_year_is_that_year(tmp_path: Path) -> None:
+    assert job(tmp_path, "[Timer]\nOnCalendar=2027..2027-03-01 9:00\n").when == "2027-03-01 at 9:00"
+
+
 def test_an_empty_setting_forgets_those_before_it_and_drop_ins_come_last(tmp_path: Path) -> None:
     drop_in = tmp_path / "backup.timer.d"
     drop_in.mkdir()
@@ -110,6 +118,7 @@ def test_a_timer_names_another_unit_and_comments_tell_its_other_settings(tmp_pat
         ("OnUnitActiveSec=90min", "It counts from an event of one machine", 'every = "90m"'),
         ("OnUnitInactiveSec=2d", "It counts from an event of one machine", ""),
         ("OnClockChange=true", "It starts when the clock of a machine is set.", ""),
+        ("OnCalendar=*-*~1..1/5", '"1..1/5" has a step that leads past the last day', ""),
         ("OnCalendar=*-*~2", "Days before the last one of February", "Leave February out"),
         ("OnCalendar=10:00:00.5", '"00.5" has a fraction of a second', "Write 00."),
         ("OnCalendar=Sat *-*-1/2", "Neither a cron string nor words", "Write it as several lines"),

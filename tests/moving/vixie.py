@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from croniter import croniter
 
 from tests.optional import needed
-from workkit.moving.cron.fields import NICKNAMES
+from workkit.triggers.crons.grammars import NICKNAMES
 
 TIMES = 100
 WALKED = timedelta(days=16)

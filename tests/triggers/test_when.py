@@ -12,7 +12,7 @@ import pytest
 
 from tests.rows import every_row
 from workkit.errors import CronError, Invalid, InvalidOptions, PhraseError, TriggerError
-from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.english.phrase import is_bare_length
 from workkit.triggers.trigger import Trigger
 from workkit.triggers.when import When, read_when

@@ -89,7 +89,7 @@ def _as_function(word: str) -> str:
 
 def _time(words: Sequence[str], zone: tzinfo, *, least: int = 1) -> str | None:
     from workkit import triggers
-    from workkit.triggers.crons.recognition import looks_like_cron
+    from workkit.triggers.crons.grammars import looks_like_cron
 
     text, name = " ".join(words), wording.zone_name(zone)
     if len(words) < least:

@@ -12,7 +12,7 @@ from pathlib import Path
 from workkit.jobs.options import LONGEST_NAME
 from workkit.moving.found import Carried, Found, Refused
 from workkit.text.wording import plural
-from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.crons.grammars import looks_like_cron
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f*]+")

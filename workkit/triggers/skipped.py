@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from workkit.text.calendar import full_date_text, time_text
-from workkit.triggers.clock.changes import ClockChange, clock_changes
-from workkit.triggers.clock.zone import names_every_hour
+from workkit.triggers.clock.zone import ClockChange, clock_changes, names_every_hour
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.interval import plain
 from workkit.triggers.trigger import Trigger

@@ -12,7 +12,7 @@ from workkit.errors import TriggerError
 from workkit.text.brief import brief_repr
 from workkit.triggers.clock.zone import next_local, standard_offset, zone
 from workkit.triggers.crons.branch import DAY_SECONDS
-from workkit.triggers.crons.cron import Cron, parse_cron
+from workkit.triggers.crons.cron import Cron, both_days, impossible, parse_cron
 from workkit.triggers.crons.field import FIRST_YEAR
 from workkit.triggers.interval import Interval, Pace, plain
 
@@ -118,8 +118,6 @@ class Trigger:
 
     def why_never(self) -> str:
         """Tell why it never fires again, as the end of a sentence."""
-        from workkit.triggers.crons.remark import impossible
-
         if self.interval is None or not self.interval.is_elapsed:
             crons = self._crons() if self.interval is None else [plain(rule) for rule in self.rules]
             if all(cron.next(-1) is None for cron in crons):
@@ -168,8 +166,6 @@ def published(text: str, *, stored: bool = False) -> Trigger:
     trigger = Trigger(cron=cron.text, recurs=not is_fixed(cron), rules=(cron.text,))
     if stored or not cron.day.restricted or not cron.weekday.restricted:
         return trigger
-    from workkit.triggers.crons.remark import both_days
-
     return replace(trigger, warnings=both_days(cron, given=text))
 
 

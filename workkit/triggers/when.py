@@ -13,7 +13,7 @@ from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
 from workkit.text.duration import MILLISECOND, age_text
 from workkit.triggers.between import between
 from workkit.triggers.crons.field import shown_text
-from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.dialects.dialect import cron
 from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
 from workkit.triggers.trigger import Trigger, once, soonest

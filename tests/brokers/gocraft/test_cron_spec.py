@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
 from tests.rows import every_row
-from workkit.brokers.gocraft.periodic_jobs.cron_spec import DESCRIPTORS, CronSpec, EverySpec, read_spec
+from workkit.brokers.gocraft.periodic_jobs.cron_spec import CronSpec, EverySpec, read_spec
 from workkit.errors import CronError
+from workkit.triggers.crons.grammars import NICKNAMES
 
 RECORDED = vectors.load("cron_next")
 ZONES = vectors.load("cron_zones")
@@ -126,7 +127,7 @@ def test_both_restricted_day_fields_match_on_either(day: str, weekday: str, eith
 
 
 def test_a_descriptor_is_the_fields_that_it_stands_for() -> None:
-    for name, fields in DESCRIPTORS.items():
+    for name, fields in NICKNAMES.items():
         found, plain = read_spec(name), read_spec(fields)
         assert isinstance(found, CronSpec)
         assert isinstance(plain, CronSpec)

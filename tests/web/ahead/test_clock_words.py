@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workkit.triggers import parse
-from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.web.ahead.clock_words import city, moves, next_change, what_came
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.web.drawing.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import ENDINGS, Ended, PastRun
-from workkit.triggers.clock.changes import clock_changes
+from workkit.triggers.clock.zone import clock_changes
 from workkit.web.drawing.axis import SPANS, WIDTH, Axis, Span, axis, place
 from workkit.web.drawing.lanes import Lane, lane, run_text
 

@@ -6,21 +6,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from workkit.errors import TriggerError
+from workkit.moving.clock_remarks import Touched, remark, touched_by_changes
 from workkit.moving.command import DEFAULT_SHELL, RUN, command_name, words_of
-from workkit.moving.cron.clock import clock_comments
-from workkit.moving.cron.fields import NICKNAMES, CronFields, read_fields
 from workkit.moving.found import Carried, Found, Refused
 from workkit.moving.plan_time import plan_time, reads_same, rules_trigger
 from workkit.moving.reading import Reading, text_of
-from workkit.moving.refusal import NotCarried
+from workkit.moving.refusal import NotCarried, not_carried
 from workkit.triggers.clock.zone import zone
+from workkit.triggers.crons.cron import parse_cron
+from workkit.triggers.crons.grammars import NICKNAMES, VIXIE
+from workkit.triggers.crons.reader import read_field, rule_of
 
 PATH = "/usr/bin:/bin"  # what cron sets where the crontab does not
 _SETTING = re.compile(r"""(?P<name>"[^"]*"|'[^']*'|[^\s='"]+)\s*=\s*(?P<value>.*)""", re.DOTALL)
 _OF_CRON = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY"})
 _TIME_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronFields:
+    """When a line of a crontab fires, as Vixie's cron reads it, from which those of Linux and the BSDs come; what these
+    read otherwise from each other is refused. `rule` has seven fields (spec/cron.md, 3). `is_wild`: the minute or the
+    hour begins with a star, so that cron goes by the clock as it is shown, and not by times of the day.
+    """
+
+    text: str
+    rule: str
+    is_wild: bool
 
 
 def found_in(what: str, how: Reading) -> list[Found]:
@@ -107,6 +123,19 @@ def _parted(line: str, *, system: bool) -> tuple[CronFields, str, str]:
     return read_fields(fields), others[0] if system else "", others[-1]
 
 
+def read_fields(fields: list[str]) -> CronFields:
+    """Read minute, hour, day of the month, month and day of the week. Raises NotCarried."""
+    read = []
+    for text, spec in zip(fields, VIXIE.specs, strict=True):
+        if "~" in text:
+            reason = (
+                f'"{text}" (field {spec.number}, {spec.name}) is a random time, which cron chooses anew at each start.'
+            )
+            raise NotCarried(reason, 'Use spread = "1h".')
+        read.append(read_field(text, spec, VIXIE, refuse=not_carried))
+    return CronFields(text=" ".join(fields), rule=rule_of(read), is_wild="*" in (fields[0][:1], fields[1][:1]))
+
+
 def _zone(settings: Mapping[str, str], how: Reading) -> tuple[str, list[str]]:
     """Find the zone of a line. Raises NotCarried."""
     named = settings.get("CRON_TZ")
@@ -173,3 +202,38 @@ def _call(command: str, settings: Mapping[str, str]) -> dict[str, object]:
     words = words_of(command, shell=env.get("SHELL", DEFAULT_SHELL))
     call: dict[str, object] = {"command": command, "shell": True} if words is None else {"command": words}
     return call | {"env": env, "cwd": env.get("HOME", "~")}
+
+
+def clock_comments(fields: CronFields, *, tz: str, now: datetime) -> tuple[str, ...]:
+    """Say what Vixie's cron does otherwise where the clock changes (cron(8)), once for gaps and once for times that
+    come twice; nothing where both do the same.
+
+    Lines whose minute or hour begins with a star go by the clock as it is shown: what a gap skips is left out, what
+    comes twice runs twice. Of all other lines, cron makes up for each skipped time at the end of the gap, and repeats
+    nothing.
+    """
+    cron = parse_cron(fields.rule, stored=True, rule=True)
+    found = [
+        (touched, trouble)
+        for touched in touched_by_changes(cron, tz=tz, now=now)
+        if (trouble := _difference(touched, is_wild=fields.is_wild))
+    ]
+    first: dict[bool, str] = {}
+    for touched, trouble in found:
+        first.setdefault(touched.change.skips, remark(touched, trouble))
+    return tuple(first.values())
+
+
+def _difference(touched: Touched, *, is_wild: bool) -> str:
+    if touched.change.skips:
+        if is_wild:
+            return "" if touched.is_elapsed else "cron leaves out what is skipped, workkit runs it once, at its end"
+        if touched.is_elapsed:
+            return "cron runs what is skipped at its end, workkit leaves it out"
+        several = touched.times + touched.at_end > 1
+        return "cron runs each skipped time at the end of the gap, workkit runs once then" if several else ""
+    if is_wild == touched.is_elapsed:
+        return ""
+    if is_wild:
+        return "cron runs both times what comes twice, workkit the first time only"
+    return "cron runs the first time only what comes twice, workkit both times"

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workkit.moving.refusal import NotCarried
-from workkit.triggers.clock.lowering import field_text
-from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, field_text
 
 _SPECS = {"month": MONTH, "hour": HOUR, "minute": MINUTE, "second": SECOND}
 _LAST = 5  # among "1st" to "5th" and "last"

@@ -21,8 +21,7 @@ from workkit.moving.schedulers.call import arguments, name_of
 from workkit.moving.schedulers.comparison import Engine, compared
 from workkit.moving.schedulers.program import folder_first, imported, package
 from workkit.moving.schedulers.timing import Timing, by_interval, free_phase, zone_key
-from workkit.triggers.clock.lowering import field_text
-from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, WEEKDAY
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, WEEKDAY, field_text
 
 NAME: Final = "Celery"
 FREE_PHASE: Final = free_phase("Celery counts this from the last run that beat remembers")

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from workkit.moving.plan_time import rules_trigger
 from workkit.moving.refusal import NotCarried
 from workkit.moving.schedulers.timing import UNBOUNDED, Bounds, Timing, by_rules, iso
-from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.trigger import Trigger
 
 Engine = Callable[[datetime], datetime | None]

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 from workkit.moving.refusal import NotCarried
 from workkit.moving.schedulers.comparison import Engine
-from workkit.triggers.clock.lowering import field_text
-from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec, field_text
 
 _SPECS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "month": MONTH}
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workkit.errors import TriggerError
-from workkit.moving.refusal import NotCarried
-from workkit.triggers.clock.lowering import field_text
+from workkit.moving.refusal import NotCarried, not_carried
 from workkit.triggers.clock.zone import zone
-from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Spec
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, FieldItem, Spec, field_text
+from workkit.triggers.crons.grammars import SYSTEMD
+from workkit.triggers.crons.reader import read_field
 
 NICKNAMES = {
     "minutely": "*-*-* *:*:00",
@@ -29,7 +29,6 @@ NICKNAMES = {
     "annually": "*-01-01 00:00:00",
 }
 FIRST_YEAR, LAST_YEAR = 1970, 2199  # systemd looks no further
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:\.\.([0-9]+(?:\.[0-9]+)?))?(?:/([0-9]+(?:\.[0-9]+)?))?")
 _WEEKDAY = re.compile(r"([a-z]+)(?:(?:\.\.|-)([a-z]+))?")
 _MONDAY_FIRST = (1, 2, 3, 4, 5, 6, 0)
 _LAST_WEEK = frozenset(range(1, 8))
@@ -64,11 +63,12 @@ def read_calendar(text: str, *, tz: str) -> Calendar:
     year, month, day, from_end = _date(date)
     days = _days(day, month, from_end=from_end, weekdays=weekdays)
     hour, minute, second = _clock(clock)
-    time = " ".join(field_text(_values(part, spec), spec) for part, spec in ((hour, HOUR), (minute, MINUTE)))
-    seconds = field_text(_values(second, SECOND), SECOND)
+    time = " ".join(
+        field_text(_values(part, spec), spec) for part, spec in ((hour, HOUR), (minute, MINUTE), (second, SECOND))
+    )
     parts = ((month, MONTH), (hour, HOUR), (minute, MINUTE), (second, SECOND), *([] if from_end else [(day, DAY)]))
     return Calendar(
-        rules=tuple(f"{_years(year)} {date} {time} {seconds}" for date in days),
+        rules=tuple(f"{_years(year)} {date} {time}" for date in days),
         tz=tz,
         runs_over=any(_runs_over(part, spec) for part, spec in parts),
     )
@@ -132,16 +132,13 @@ def _clock(text: str) -> tuple[str, str, str]:
 
 
 def _years(text: str) -> str:
-    if text == "*":
-        return "*"
-    return ",".join(_year_item(*part) for part in _parts(text, low=0, high=LAST_YEAR))
+    return "*" if text == "*" else ",".join(map(_year_item, _items(text, YEAR)))
 
 
-def _year_item(first: int, last: int | None, step: int | None) -> str:
-    first, stop = _year(first), LAST_YEAR if last is None else _year(last)
-    if step is None:
-        return str(first) if last is None else f"{first}-{stop}"
-    return f"{first}-{stop}/{step}"
+def _year_item(item: FieldItem) -> str:
+    first, last = _year(item.low), LAST_YEAR if item.kind == "occurrence" else _year(item.high)
+    span = str(first) if first == last else f"{first}-{last}"
+    return f"{span}/{item.step}" if item.step > 1 and first != last else span
 
 
 def _year(number: int) -> int:
@@ -152,50 +149,31 @@ def _year(number: int) -> int:
     return year
 
 
+def _items(text: str, spec: Spec) -> tuple[FieldItem, ...]:
+    """Read a component: values and ranges, and a step "a/n" as a kind of its own. Raises NotCarried."""
+    spec = next(own for own in SYSTEMD.specs if own.name == spec.name)
+    return read_field(text, spec, SYSTEMD, refuse=not_carried).items
+
+
 def _values(text: str, spec: Spec, *, from_end: bool = False) -> set[int]:
     """Read the values of a component; days `from_end` are 1 for the last day, and steps lead towards it."""
-    if text == "*":
-        return set(range(spec.low, spec.high + 1))
     found: set[int] = set()
-    for first, last, step in _parts(text, low=spec.low, high=spec.high):
-        if from_end:
-            if step is not None and step > first:
-                raise NotCarried(f'"{text}" has a step that leads past the last day.')
-            begin, end = (first, 1 if step else first) if last is None else (last, first)
-            found.update(range(begin, end - 1, -(step or 1)))
+    for item in _items(text, spec):
+        is_open = item.kind == "occurrence"
+        if not from_end:
+            found.update(range(item.low, (spec.high if is_open else item.high) + 1, item.step))
+        elif item.step > item.low:
+            raise NotCarried(f'"{text}" has a step that leads past the last day.')
         else:
-            end = (spec.high if step else first) if last is None else last
-            found.update(range(first, end + 1, step or 1))
+            first, last = (item.low, 1) if is_open else (item.high, item.low)
+            found.update(range(first, last - 1, -item.step))
     return found
 
 
 def _runs_over(text: str, spec: Spec) -> bool:
-    if text == "*":
-        return False
     size, first = spec.high - spec.low + 1, min(_values(text, spec))
-    steps = [(low, step) for low, last, step in _parts(text, low=spec.low, high=spec.high) if step and last is None]
+    steps = [(item.low, item.step) for item in _items(text, spec) if item.kind == "occurrence"]
     return any(low + -(-(spec.high + 1 - low) // step) * step - size > first for low, step in steps)
-
-
-def _parts(text: str, *, low: int, high: int) -> Iterable[tuple[int, int | None, int | None]]:
-    """Read the items of a list: a value, a range, either with a step. Raises NotCarried."""
-    for item in text.split(","):
-        match = _PART.fullmatch(item)
-        if match is None:
-            raise NotCarried(f'"{item}" in "{text}" is not understood: a value, a range a..b, or a step a/n.')
-        first, last, step = (None if part is None else _whole(part, item) for part in match.groups())
-        if first is None or not low <= first <= high or (last is not None and not first <= last <= high):
-            raise NotCarried(f'"{item}" in "{text}" is out of range: {low} to {high}.')
-        if step is not None and not 1 <= step <= high:
-            raise NotCarried(f'"{item}" in "{text}" has a step out of range: 1 to {high}.')
-        yield first, last, step
-
-
-def _whole(text: str, item: str) -> int:
-    number, _, fraction = text.partition(".")
-    if fraction.strip("0"):
-        raise NotCarried(f'"{item}" has a fraction of a second; workkit runs at whole seconds.', f"Write {number}.")
-    return int(number[:9])
 
 
 def _days(text: str, month: str, *, from_end: bool, weekdays: set[int]) -> list[str]:

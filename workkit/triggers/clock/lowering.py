@@ -6,8 +6,6 @@ one string. What cannot be is None: never an approximation.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -15,46 +13,12 @@ from itertools import product
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.clock.zone import segments
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, Spec, bits
-
-HORIZON_YEARS: Final = 100
-"""How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
-
-SHORTEST_DAYS: Final = 14
-"""No stretch of one offset is shorter: Morocco leaves summer time for a month."""
+from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, bits, field_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY: Final = 86_400
-
-
-def field_text(values: Iterable[int], spec: Spec, *, nth: Iterable[tuple[int, int]] = ()) -> str:
-    """Write values, and each v/n of `nth`, as one field: as a star, a step, or ranges."""
-    numbers = sorted(set(values))
-    items: list[str] = []
-    whole = range(spec.low, spec.high + 1)
-    if len(numbers) == len(whole):
-        return "*"
-    step = numbers[1] - numbers[0] if len(numbers) > 1 else 0
-    if step > 1 and len(numbers) > 2 and numbers == list(whole[::step]):
-        items.append(f"*/{step}")
-    elif step > 1 and len(numbers) > 3 and numbers == list(range(numbers[0], numbers[-1] + 1, step)):
-        items.append(f"{numbers[0]}-{numbers[-1]}/{step}")
-    else:
-        for number in numbers:
-            first, _, last = items[-1].partition("-") if items else ("", "", "")
-            if items and int(last or first) == number - 1:
-                items[-1] = f"{first}-{number}"
-            else:
-                items.append(str(number))
-    items += [f"{value}/{n}" for value, n in nth]
-    return ",".join(sorted(items, key=_first))
-
-
-def _first(item: str) -> int:
-    return int(re.split("[-/]", item)[0]) if item[0] != "*" else -1
 
 
 def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
@@ -90,27 +54,6 @@ def is_lowered(utc: str, *, zone: ZoneInfo, since: datetime) -> bool:
 
 
 @lru_cache(maxsize=64)
-def segments(key: str, year: int) -> list[tuple[int, int, int]]:
-    """List (first, end, offset) in epoch seconds of the stretches of one offset, from the start of `year` on."""
-    zone = zone_of(key)
-    last = min(year + HORIZON_YEARS, 9998)
-    at, end = _second(datetime(max(year, 1970), 1, 1, tzinfo=UTC)), _second(datetime(last, 1, 1, tzinfo=UTC))
-    found = [[at, end, _offset(zone, at)]]
-    while at < end:
-        following = min(at + SHORTEST_DAYS * _DAY, end)
-        offset = _offset(zone, following)
-        if offset != found[-1][2]:
-            low, high = at, following
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if _offset(zone, middle) != found[-1][2] else (middle, high)
-            found[-1][1] = high
-            found.append([high, end, offset])
-        at = following
-    return [(first, end, offset) for first, end, offset in found]
-
-
-@lru_cache(maxsize=64)
 def _month_offsets(key: str, year: int) -> list[set[int]]:
     """List, by month, every offset that local time has in it, from the start of `year` on."""
     found: list[set[int]] = [set() for _ in range(13)]
@@ -120,16 +63,6 @@ def _month_offsets(key: str, year: int) -> list[set[int]]:
         for ahead in range(min(months, 11) + 1):
             found[(begin.month + ahead - 1) % 12 + 1].add(offset)
     return found
-
-
-def _second(moment: datetime) -> int:
-    return int((moment - _EPOCH).total_seconds())
-
-
-def _offset(zone: ZoneInfo, second: int) -> int:
-    offset = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
-    assert offset is not None
-    return int(offset.total_seconds())
 
 
 def _offsets_met(cron: Cron, *, zone: str, since: int) -> set[int]:

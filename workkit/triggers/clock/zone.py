@@ -12,16 +12,23 @@ The rules, each with its reason (spec/cron.md, clock changes):
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 from workkit.errors import TriggerError
 from workkit.text.nearest import nearest_word
+from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import LAST_SECOND, Cron
 from workkit.triggers.crons.field import shown_text
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+HORIZON_YEARS = 100
+"""How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
+SHORTEST_DAYS = 14
+"""No stretch of one offset is shorter: Morocco leaves summer time for a month."""
 _EVERY_HOUR = (1 << 24) - 1
 # Files of the zone database that are not places: what they mean depends on the machine, or counts leap seconds.
 _NOT_PLACES = ("localtime", "posixrules", "posix/", "right/")
@@ -123,6 +130,64 @@ def to_utc(tz: ZoneInfo, wall: int) -> int:
     return early if early <= late else _change(tz, late, early)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockChange:
+    """One change of the clock of the zone `tz`: at `second` (since 1970) its offset from UTC, in seconds, becomes
+    another.
+    """
+
+    tz: str
+    second: int
+    before: int
+    after: int
+
+    @property
+    def at(self) -> datetime:
+        """The instant (aware UTC)."""
+        return _EPOCH + timedelta(seconds=self.second)
+
+    @property
+    def skips(self) -> bool:
+        """Whether it leaves local times out. If not, it shows them twice."""
+        return self.after > self.before
+
+    @property
+    def wall_from(self) -> datetime:
+        """What the clock would show at the change, had it not been set (as if it were UTC)."""
+        return _EPOCH + timedelta(seconds=self.second + self.before)
+
+    @property
+    def wall_to(self) -> datetime:
+        """What the clock shows from the change on (as if it were UTC)."""
+        return _EPOCH + timedelta(seconds=self.second + self.after)
+
+
+def clock_changes(tz: str, since: datetime, until: datetime) -> list[ClockChange]:
+    """List the changes of a zone's clock after `since`, up to `until` (both aware), the first one first."""
+    first, last = ((at - _EPOCH).total_seconds() for at in (since, until))
+    return [
+        ClockChange(tz=tz, second=change, before=before, after=after)
+        for (_, _, before), (change, _, after) in pairwise(segments(tz, since.astimezone(UTC).year))
+        if first < change <= last
+    ]
+
+
+@lru_cache(maxsize=64)
+def segments(key: str, year: int) -> list[tuple[int, int, int]]:
+    """List (first, end, offset) in epoch seconds of the stretches of one offset, from the start of `year` on."""
+    tz = zone(key)
+    years = max(year, 1970), min(year + HORIZON_YEARS, 9998)
+    at, end = ((datetime(first, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_SECONDS for first in years)
+    found = [[at, end, offset_at(tz, at)]]
+    while at < end:
+        following = min(at + SHORTEST_DAYS * DAY_SECONDS, end)
+        if (offset := offset_at(tz, following)) != found[-1][2]:
+            found[-1][1] = _change(tz, at, following)
+            found.append([found[-1][1], end, offset])
+        at = following
+    return [(first, end, offset) for first, end, offset in found]
+
+
 def _by_wall_clock(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
     local = _local(tz, after)
     wall = after + _seconds(local.utcoffset())
@@ -192,7 +257,7 @@ def _change(tz: ZoneInfo, low: int, high: int) -> int:
 
 
 def _local(tz: ZoneInfo, second: int) -> datetime:
-    return (_EPOCH + timedelta(seconds=second)).replace(tzinfo=UTC).astimezone(tz)
+    return (_EPOCH + timedelta(seconds=second)).astimezone(tz)
 
 
 def _seconds(offset: timedelta | None) -> int:

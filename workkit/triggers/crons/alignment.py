@@ -1,19 +1,24 @@
 """Which days and years the `v/n` of a cron string allow: every nth occurrence, as congruences.
 
 Occurrences are numbered 1, 2, 3, ... from 1970-01-01T00:00:00 (spec/cron.md). Days and years are counted from 1970.
+A congruence (r, p) is every whole number x with x mod p == r.
 """
 
 from __future__ import annotations
 
 from calendar import isleap
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from math import gcd, lcm
+from typing import TypeAlias
 
 from workkit.triggers.crons.branch import LENGTHS, DaySet
-from workkit.triggers.crons.congruence import Congruence, both, narrow, solve
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, bits
 
-Years = range | tuple[int, ...]
+Congruence: TypeAlias = tuple[int, int]
+
+ALWAYS: Congruence = (0, 1)
+Years: TypeAlias = range | tuple[int, ...]
 THURSDAY = 4  # 1970-01-01
 
 
@@ -86,3 +91,41 @@ def leap_only(years: Years, months: int, days: DaySet) -> Years:
     if months != 1 << 2 or any(days.mask(28, first) for first in range(7)):
         return years
     return narrow(years, (1972 - FIRST_YEAR, 4), origin=FIRST_YEAR)
+
+
+def solve(a: int, b: int, *, n: int) -> Congruence | None:
+    """Solve a·x ≡ b (mod n) for x; None where no x does."""
+    common, period, inverse = _inverse(a, n)
+    return None if b % common else (b // common * inverse % period, period)
+
+
+@lru_cache(maxsize=256)
+def _inverse(a: int, n: int) -> tuple[int, int, int]:
+    """Divide a and n by what they have in common, and find the inverse of what is left of a."""
+    common = gcd(a, n)
+    return common, n // common, pow(a // common, -1, n // common)
+
+
+def both(one: Congruence | None, two: Congruence | None) -> Congruence | None:
+    """Find the numbers that fulfil both (the Chinese remainder); None where none does."""
+    if one is None or two is None:
+        return None
+    (r, p), (s, q) = one, two
+    if p == 1 or q == 1:
+        return two if p == 1 else one
+    found = solve(p, s - r, n=q)
+    return None if found is None else (r + p * found[0], lcm(p, q))
+
+
+def narrow(numbers: Years, keep: Congruence, *, origin: int) -> Years:
+    """Keep those of the ascending `numbers` whose distance from `origin` fulfils `keep`."""
+    residue, period = keep
+    if not isinstance(numbers, range):
+        return tuple(x for x in numbers if (x - origin) % period == residue)
+    if not numbers:
+        return numbers
+    met = both(((numbers.start - origin) % numbers.step, numbers.step), keep)
+    if met is None:
+        return range(0)
+    first = numbers.start + (met[0] + origin - numbers.start) % met[1]
+    return range(first, numbers.stop, met[1])

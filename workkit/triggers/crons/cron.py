@@ -7,16 +7,20 @@ wall clock the caller means.
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
 from workkit.errors import CronError
-from workkit.triggers.crons.alignment import alignment, leap_only, month_days, weeks
-from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, Branch, DaySet
-from workkit.triggers.crons.congruence import ALWAYS, Congruence, both, narrow
-from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, read_field, shown_text
+from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.listing import listed, ordinal, plural
+from workkit.triggers.crons.alignment import ALWAYS, Congruence, alignment, both, leap_only, month_days, narrow, weeks
+from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, LENGTHS, Branch, DaySet
+from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, shown_text
+from workkit.triggers.crons.grammars import PUBLISHED
+from workkit.triggers.crons.reader import read_field
 
 MAX_LENGTH = 1_000
 MAX_BRANCHES = 64
@@ -73,7 +77,7 @@ def _parse(text: str, stored: bool, rule: bool) -> Cron:
     if re.search(r"(?<![0-9/])[0-9]{4}(?![0-9])", offsets[-1][1]):
         raise _clojure_order(text, [part for _, part in offsets])
     fields = [
-        read_field(part, spec, place=FieldPlace(given=text, offset=at), rule=rule)
+        read_field(part, spec, PUBLISHED, refuse=FieldPlace(given=text, offset=at).error, rule=rule)
         for spec, (at, part) in zip(SPECS, offsets, strict=True)
     ]
     return assemble(fields, given=text)
@@ -117,8 +121,7 @@ def _split(text: str, *, stored: bool) -> Iterator[tuple[int, str]]:
 
 
 def _wrong_count(text: str, count: int) -> CronError:
-    fields = "1 field" if count == 1 else f"{count} fields"
-    return field_error(text, f"has {fields}", accepted=f"seven, parted by one space: {ORDER}")
+    return field_error(text, f"has {plural(count, 'field')}", accepted=f"seven, parted by one space: {ORDER}")
 
 
 def too_long(text: str) -> CronError:
@@ -235,3 +238,43 @@ def _conjunction(
                 hour_step=hour_step,
                 minute_step=minute_step,
             )
+
+
+def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:
+    """Warn if day-of-month and day-of-week are both set, as then either is enough; else give nothing."""
+    if not cron.day.restricted or not cron.weekday.restricted or cron.day.joined:
+        return ()
+    either = f"{_numbers(cron.day)}, and {_weekdays(cron.weekday)}"
+    return (f'cron="{shown_text(given)}" sets both day fields, so either is enough: {either}.',)
+
+
+def _numbers(day: Field) -> str:
+    if day.occurrences or len(day.values) > 5:
+        return f"the days {day.text} of the month"
+    names = [ordinal(value) for value in day.values]
+    return f"the {listed([*names, 'last day'] if day.last else names)}"
+
+
+def _weekdays(weekday: Field) -> str:
+    if weekday.occurrences or weekday.ordinals:
+        return f"the weekdays {weekday.text}"
+    days = weekday.values
+    names = [WEEKDAY_NAMES[day] for day in days]
+    if len(days) > 2 and days[-1] - days[0] == len(days) - 1:
+        return f"every {names[0]} to {names[-1]}"
+    return f"every {listed(names)}"
+
+
+def impossible(cron: Cron) -> str:
+    """Tell why no date fits, as the end of a sentence."""
+    months, days = cron.month.values, cron.day.values
+    by_number = days and not cron.day.last and not cron.day.occurrences and not cron.month.occurrences
+    if by_number and (cron.day.joined or not cron.weekday.restricted):
+        if min(days) > max(LENGTHS[month] for month in months):
+            names = listed([MONTH_NAMES[month - 1] for month in months], "or")
+            return f"no {names} has a day {min(days)}" if months[1:] else f"{names} has no day {min(days)}"
+        if months == [2] and days == [29] and not any(isleap(year) for year in cron.year.years):
+            return f"{cron.year.text} has no 29 February"
+    if any(part.occurrences for part in cron.fields):
+        return "by the year 9999 its v/n never falls together with the other fields"
+    return "no date fits all of its fields"

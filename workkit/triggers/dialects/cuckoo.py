@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
-from workkit.triggers.crons.cron import MAX_LENGTH, parse_cron, too_long
+from workkit.text.listing import plural
+from workkit.triggers.crons.cron import MAX_LENGTH, both_days, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,
-    HOUR,
-    LAST_YEAR,
     MAX_STEP,
-    MINUTE,
     MONTH,
     MONTHS,
     SECOND,
@@ -31,17 +29,15 @@ from workkit.triggers.crons.field import (
     field_error,
     shown_text,
 )
-from workkit.triggers.crons.remark import both_days
+from workkit.triggers.crons.grammars import CLOJURE
 from workkit.triggers.trigger import Trigger, is_fixed
 
 ORDER = "second minute hour month day-of-month day-of-week year"
 LAST_STARRED_YEAR = 2099
-_SPECS = (SECOND, MINUTE, HOUR, MONTH, DAY, WEEKDAY, YEAR)
 _MAX_INTEGER = 2**31 - 1
-_RANGE = re.compile(r"([0-9]+)-([0-9]+)(?:/([0-9]+))?")
+_MAX_RANGE = re.compile(r"([0-9]+)-([0-9]+)(?:/([0-9]+))?")
 _TO_LAST = re.compile(r"([0-9]+)-L(?:/([0-9]+))?")
 _STAR = re.compile(r"\*(?:/([0-9]+))?")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _SUFFIX = re.compile(r"(.*?)(?:L|#([1-5]))?")
 
 
@@ -49,7 +45,7 @@ def _any_case(names: list[str]) -> list[re.Pattern[str]]:
     return [re.compile(f"{name[:3]}(?:{name[3:]})?", re.IGNORECASE) for name in names]
 
 
-_NAMES = {MONTH.number: _any_case(MONTHS), WEEKDAY.number: _any_case(WEEKDAYS)}
+_NAMES = {MONTH.name: _any_case(MONTHS), WEEKDAY.name: _any_case(WEEKDAYS)}
 
 
 def cuckoo(text: str) -> Trigger:
@@ -62,10 +58,9 @@ def cuckoo(text: str) -> Trigger:
     without_second = len(parts) == 5
     parts = [(0, "0")] * without_second + parts
     parts += [(len(text), "*")] * (7 - len(parts))
-    first = 0 if without_second else 1
     fields = [
-        _Field(text=part, spec=replace(spec, number=number), kind=spec, place=FieldPlace(given=text, offset=at))
-        for number, (spec, (at, part)) in enumerate(zip(_SPECS, parts, strict=True), first)
+        _Field(text=part, spec=replace(spec, number=number - without_second), place=FieldPlace(given=text, offset=at))
+        for number, (spec, (at, part)) in enumerate(zip(CLOJURE.specs, parts, strict=True), 1)
     ]
     second, minute, hour, month = (part.needed() for part in fields[:4])
     day, weekday = _days(fields[4], fields[5])
@@ -97,7 +92,7 @@ def _split(text: str) -> list[tuple[int, str]]:
             text, "begins with a blank, before which the Clojure code sees a field", accepted="no blank there"
         )
     if len(parts) not in (5, 6, 7):
-        count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
+        count = plural(len(parts), "field")
         raise field_error(text, f"has {count}", accepted=f"{ORDER}, of which second and year may be left out")
     return parts
 
@@ -115,22 +110,21 @@ def _days(day: _Field, weekday: _Field) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """One field as given; `spec` has the number it has in this order, `kind` is the published one."""
+    """One field as given; `spec` has the number it has in this order."""
 
     text: str
     spec: Spec
-    kind: Spec
     place: FieldPlace
 
     def error(self, trouble: str, *, accepted: str = "") -> CronError:
         hint = ""
-        if re.fullmatch(r"[0-9]{4}", self.text) and self.kind is SECOND:
+        if re.fullmatch(r"[0-9]{4}", self.text) and self.spec.name == SECOND.name:
             hint = f"The order of the Clojure code is {ORDER}."
         return self.place.error(self.spec, self.text, trouble, accepted=accepted, hint=hint)
 
     @property
     def is_unset(self) -> bool:
-        return self.text in ("*", "?")
+        return CLOJURE.unset.fullmatch(self.text) is not None
 
     @property
     def _parts(self) -> list[str]:
@@ -140,7 +134,7 @@ class _Field:
     def needed(self) -> str:
         """Read a field that must name something."""
         if self.text == "*":
-            return f"{self.kind.low}-{LAST_STARRED_YEAR}" if self.kind is YEAR else "*"
+            return f"{self.spec.low}-{LAST_STARRED_YEAR}" if self.spec.name == YEAR.name else "*"
         found = self.named()
         if not found:
             raise self.error("names nothing that the Clojure code can find")
@@ -170,28 +164,25 @@ class _Field:
 
     def _item(self, text: str) -> list[str] | None:
         """Read one item as published ones: none if it names nothing in range, None if it is unreadable."""
-        spec = self.kind
-        if text == "?":
-            return []
-        if "*" in text:
-            found = _STAR.fullmatch(text)
-            if not found:
-                raise self.error("has a star beside something else", accepted="* or */n")
-            high = LAST_STARRED_YEAR if spec is YEAR else spec.high
-            return self._range(spec.low, high, found[1])
-        if spec is DAY and "L" in text:
-            to_last = _TO_LAST.fullmatch(text)
-            if not to_last and text != "L":
-                raise self.error("has an L where it has no meaning", accepted="L, a-L or a-L/n")
-            return self._range(int(to_last[1]), spec.high, to_last[2]) if to_last else ["L"]
-        for number, name in enumerate(_NAMES.get(spec.number, ()), spec.low):
+        spec, is_day = self.spec, self.spec.name == DAY.name
+        if text == "?" or (is_day and text == "L"):
+            return ["L"] if is_day and text == "L" else []
+        for number, name in enumerate(_NAMES.get(spec.name, ()), spec.low):
             text = name.sub(str(number), text)
-        if between := _RANGE.fullmatch(text):
-            return self._range(int(between[1]), int(between[2]), between[3])
-        if not _INTEGER.fullmatch(text) or not -_MAX_INTEGER - 1 <= int(text) <= _MAX_INTEGER:
+        found = CLOJURE.shape.fullmatch(text)
+        star, first, last, n = found.groups() if found else (None,) * 4
+        if "*" in text and not star:
+            raise self.error("has a star beside something else", accepted="* or */n")
+        if is_day and "L" in text and last != "L":
+            raise self.error("has an L where it has no meaning", accepted="L, a-L or a-L/n")
+        if star:
+            return self._range(spec.low, LAST_STARRED_YEAR if spec.name == YEAR.name else spec.high, n)
+        if last and first and (is_day or last != "L"):
+            return self._range(int(first), spec.high if last == "L" else int(last), n)
+        if last or not first or not -_MAX_INTEGER - 1 <= int(first) <= _MAX_INTEGER:
             return None
-        value = int(text) % 7 if spec is WEEKDAY else int(text)
-        return [str(value)] if spec.low <= value <= min(spec.high, LAST_YEAR) else []
+        value = int(first) % 7 if spec.name == WEEKDAY.name else int(first)
+        return [str(value)] if spec.low <= value <= spec.high else []
 
     def _range(self, low: int, high: int, step_text: str | None) -> list[str]:
         step = 1 if step_text is None else int(step_text)
@@ -200,19 +191,19 @@ class _Field:
                 "has a step of zero" if not step else "has a number out of range", accepted=self.spec.accepted
             )
         numbers = range(low, high + 1, step)
-        if self.kind is WEEKDAY and numbers[-1:] and numbers[-1] > 6:
+        if self.spec.name == WEEKDAY.name and numbers[-1:] and numbers[-1] > 6:
             return [str(value) for value in sorted({number % 7 for number in numbers[:7]})]
-        numbers = numbers[max(0, -((low - self.kind.low) // step)) :]
-        numbers = range(numbers.start, min(numbers.stop, self.kind.high + 1), step)
+        numbers = numbers[max(0, -((low - self.spec.low) // step)) :]
+        numbers = range(numbers.start, min(numbers.stop, self.spec.high + 1), step)
         if len(numbers) < 2 or step > MAX_STEP:
             return [str(number) for number in numbers[:1]]
-        if numbers.start == self.kind.low and numbers.stop > self.kind.high and step > 1:
+        if numbers.start == self.spec.low and numbers.stop > self.spec.high and step > 1:
             return [f"*/{step}"]
         return [f"{numbers[0]}-{numbers[-1]}" + (f"/{step}" if step > 1 else "")]
 
     def warnings(self) -> Iterator[str]:
         """Yield warnings of what the Clojure code ignores silently, or fails at in some months."""
-        body = _SUFFIX.fullmatch(self.text) if self.kind is WEEKDAY else None
+        body = _SUFFIX.fullmatch(self.text) if self.spec.name == WEEKDAY.name else None
         part = self if body is None else replace(self, text=body[1])
         for item in part._parts:
             if "," in part.text and item != "?" and not part._item(item):

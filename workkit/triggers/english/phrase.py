@@ -17,8 +17,7 @@ from workkit.errors import CronError, PhraseError, TriggerError
 from workkit.text.calendar import offset_text
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
-from workkit.triggers.crons.recognition import looks_like_cron
-from workkit.triggers.english.cron_text import seven_fields
+from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.english.grammar import bounds
 from workkit.triggers.english.grammar.clock import in_part, part, times, window
 from workkit.triggers.english.grammar.dates import dated, put_date, year_number
@@ -41,9 +40,15 @@ from workkit.triggers.english.meaning.recurring import recurring
 from workkit.triggers.english.meaning.remark import of_once
 from workkit.triggers.english.unread import unread
 from workkit.triggers.english.vague import vague
-from workkit.triggers.trigger import Trigger, soonest
+from workkit.triggers.trigger import Trigger, published, soonest
 
 Clause = Callable[[Reader, Parts], Parts | None]
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SEVEN: Final = "Say seven fields: year month day-of-month day-of-week hour minute second"
+_HINTS: Final = {
+    1: 'Say "daily" or "every hour", or give it as cron=',
+    5: 'Say "every monday at 9am", or give a crontab line as cron=',
+}
 
 
 def parse(
@@ -129,7 +134,7 @@ def _present(now: object) -> datetime:
 
 def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
     if looks_like_cron(here.text):
-        return seven_fields(here)
+        return _seven_fields(here)
     if not here.text.strip():
         raise here.refusal("says nothing", f"Say for example {EXAMPLES}")
     groups = _parts(here.text, lead)
@@ -310,3 +315,28 @@ def _clause(reader: Reader, parts: Parts) -> Parts:
             reader.i = reader.far
             refuse(reader, parts)
         raise
+
+
+def _seven_fields(here: Here) -> Trigger:
+    """Read seven fields in published order, in UTC; raise PhraseError for other counts, and for what never fires."""
+    count = len(here.text.split())
+    if count != 7:
+        what = "is a crontab nickname" if count == 1 else f"has {count} cron fields"
+        raise here.refusal(f"{what}; here words are read, or seven fields", _HINTS.get(count, _SEVEN))
+    try:
+        found = published(here.text)
+    except CronError as cause:
+        trouble = cause.trouble or ""
+        raise PhraseError(
+            f"{quote(here.text)}{'' if trouble.startswith(':') else ' '}{trouble}. {cause.remedy}",
+            given=here.text,
+            position=cause.position,
+            trouble=trouble,
+            remedy=cause.remedy,
+            accepted=cause.accepted,
+            suggestion=cause.suggestion,
+        ) from cause
+    if found.next_after(here.now) is None:
+        again = "" if found.next_after(_BEGINNING) is None else " again"
+        raise here.refusal(f"never fires{again}: {found.why_never()}")
+    return found

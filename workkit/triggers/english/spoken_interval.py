@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from workkit.text.calendar import clock_text, date_text, time_text
-from workkit.triggers.clock.lowering import segments
+from workkit.triggers.clock.zone import segments
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.english.spoken_clock import MAX_TIMES
 from workkit.triggers.interval import Interval, Pace

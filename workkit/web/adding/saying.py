@@ -15,7 +15,7 @@ from workkit.text.glance import away
 from workkit.text.wording import iso
 from workkit.triggers import Trigger, cron, explain
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.triggers.crons.recognition import looks_like_cron
+from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
 from workkit.web.ahead.clock_words import city
 from workkit.web.ahead.remarks import HERD

@@ -10,7 +10,7 @@ from workkit.text.calendar import MONTH_NAMES, time_text, weekday_name
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
 from workkit.triggers import Trigger
-from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.skipped import AHEAD, touched
 
 MOST_RUNS: Final = 5_000  # that are counted until a change

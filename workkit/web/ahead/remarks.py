@@ -20,7 +20,7 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text, moment
 from workkit.text.listing import listed
 from workkit.triggers import Trigger
-from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.skipped import touched
 from workkit.web.ahead.clock_words import city, moves
 from workkit.web.ahead.starting import last_start_ms

@@ -9,7 +9,7 @@ from functools import lru_cache
 from workkit.contract.history import ENDINGS, NO_RUN, Day, PastRun
 from workkit.text.calendar import short_date_text
 from workkit.text.listing import plural
-from workkit.triggers.clock.changes import ClockChange
+from workkit.triggers.clock.zone import ClockChange
 from workkit.web.drawing.axis import WIDTH, Axis
 from workkit.web.drawing.endings import KINDS, WORDS, Kind, tally
 from workkit.web.drawing.lanes import HEIGHT, Dotted, Lane, PausedField, change_text

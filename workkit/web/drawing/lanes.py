@@ -11,7 +11,7 @@ from workkit.text.calendar import clock_text
 from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.listing import plural
-from workkit.triggers.clock.changes import ClockChange
+from workkit.triggers.clock.zone import ClockChange
 from workkit.web.ahead.clock_words import city
 from workkit.web.drawing.axis import PX, WIDTH, Axis
 from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally

@@ -14,7 +14,7 @@ from workkit.contract.history import FN, Day, PastRun
 from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
-from workkit.triggers.clock.changes import ClockChange, clock_changes
+from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.drawing.axis import Axis
 from workkit.web.drawing.days import day_lane, days_of

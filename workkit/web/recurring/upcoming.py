@@ -16,7 +16,7 @@ from workkit.jobs.job import Job
 from workkit.text.brief import brief_repr
 from workkit.text.glance import capital, clock_at, day_text
 from workkit.triggers import Trigger
-from workkit.triggers.clock.changes import clock_changes
+from workkit.triggers.clock.zone import clock_changes
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.web.ahead.clock_words import NextChange, moves, next_change, what_came
 from workkit.web.drawing.year import planned_days

@@ -8,51 +8,29 @@ a spec may name a zone. When a spec fires is in `cron_walk.py`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from workkit.brokers.gocraft.periodic_jobs import go_duration
 from workkit.errors import CronError, TriggerError
+from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
 from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import MAX_LENGTH, too_long
-from workkit.triggers.crons.field import (
-    DAY,
-    HOUR,
-    MINUTE,
-    MONTH,
-    SECOND,
-    WEEKDAY,
-    FieldPlace,
-    Spec,
-    field_error,
-    shown_text,
-)
+from workkit.triggers.crons.field import FieldPlace, field_error, shown_text
+from workkit.triggers.crons.grammars import GO, NICKNAMES
+from workkit.triggers.crons.reader import read_field
 
 ACCEPTED: Final = (
     "minute hour day-of-month month day-of-week, with a second before them or not; @hourly and its like; @every 1h30m"
 )
-DESCRIPTORS: Final = {
-    "@yearly": "0 0 0 1 1 *",
-    "@annually": "0 0 0 1 1 *",
-    "@monthly": "0 0 0 1 * *",
-    "@weekly": "0 0 0 * * 0",
-    "@daily": "0 0 0 * * *",
-    "@midnight": "0 0 0 * * *",
-    "@hourly": "0 0 * * * *",
-}
 EVERY: Final = "@every "
 _UTC: Final = ZoneInfo("UTC")
 _BLANKS: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _FIELD: Final = re.compile(f"[^{_BLANKS}]+")  # Go parts fields by these
-_MOST: Final = 2**63 - 1
 _MOST_FAULTS: Final = 10  # that a suggestion repairs
-_PLACES: Final = tuple(
-    replace(spec, number=number, names={name: value for name, value in spec.names.items() if len(name) == 3})
-    for number, spec in enumerate((SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY), 1)
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +104,7 @@ def _read(text: str) -> PeriodicSpec:
         return _descriptor(text, start, end, tz=tz)
     fields = [(found.start(), found[0]) for found in _FIELD.finditer(text, start)]
     if len(fields) not in (5, 6):
-        count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-        raise field_error(text, f"has {count}", accepted=ACCEPTED, position=start)
+        raise field_error(text, f"has {plural(len(fields), 'field')}", accepted=ACCEPTED, position=start)
     return _of_fields(text, fields, tz=tz)
 
 
@@ -156,21 +133,21 @@ def _zone(text: str) -> tuple[ZoneInfo | None, int]:
 
 def _descriptor(text: str, start: int, end: int, *, tz: ZoneInfo | None) -> PeriodicSpec:
     name = text[start:end]
-    if name in DESCRIPTORS:
-        fields = [(start, part) for part in DESCRIPTORS[name].split()]
+    if name in NICKNAMES:
+        fields = [(start, part) for part in NICKNAMES[name].split()]
         return _of_fields(text, fields, tz=tz)
     if name.startswith(EVERY):
         return _every(text, start + len(EVERY), end)
     word = name.split()[0].lower()
-    near = nearest_word(word, [*DESCRIPTORS, EVERY.strip()])
-    known = f"{', '.join(DESCRIPTORS)}, @every 1h30m"
+    near = nearest_word(word, [*NICKNAMES, EVERY.strip()])
+    known = f"{', '.join(NICKNAMES)}, @every 1h30m"
     raise field_error(
         text,
         f": {shown_text(name, limit=24)} is no descriptor",
         accepted=known,
         remedy=f"Accepted: {known}." + (f" Did you mean {near}?" if near else ""),
         position=start,
-        suggestion=text[:start] + near if near in DESCRIPTORS else None,
+        suggestion=text[:start] + near if near in NICKNAMES else None,
     )
 
 
@@ -192,116 +169,19 @@ def _every(text: str, start: int, end: int) -> EverySpec:
 
 
 def _of_fields(text: str, fields: list[tuple[int, str]], *, tz: ZoneInfo | None) -> CronSpec:
-    places = _PLACES[6 - len(fields) :]
     read = [
-        _Reader(spec=replace(spec, number=number), place=FieldPlace(given=text, offset=at)).bits(part)
-        for number, (spec, (at, part)) in enumerate(zip(places, fields, strict=True), 1)
+        read_field(part, spec, GO, refuse=FieldPlace(given=text, offset=at).error)
+        for spec, (at, part) in zip(GO.fields(len(fields)), fields, strict=True)
     ]
-    if len(read) == 5:
-        read.insert(0, (1, False))
-    (second, _), (minute, _), (hour, _), (day, any_day), (month, _), (weekday, any_weekday) = read
+    *second, minute, hour, day, month, weekday = (part.mask for part in read)
     return CronSpec(
         text=text,
         zone=tz,
-        second=second,
+        second=second[0] if second else 1,
         minute=minute,
         hour=hour,
         day=day,
         month=month,
         weekday=weekday,
-        either_day=not (any_day or any_weekday),
+        either_day=read[-3].restricted and read[-1].restricted,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """Reads the items of one field; carries what every error needs."""
-
-    spec: Spec
-    place: FieldPlace
-
-    def error(
-        self, item: str, trouble: str, *, at: int, accepted: str = "", hint: str = "", better: str | None = None
-    ) -> CronError:
-        """Make the error about an `item`, `at` characters into the field; `better` is what Go accepts in its place."""
-        error = self.place.error(self.spec, item, trouble, at=at, accepted=accepted, hint=hint)
-        if better is not None:
-            start = self.place.offset + at
-            error.suggestion = self.place.given[:start] + better + self.place.given[start + len(item) :]
-        return error
-
-    def bits(self, text: str) -> tuple[int, bool]:
-        """Read the list; empty items mean nothing. Also tell whether a star leaves the field unrestricted."""
-        mask, unrestricted, at = 0, False, 0
-        for item in text.split(","):
-            if item:
-                values, star = self.item(item, at=at)
-                mask |= sum(1 << value for value in values)
-                unrestricted |= star
-            at += len(item) + 1
-        return mask, unrestricted
-
-    def item(self, text: str, *, at: int) -> tuple[range, bool]:
-        """Read one item of the list: its values, and whether it is a star without a step."""
-        spec = self.spec
-        body, *steps = text.split("/")
-        first, *others = body.split("-")
-        star = first in ("*", "?")
-        if len(steps) > 1 or (len(others) > 1 and not star):
-            raise self.error(text, "has a / or - too many", at=at)
-        if star:  # Go does not look at what follows a hyphen here
-            low, high = spec.low, spec.high
-        else:
-            low = self.value(first, text, at=at)
-            high = self.value(others[0], text, at=at) if others else low
-        step = self.step(steps[0], text, at=at) if steps else 1
-        if steps and not others:
-            high = spec.high
-        if low < spec.low or high > spec.high:
-            raise self.out_of_range(text, high, at=at)
-        if low > high:
-            better = f"{low}-{spec.high},{spec.low}-{high}" if step == 1 else None
-            raise self.error(text, "runs backwards", at=at, accepted="the lower end first", better=better)
-        return range(low, high + 1, step), star and step == 1
-
-    def out_of_range(self, text: str, high: int, *, at: int) -> CronError:
-        begins_again = high == self.spec.high + 1 and self.spec.low == 0  # weekday 7, hour 24, minute 60
-        if not begins_again or text != str(high):
-            return self.error(text, "is out of range", at=at)
-        hint = "Go counts Sunday as 0." if self.spec.name == WEEKDAY.name else "Write 0."
-        return self.error(text, "is out of range", at=at, hint=hint, better="0")
-
-    def value(self, text: str, item: str, *, at: int) -> int:
-        """Read a number, or a name of three letters in any case."""
-        spec = self.spec
-        number = spec.names.get(text.lower())
-        if number is None:
-            number = _integer(text)
-        if number is not None:
-            return number
-        if text[-1:] in ("L", "l", "W", "w") or "#" in text:
-            raise self.error(item, "is not understood: Go pools know no L, W and #", at=at)
-        if spec.names and text.isalpha():
-            longer = {name: name[:3] for name in (MONTH if spec.name == MONTH.name else WEEKDAY).names}
-            near = nearest_word(text.lower(), longer)
-            hint = f"Did you mean {longer[near]}?" if near else ""
-            better = item.replace(text, longer[near]) if near else None
-            raise self.error(item, f"is no {spec.name} name of three letters", at=at, hint=hint, better=better)
-        raise self.error(item, "is not understood" if text else "has a part missing", at=at)
-
-    def step(self, text: str, item: str, *, at: int) -> int:
-        """Read what follows the slash."""
-        step = _integer(text)
-        if step is None or step == 0:
-            trouble = "has a step of zero" if step == 0 else "has a step that is not a number"
-            raise self.error(item, trouble, at=at, accepted="a step of 1 or more")
-        return step
-
-
-def _integer(text: str) -> int | None:
-    """Read an integer of 64 bits as Go does, with a plus or not; None for any other text."""
-    digits = text.removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > len(str(_MOST)):
-        return None
-    number = int(digits)
-    return number if number <= _MOST else None

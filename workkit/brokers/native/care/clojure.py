@@ -17,8 +17,7 @@ from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import inexact
 from workkit.jobs.names import name_refused, read_name
 from workkit.triggers import explain
-from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.crons.remark import both_days
+from workkit.triggers.crons.cron import both_days, parse_cron
 from workkit.triggers.trigger import Trigger
 
 MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps

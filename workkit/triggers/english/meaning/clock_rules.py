@@ -7,8 +7,7 @@ from typing import Final
 
 from workkit.text.calendar import clock_text
 from workkit.text.listing import listed
-from workkit.triggers.clock.lowering import field_text
-from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec
+from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, Spec, field_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.words import Unit
 from workkit.triggers.english.meaning.here import Here

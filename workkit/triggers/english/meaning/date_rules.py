@@ -6,8 +6,7 @@ from typing import Final
 
 from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES, clock_text
 from workkit.text.listing import listed, ordinal
-from workkit.triggers.clock.lowering import field_text
-from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY
+from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, field_text
 from workkit.triggers.english.grammar.parts import LAST, Parts
 from workkit.triggers.english.grammar.words import ORDINALS, SECONDS
 from workkit.triggers.english.meaning.here import Here

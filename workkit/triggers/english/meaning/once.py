@@ -12,9 +12,8 @@ from workkit.errors import PhraseError
 from workkit.text.calendar import WEEKDAY_NAMES, time_text
 from workkit.text.duration import MILLISECOND, age_text
 from workkit.triggers.english.grammar.parts import Parts
-from workkit.triggers.english.meaning.here import Here
+from workkit.triggers.english.meaning.here import Here, at_instant
 from workkit.triggers.english.meaning.named_days import contradiction, days
-from workkit.triggers.english.meaning.wall_clock import at_instant
 
 _SECOND: Final = timedelta(seconds=1)
 _MORNING: Final = 6 * 3600  # a night ends here

@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from workkit.errors import PhraseError
-from workkit.triggers.clock.lowering import field_text, lower, segments
+from workkit.triggers.clock.lowering import lower
+from workkit.triggers.clock.zone import segments
 from workkit.triggers.clock.zone import zone as zone_of
-from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH
+from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH, field_text
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.meaning.clock_rules import clocks, stepped
 from workkit.triggers.english.meaning.date_rules import dates, years_text

@@ -11,8 +11,7 @@ from workkit.text.calendar import WEEKDAY_NAMES, clock_text, full_date_text, tim
 from workkit.text.listing import ordinal
 from workkit.triggers.english.grammar.parts import Parts
 from workkit.triggers.english.grammar.words import SECONDS
-from workkit.triggers.english.meaning.here import Here
-from workkit.triggers.english.meaning.wall_clock import gap
+from workkit.triggers.english.meaning.here import Here, gap
 
 _HOURS_ALONE: Final = re.compile(r"(1[3-9]|2[0-3])h", re.IGNORECASE)
 _LAST_DOUBTFUL: Final = 7  # hours without am or pm up to this one often mean the afternoon
