@@ -16,13 +16,14 @@ from workkit.errors import CannotRun, JobCancelled, JobTimeout, described
 from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.functions.marks import Handler
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.functions.registry import MOST_NAMES, Registry
 from workkit.jobs.middleware import AROUND, Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept, NotBegun
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.structured.parameters import needs_fitting
 from workkit.worker.run import forks
-from workkit.worker.run.call import invoke, is_coroutine, kept_value
+from workkit.worker.run.call import invoke, is_coroutine, kept_value, name_misfit
 from workkit.worker.run.ending import failure_of, line_of
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
@@ -46,6 +47,9 @@ class Executor:
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
         self.event_loop = EventLoop()
         self._timeouts = Timeouts()
+        self._plain: dict[
+            str, Handler
+        ] = {}  # by stored name: without options, and none of their arguments needs a look
         self._workers: WorkerPool | None = None
         self._making = threading.Lock()
 
@@ -72,34 +76,26 @@ class Executor:
         run.started = time.monotonic()
         raised: BaseException | None = None
         there: Raised | None = None  # what was raised in a worker process
-        options = UNSAID
         try:
-            known = self.registry.found.get(claim.fn)
-            handler, options = known if type(known) is tuple else self.registry.handler(claim.fn)
-            if claim.options is not UNSAID:
-                options = claim.options.over(options)
-            if claim.usual is not UNSAID:
-                options = options.over(claim.usual)
-            if options is not UNSAID or self._standing_ms is not None:
-                run.options = options
-                self._set_clock(run, options)
-            around = around_of(run.schedule) if AROUND else None
             try:
-                if options.cpu and self._offloads:
-                    there = self._call_in_process(run, handler, around, options)
-                else:
-                    if run.clock is not None:
-                        self._timeouts.watch(run.clock)
-                    run.thread = threading.get_ident()  # as `begin` does, which the usual run need not call
+                handler = self._plain.get(claim.fn)
+                is_plain = claim.kwargs is None and claim.options is UNSAID and claim.usual is UNSAID and not AROUND
+                if handler is None or not is_plain:
+                    there = self._perform(run)
+                else:  # as `_perform` does, without the questions whose answers are known
+                    run.thread = threading.get_ident()
                     if run.cancelled:
                         run.begin()
-                    if around is not None:
-                        within(around.plain, partial(self._call, run, handler, around))
-                    elif (result := invoke(handler, claim.args, claim.kwargs)) is not None:
+                    result = handler(*claim.args)
+                    if forks.count != born:
+                        forks.leave()
+                    if result is not None:
                         run.returned = self._await(run, result, None) if is_coroutine(result) else result
             except BaseException as error:
                 if forks.count != born:
                     forks.leave(error)
+                if handler is not None and type(error) is TypeError and (at := error.__traceback__) and not at.tb_next:
+                    name_misfit(handler, claim.args, claim.kwargs)  # no frame of the handler: the call itself failed
                 raise
             finally:
                 run.thread = 0
@@ -124,16 +120,35 @@ class Executor:
         run.took_ms = (time.monotonic() - run.started) * 1000
         if raised is not None or there is not None:
             self._failed(run, raised, there)
-        elif options.keep_ms is not None:
-            run.kept = self._kept(run, options)
+        elif run.options.keep_ms is not None:
+            run.kept = self._kept(run, run.options)
 
-    def _set_clock(self, run: Run, options: RunOptions) -> None:
+    def _perform(self, run: Run) -> Raised | None:
+        """Call the handler: here, and raise what it raises; or in a worker process, and return what it has raised."""
+        claim = run.claim
+        handler, options = self.registry.handler(claim.fn)
+        run.options = options = claim.options.over(options).over(claim.usual)
         if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
             run.clock = run.interruption = TestClock(self._standing_ms)
         elif options.timeout_ms is not None:
             run.clock = run.interruption = Clock(options.timeout_ms)
+        elif options is UNSAID and not needs_fitting(handler):
+            if len(self._plain) >= MOST_NAMES:
+                self._plain.clear()
+            self._plain[claim.fn] = handler
+        around = around_of(run.schedule) if AROUND else None
+        if options.cpu and self._offloads:
+            return self._call_in_process(run, handler, around, options)
+        if run.clock is not None:
+            self._timeouts.watch(run.clock)
+        run.begin()
+        if around is None:
+            self._call(run, handler, None)
+        else:
+            within(around.plain, partial(self._call, run, handler, around))
+        return None
 
-    def _call(self, run: Run, handler: Handler, around: Around) -> None:
+    def _call(self, run: Run, handler: Handler, around: Around | None) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""
         if (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
             run.returned = self._await(run, result, around) if is_coroutine(result) else result

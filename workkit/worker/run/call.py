@@ -35,7 +35,7 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
         if forks.count != born:
             forks.leave(raised)
         if isinstance(raised, TypeError) and raised.__traceback__ and raised.__traceback__.tb_next is None:
-            _name_misfit(handler, args, kwargs)  # no frame of the handler: the call itself failed
+            name_misfit(handler, args, kwargs)  # no frame of the handler: the call itself failed
         raise
     if forks.count != born:
         forks.leave()
@@ -59,7 +59,7 @@ def _fitted(
     return args, kwargs
 
 
-def _name_misfit(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
+def name_misfit(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
     """Raise the error that names the parameter, in place of a TypeError of the call."""
     try:
         check_call(handler, args=args, kwargs=kwargs)
