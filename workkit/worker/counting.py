@@ -5,10 +5,8 @@ itself at once goes with the ending of a run, not through here.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import groupby
-from operator import attrgetter
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
@@ -32,7 +30,7 @@ from workkit.worker.run.run import Run
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
 SUBJECTS = 500  # in one write; further ones are counted together
-_FN = attrgetter("claim.fn")
+FEW = 8  # runs of one function that are counted one by one
 
 Measured = tuple[Claim, Ran]
 
@@ -57,21 +55,24 @@ class RunCounter:
         """Count runs that are done, of jobs that do not recur. There may be many thousands a second, so equal times are
         counted together: it does for each what `_measure` does.
         """
-        slow: list[Run] = []
-        for fn, group in groupby(runs, key=_FN):
-            same = list(group)
+        by_fn: defaultdict[str, list[Run]] = defaultdict(list)
+        for run in runs:
+            by_fn[run.claim.fn].append(run)
+        for fn, same in by_fn.items():
             cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
             cell.done += len(same)
-            tenths = Counter([int(run.took_ms * 10) for run in same])
-            for took, times in tenths.items():
-                cell.durations.counts[bucket_of(took / 10)] += times
-                cell.busy_ms += took // 10 * times
-            lateness = Counter([run.late_ms for run in same])
-            for late_ms, times in lateness.items():
+            if len(same) < FEW:
+                for run in same:
+                    _measure(cell, run.late_ms, run.took_ms)
+                continue
+            for tenths, times in Counter([int(run.took_ms * 10) for run in same]).items():
+                cell.durations.counts[bucket_of(tenths / 10)] += times
+                cell.busy_ms += tenths // 10 * times
+            for late_ms, times in Counter([run.late_ms for run in same]).items():
                 cell.lateness.counts[bucket_of(late_ms)] += times
-            if max(tenths) >= LONG_MS * 10 or max(lateness) >= LATE_MS:
-                cell.late += sum([times for late_ms, times in lateness.items() if late_ms >= LATE_MS])
-                slow += [run for run in same if run.late_ms >= LATE_MS or run.took_ms >= LONG_MS]
+                if late_ms >= LATE_MS:
+                    cell.late += times
+        slow = [run for run in runs if run.late_ms >= LATE_MS or run.took_ms >= LONG_MS]
         self._slow_seen += len(slow)
         self._plain += len(runs) - len(slow)
         if room := SLOW - len(self._slow):

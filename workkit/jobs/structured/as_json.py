@@ -16,6 +16,8 @@ _PLAIN = (str, int, float, bool, type(None))
 
 def is_structured(value: Any) -> bool:
     """Whether this is an object of a dataclass or a model, or a list or dict with such objects as its values."""
+    if type(value) in _PLAIN:
+        return False
     if isinstance(value, (list, tuple)):
         return any(map(_is_object, value))
     return any(map(_is_object, value.values())) if isinstance(value, dict) else _is_object(value)
