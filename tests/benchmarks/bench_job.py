@@ -144,12 +144,14 @@ def _steps(bench: Bench, where: Place) -> dict[str, float]:
 
 
 def _arm(bench: Bench, where: Place, name: str, *, jobs: int) -> dict[str, float]:
-    """Give the jobs a second with some of the defaults off, and the CPU time of a job."""
+    """Give the jobs a second with some of the defaults off, and the CPU time of a job. They run for more than a second,
+    so that counts are written meanwhile.
+    """
     has_history, has_metrics, has_log = ARMS[name]
     worker = (*(LOUD if has_log else PLAIN), *(("--health-port", str(free_port())) if has_metrics else ()))
     peer: Peer = replace(WORKKIT, worker=worker, variables={} if has_history else {"BENCH_HISTORY": "off"})
     bench.clear()
-    found = measuring.rate(bench, peer, where=where, jobs=jobs)
+    found = measuring.rate(bench, peer, where=where, jobs=3 * jobs)
     if any(bench.client.scan_iter("bench:past:*")) != has_history:
         raise Failed(f"{name}: the server {'has no' if has_history else 'has a'} history of these runs")
     return {"rate": found["run_rate"], "cpu_us": found["worker_us"] + found["run_server_us"]}
