@@ -50,7 +50,7 @@ nitpick_ignore_regex = [  # types of others, whose inventories are not read; typ
         r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client|valkey_client|flask\.app|django_tasks|django\.tasks)\..*"
         r"|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
     ),
-    ("py:class", r"workkit\..*\.[FPR]"),
+    ("py:class", r"workkit\..*\.[EFPR]"),
     ("py:class", r"(workkit\.jobs\.option_types\.)?\w+Options"),  # the page "Keywords" has them
-    ("py:class", r"workkit\.(jobs\.(run_options|terms)|triggers\.interval|contract|worker|web)\..*|History|Way|Signer"),
+    ("py:class", r"workkit\.(jobs\.(run_options|terms)|triggers\.interval|contract|worker|web)\..*|History|Own|Way|Signer"),
 ]
