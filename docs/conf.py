@@ -52,5 +52,6 @@ nitpick_ignore_regex = [  # types of others, whose inventories are not read; typ
     ),
     ("py:class", r"workkit\..*\.[EFPR]"),
     ("py:class", r"(workkit\.jobs\.option_types\.)?\w+Options"),  # the page "Keywords" has them
-    ("py:class", r"workkit\.(jobs\.(run_options|terms)|triggers\.interval|contract|worker|web)\..*|History|Own|Way|Signer"),
+    ("py:class", r"workkit\.(jobs\.(run_options|terms)|triggers\.interval|contract|worker|web)\..*"),
+    ("py:class", r"History|Own|Way|Signer"),
 ]
