@@ -47,9 +47,8 @@ class Executor:
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
         self.event_loop = EventLoop()
         self._timeouts = Timeouts()
-        self._plain: dict[
-            str, Handler
-        ] = {}  # by stored name: without options, and none of their arguments needs a look
+        # Handlers by their stored names: those without options, none of whose arguments needs a look.
+        self._plain: dict[str, Handler] = {}
         self._workers: WorkerPool | None = None
         self._making = threading.Lock()
 
