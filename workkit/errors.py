@@ -85,8 +85,8 @@ class WorkkitError(Exception):
 
     @property
     def public(self) -> str:
-        """Say what is wrong, for an end user of the program. The text names no command, option, function, server or
-        other job. For an `Invalid` it is the first sentence about the value, unless that sentence names one of these.
+        """Word the error for an end user of the program. The text names no command, option, function or server, and no
+        other job. An `Invalid` tells its `trouble` where that names none of these; else it has a general sentence.
         """
         if not isinstance(self.given, str):
             return self._public.replace('"{}"', "This")

@@ -40,13 +40,13 @@ class Settle:
     router: Router
     pings: Pings | None = None  # None: no monitor is told
     keep_unfit_ms: int = 0  # for so long from its due time, a job whose arguments do not fit is left for others
-    _counts: Counter[str] = field(default_factory=Counter)  # what became of all claims so far
+    _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and claims that went back
     _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _unfit: dict[tuple[Lane, str], float] = field(default_factory=dict)  # until when such a job is left for others, s
 
     @property
     def tally(self) -> Tally:
-        """What became of all claims so far."""
+        """Count the runs so far by their endings, and the claims that went back."""
         counts = self._counts
         return Tally(
             ran=counts["ran"],

@@ -213,7 +213,7 @@ class Choice:
         misfits: Mapping[int, InvalidArguments] = MappingProxyType({}),
         after: Mapping[int, Job] = MappingProxyType({}),
     ) -> int | None:
-        """Show what would be done, and ask. Return the exit status if nothing is to be done, else None.
+        """Show the changes, and ask. Return an exit status where the command ends here, else None.
 
         Both mappings have the `id()` of a job as key. `misfits`: why its arguments do not fit. `after`: the job with
         its other arguments.
