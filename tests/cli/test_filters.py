@@ -75,6 +75,15 @@ def test_the_dead_are_put_together_by_their_error(run: Run, dead: Schedule) -> N
     assert rows[2][4].startswith("OSError: network down")
 
 
+def test_jobs_that_died_with_their_ids_in_the_message_are_one_error(run: Run, jobs: Schedule) -> None:
+    for k in range(12):
+        schedule.add_now(jobs, "tests.handlers:fail", args=[f"job_{48213 + k} for token=t{k}{'x' * k} failed"])
+    schedule.drain(jobs, imports=["tests.handlers"], folder=None, raise_errors=False)
+    (found,) = json.loads(run("dead", jobs.name, "--by", "error", "--where", "job_48", "--json").out)
+    assert found["jobs"] == 12
+    assert found["message"].endswith(" for token=•••••• failed")
+
+
 def test_errors_as_json_tell_what_varies(run: Run, dead: Schedule) -> None:
     first, second = json.loads(run("dead", dead.name, "--by", "error", "--json").out)
     assert (first["jobs"], second["jobs"]) == (3, 1)

@@ -1,8 +1,8 @@
 """Which errors are the same one: a fingerprint of type, place and message without what varies. Pure.
 
-What varies from one failure to the next is replaced: UUIDs, quoted texts, paths, numbers, and hexadecimal numbers of
-six digits and more (eight, where all of them are letters: "facade" is a word). The spans that were replaced are told,
-so that a page can show them in grey.
+This is the only rule for it, and it works on what is read: no fingerprint is stored with a job. What varies, by
+spec/lifecycle.md 6: UUIDs, quoted texts, paths, numbers, hexadecimal numbers, and words with four digits or more.
+`Fingerprint` has the spans that vary, so that a page can show them in grey. Secrets are masked before.
 """
 
 from __future__ import annotations
@@ -15,30 +15,36 @@ from typing import Final
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
 from workkit.text.brief import brief_repr
+from workkit.text.masked_text import without_secrets
 
 LONGEST = 1000  # characters of a message that count
+_UNIT: Final = r"(?: [num]?s | secs? | mins? | [mh] | hours? | days? | [kmgt]?(?:i?b|hz) | bytes? | px )"
 
-# The first alternative that fits at a place wins. Each is linear: no two repetitions share a character.
+# The first alternative that fits at a place wins. Each is linear: no two repetitions share a character. A word ends at
+# an underscore, so that `order_0001ab` is two words.
 _VARYING: Final = re.compile(
     r"""
-      (?P<uuid> (?<![0-9A-Za-z]) [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12} (?![0-9A-Za-z]) )
+      (?P<uuid> (?<![0-9a-z]) [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12} (?![0-9a-z]) )
     | (?P<text> "[^"\n]{0,400}" | `[^`\n]{0,400}` | “[^”\n]{0,400}” | (?<!\w) '[^'\n]{0,400}' (?!\w) )
     | (?P<path> (?<![\w/.~:\\]) (?: [a-z][a-z0-9+.\-]{1,20}:// | ~?/ | \.{1,2}/ | [a-z]:\\ )
                 [^\s"'`,;()<>\[\]{}]{1,400} )
-    | (?P<hex>  (?<![0-9A-Za-z_]) (?: 0x[0-9a-f]+ | [0-9a-f]{8,} | (?=[a-f]*[0-9]) [0-9a-f]{6,} ) (?![0-9A-Za-z_]) )
-    | (?P<word> [a-z_][a-z0-9_]* )  # does not vary, with the digits in it: sha256
+    | (?P<hex>  (?<![0-9a-z]) (?: 0x[0-9a-f]+ | (?=[0-9]*[a-f]) (?: [0-9a-f]{8,} | (?=[a-f]*[0-9]) [0-9a-f]{6,} ) )
+                (?![0-9a-z]) )
+    | (?P<measured> (?<![0-9a-z_]) (?> [0-9]+ (?: [.,:_][0-9]+ )* ) (?= UNIT? (?![0-9a-z]) ) )  # 1500ms as 30ms
+    | (?P<id>   (?<![0-9a-z]) (?: [a-z]*[0-9] ){4} [0-9a-z]* )
+    | (?P<word> [a-z][a-z0-9]* | (?<=_) [0-9][0-9a-z]* )  # does not vary, with the digits in it: sha256, column_7
     | (?P<number> [0-9]+ (?: [.,:_][0-9]+ )* )
-    """,
+    """.replace("UNIT", _UNIT),
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-_SIGNS: Final = {"uuid": "<uuid>", "text": "<text>", "path": "<path>", "hex": "<n>", "number": "<n>"}
+_SIGNS: Final = {"uuid": "<uuid>", "text": "<text>", "path": "<path>"}  # any other: <n>
 _TRAILING = ".:!?"  # of a path: the end of the sentence, not of the path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What an error is known by. `print` is a SHA-1 in 40 hex digits; `varying` are the spans (from, to) of the message
-    that do not count.
+    """What an error is known by. `print` is a SHA-1 in 40 hex digits; `message` is masked; `varying` are its spans
+    (from, to) that do not count.
     """
 
     print: str
@@ -65,13 +71,14 @@ def fingerprint(failure: Failure) -> Fingerprint:
     """Take the fingerprint of an error. Two errors of one type, raised at one place, whose messages differ only in what
     varies, have the same.
     """
-    spans, pattern = _pattern(failure.message[:LONGEST])
+    message = without_secrets(failure.message)
+    spans, pattern = _pattern(message[:LONGEST])
     text = "\n".join((failure.type, failure.where or "", pattern))
     return Fingerprint(
         print=sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest(),
         type=failure.type,
         where=failure.where,
-        message=failure.message,
+        message=message,
         varying=spans,
     )
 
@@ -83,7 +90,7 @@ def print_of(job: Job) -> Fingerprint:
 
 def message_pattern(message: str) -> str:
     """Write a message with a sign in place of each varying part: ``invoice <n> has no lines``."""
-    return _pattern(message[:LONGEST])[1]
+    return _pattern(without_secrets(message)[:LONGEST])[1]
 
 
 def _pattern(message: str) -> tuple[tuple[tuple[int, int], ...], str]:
@@ -98,7 +105,7 @@ def _pattern(message: str) -> tuple[tuple[tuple[int, int], ...], str]:
         at = max(end, start + 1)
         if kind == "word" or (kind == "path" and not _is_path(message[start:end])):
             continue
-        said += [message[last:start], _SIGNS[kind]]
+        said += [message[last:start], _SIGNS.get(kind, "<n>")]
         spans.append((start, end))
         last = end
     said.append(message[last:])

@@ -65,6 +65,15 @@ def test_the_dead_are_grouped_by_their_error_as_the_command_line_groups_them(bro
     assert {group["fingerprint"]: group["jobs"] for group in found["groups"]} == told
 
 
+def test_errors_with_an_id_behind_an_underscore_are_one_group(browser: Browser, s: Schedule) -> None:
+    for number in range(5):
+        schedule.add_now(s, handlers.fail, args=(f"order_0001a{number} is lost",))
+    schedule.drain(s, raise_errors=False, **HOW)
+    (group,) = browser.json(f"/s/{s.name}/dead.json")["groups"]
+    assert group["jobs"] == 5
+    assert [error.print.print for error in by_error(schedule.dead(s))] == [group["fingerprint"]]
+
+
 def test_now_says_that_many_died_of_one_error(browser: Browser, s: Schedule) -> None:
     die(s, alike=10)
     print_ = browser.json(f"/s/{s.name}/dead.json")["groups"][0]["fingerprint"]

@@ -1,0 +1,161 @@
+"""Secrets in texts: what follows a key that names one, in errors, tracebacks and check-ins. Pure.
+
+One pass over the text by a scanner, not by one large pattern: its time grows with the length, whatever the text is.
+What is not closed (texts are cut) is masked to its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+MASK: Final = "••••••"
+SECRET: Final = r"pass(word)?|secret|token|api[_-]?key|auth|card|iban|ssn|cookie"  # in the name of a secret
+MOST_TEXT: Final = 65_536  # characters of one text; further ones are not shown
+
+_KEY: Final = re.compile(
+    r"""\\{0,8}(?P<quote>["'])(?P<quoted>[^"'\\\n]{1,200})\\{0,8}(?P=quote)|(?P<bare>\w[\w.\-]*)"""
+)
+_OPERATOR: Final = re.compile(
+    r"""[ \t]{0,40}(?:\\{0,8}["'])?[ \t]{0,40}\]?[ \t]{0,40}(=>|:=|[!=]?={1,2}|:)(?!//)[ \t]{0,40}"""
+)
+_ANNOTATED: Final = re.compile(  # the rest of an annotation and its equals sign: str[int] | None = "x"
+    r"(?:\[[\w ,.|\[\]]{0,60}\])?(?:[ ]{0,3}\|[ ]{0,3}[\w.\[\]]{1,40}){0,5}[ \t]{0,3}=(?!=)[ \t]{0,40}"
+)
+_BARE: Final = re.compile(r"""[^\s,;&)\]}"'>\\]+""")
+_JOINT: Final = re.compile(r"[ \t]{0,3}(?:\+|\bor\b)[ \t]{0,3}(?=[^\s,;])")
+_CALL: Final = re.compile(r"[\w.]{1,200}[(\[{]")
+_OPENING: Final = re.compile(r"""(?:[bBuUrRfF]{1,2}(?=["']))?\\{0,16}(?:\"{3}|'{3}|["'])""")
+_SCHEME: Final = re.compile(r"(?:bearer|basic|digest|negotiate|token|apikey)$", re.IGNORECASE)
+_HEADER: Final = re.compile(r"cookie|authorization", re.IGNORECASE)  # of which all of the line is the value
+_ERROR: Final = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|Timeout)$")  # before its message
+_LOGIN: Final = re.compile(r"""(?<=://)([^\s/@:"']{0,100}):([^\s/@"']{1,300})@""")
+_FLAG_GAP: Final = re.compile(r"""(?:\\{0,8}["'],)?[ \t]{1,4}(?=[^\s\-])""")
+_CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
+GLIMPSE: Final = 200  # characters of a value in a text that a program's function sees
+
+_SECRET: Final = re.compile(SECRET, re.IGNORECASE)
+
+Names = Callable[[str, object], bool]
+"""Says whether the value under a key is masked. Of a value in a text it sees the beginning, to the end of the line."""
+
+
+def without_secrets(text: str) -> str:
+    """Mask a text where no program says what its secrets are: what follows the usual names. Never raises."""
+    if "://" not in text and _SECRET.search(text) is None and len(text) <= MOST_TEXT:
+        return text
+    return masked_text(text, lambda key, _: _SECRET.search(key) is not None)
+
+
+def masked_text(text: str, names: Names, *, most: int = MOST_TEXT) -> str:
+    """Mask what follows a key that `names` a secret: ``key=value``, ``"key": value``, ``--key value``, ``<key>value``,
+    and the password of a URL. Never raises.
+    """
+    cut = _LOGIN.sub(lambda found: f"{found[1]}:{MASK}@", text[:most])
+    said: list[str] = []
+    last = at = 0
+    while (found := _KEY.search(cut, at)) is not None:
+        key = found["quoted"] or found["bare"]
+        start = _start_of_value(cut, found, key)
+        if start is None or not names(key, cut[start : start + GLIMPSE].partition("\n")[0]):
+            at = found.end() if found["bare"] else found.start("quoted")  # in a quoted text there may be keys
+            continue
+        end = _end_of_value(cut, start, until=_until(cut, found, start, key))
+        while end > start and (joint := _JOINT.match(cut, end)):  # prefix + "x"
+            end = max(joint.end(), _end_of_value(cut, joint.end()))
+        said += [cut[last:start], MASK if end > start else ""]
+        last = at = max(end, found.end())
+        said.append(cut[end:last])
+        is_annotated = found["bare"] and end > start and ":" in cut[found.end() : start]
+        if is_annotated and (default := _ANNOTATED.match(cut, end)):  # token: str = "x"
+            said += [cut[end : default.end()], MASK]
+            last = at = _end_of_value(cut, default.end())
+    said.append(cut[last:])
+    return "".join(said) + ("…" if len(text) > most else "")
+
+
+def _start_of_value(text: str, found: re.Match[str], key: str) -> int | None:
+    """Find where the value of a key begins; None where the text is no key."""
+    name = "bare" if found["bare"] is not None else "quoted"
+    first, behind = found.span(name)
+    operator = _OPERATOR.match(text, found.end())
+    if operator is None:
+        if text[first - 1 : first] == "<" and text[behind : behind + 1] == ">":
+            return behind + 1
+        is_flag = text[max(0, first - 1) : first + 1].find("-") >= 0
+        gap = _FLAG_GAP.match(text, behind) if is_flag else None
+        return gap.end() if gap else None
+    if name == "bare" and operator[1] == ":" and _ERROR.match(key):
+        return None
+    start = operator.end()
+    if name == "quoted" or operator.group().lstrip()[:1] in "\"'\\":
+        while start < len(text) and text[start] in " \t\r\n":  # JSON over several lines
+            start += 1
+    return start
+
+
+def _until(text: str, found: re.Match[str], start: int, key: str) -> str | None:
+    """Name what ends a value that may have blanks: that of an element of XML; of a header, ``Cookie: a=b; c=d``."""
+    between = text[found.end() : start]
+    if found["bare"] is not None and between == ">":
+        return "<"
+    is_header = found["bare"] is not None and ":" in between and _HEADER.search(key) is not None
+    return "\n" if is_header and not _OPENING.match(text, start) else None
+
+
+def _end_of_value(text: str, start: int, *, until: str | None = None) -> int:
+    if until is not None:
+        end = text.find(until, start)
+        return len(text) if end < 0 else end
+    if opening := _OPENING.match(text, start):
+        return _end_of_quoted(text, opening)
+    if text[start : start + 1] in _CLOSING:
+        return _end_of_bracket(text, start)
+    if (bare := _BARE.match(text, start)) is None:
+        return start
+    if _SCHEME.match(bare.group()):  # Authorization=Bearer abc
+        after = bare.end()
+        while text[after : after + 1] in (" ", "\t"):
+            after += 1
+        if more := _BARE.match(text, after):
+            return more.end()
+    if call := _CALL.match(text, start):  # SecretStr('x')
+        return _end_of_bracket(text, call.end() - 1)
+    return bare.end()
+
+
+def _end_of_quoted(text: str, opening: re.Match[str]) -> int:
+    """Find the end of a quoted text; as many backslashes close it as have opened it."""
+    mark = opening.group().lstrip("bBuUrRfF")
+    quote = mark.lstrip("\\")
+    depth = len(mark) - len(quote)
+    at = opening.end()
+    while (at := text.find(quote, at)) >= 0:
+        slashes = at
+        while slashes > opening.end() and text[slashes - 1] == "\\":
+            slashes -= 1
+        count = at - slashes
+        if count == depth if depth else count % 2 == 0:
+            return at + len(quote)
+        at += 1
+    return len(text)
+
+
+def _end_of_bracket(text: str, start: int) -> int:
+    """Find the end of a list, object or call; brackets in quoted texts do not count."""
+    wanted: list[str] = []
+    at = start
+    while at < len(text):
+        character = text[at]
+        if character in _CLOSING:
+            wanted.append(_CLOSING[character])
+        elif wanted and character == wanted[-1]:
+            wanted.pop()
+            if not wanted:
+                return at + 1
+        elif character in "\"'" and (opening := _OPENING.match(text, at)):
+            at = _end_of_quoted(text, opening)
+            continue
+        at += 1
+    return len(text)
