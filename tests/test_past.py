@@ -157,7 +157,7 @@ def test_coroutines_read_the_same(s: schedule.Schedule) -> None:
 @pytest.mark.parametrize("how", ["done", "recurring", "long"])
 def test_a_job_that_is_over_still_has_its_arguments(server: Server, name: str, how: str) -> None:
     s = schedule.create(name, redis=server.url)
-    args, kwargs = ["é" * (2000 if how == "long" else 1), {"n": [1, None]}], {"x": 2.5}
+    args, kwargs = ["é" * (400 if how == "long" else 300), {"n": [1, None]}], {"x": 2.5}  # 6 bytes a letter
     if how == "recurring":
         job = schedule.add(s, handlers.note, every="second", count=1, args=args, kwargs=kwargs)
         until(lambda: schedule.job(s, job).state == "due")
@@ -167,6 +167,7 @@ def test_a_job_that_is_over_still_has_its_arguments(server: Server, name: str, h
     over = schedule.job(s, job.id)
     assert over.state == "done"
     assert (over.args, over.kwargs) == (((), None) if how == "long" else (tuple(args), kwargs))
+    assert over.args_kept is (how != "long")
     again = schedule.add_now(s, over.fn, args=over.args, kwargs=over.kwargs)
     assert again.new
 
@@ -181,4 +182,20 @@ def test_arguments_in_the_history_that_cannot_be_read_are_none(server: Server, n
     for text in ("[", "7", "[7]", "[[1],[2]]", "[]", '{"a":1}', "[[1],{},3]"):
         client.delete(f"{name}:runs")
         client.xadd(f"{name}:runs", {**entry[1], b"a": text})
-        assert (schedule.job(s, job.id).args, schedule.job(s, job.id).kwargs) == ((), None)
+        over = schedule.job(s, job.id)
+        assert (over.args, over.kwargs, over.args_kept) == ((), None, False)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_record_says_that_a_job_had_no_arguments(server: Server, name: str, fails: bool) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add_now(s, handlers.fail if fails else handlers.note)
+    schedule.drain(s, **HOW)
+    (entry,) = server.client().xrange(f"{name}:runs")
+    assert entry[1][b"a"] == b"[[]]"
+    if fails:
+        schedule.discard(s, job)
+    assert schedule.job(s, job.id).args_kept
+    server.client().delete(f"{name}:runs")
+    server.client().xadd(f"{name}:runs", {key: value for key, value in entry[1].items() if key != b"a"})
+    assert not schedule.job(s, job.id).args_kept, "an earlier version wrote none"

@@ -174,8 +174,9 @@ def sync(
 
 def job(s: Schedule, which: Which) -> Job:
     """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done",
-    its `ending` and its arguments, as long as history has it; arguments of more than 1,000 bytes are left out. Of jobs
-    that run once and are done, history keeps a sample where many run. Raises NotFound.
+    its `ending` and its arguments, as long as history has it. Arguments of more than 2,000 bytes are left out;
+    `args_kept` is False then. Of jobs that run once and are done, history keeps a sample where many run. Raises
+    NotFound.
     """
     return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
 

@@ -32,7 +32,8 @@ def ran(on: Server, name: str) -> schedule.Schedule:
 def test_runs_are_listed_the_last_one_first(run: Run, on: Server, name: str) -> None:
     ran(on, name)
     lines = run("runs", name).out.splitlines()
-    assert lines[0].split() == ["ENDED", "STATE", "FUNCTION", "NAME", "ID", "LATE", "TOOK", "ATTEMPT", "TIMES", "ERROR"]
+    assert lines[0].split() == ["ENDED", "STATE", "FUNCTION", "NAME", "ID", "LATE", "TOOK", "ATTEMPT", "TIMES", "ERROR",
+                                "ARGUMENTS"]  # fmt: skip
     assert len(lines) == 3
     (mine,) = run("runs", name, "nightly").out.splitlines()[1:]
     assert " dead " in mine
@@ -124,6 +125,41 @@ def test_runs_as_json_have_every_field(run: Run, on: Server, name: str) -> None:
     assert record["ended"].endswith("Z")
     assert record["listener"]
     assert record["error"] == "OSError: disk full"
+    assert (record["args"], record["kwargs"]) == ([], {})
+
+
+def test_runs_have_their_arguments_masked(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    schedule.add_now(s, "tests.handlers:note", args=[7], kwargs={"password": "hunter2"})
+    schedule.add_now(s, "tests.handlers:note", args=["x" * 2000])
+    schedule.add_now(s, "tests.handlers:fail", args=["hunter2 and token=hunter2"])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    rows = run("runs", name).out
+    assert '7, password="••••••"' in rows
+    assert "not kept" in rows
+    records = json.loads(run("runs", name, "--json").out)
+    assert [(one["args"], one["kwargs"]) for one in records if one["args"] is None] == [(None, None)]
+    assert [one["kwargs"] for one in records if one["args"] == [7]] == [{"password": "••••••"}]
+    assert "token=••••••" in rows
+    assert "password" in str(schedule.runs(s)), "Python has them as they are"
+
+
+def test_show_says_of_a_job_that_is_over_which_arguments_it_had(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    short = schedule.add_now(s, "tests.handlers:note", args=[7], kwargs={"token": "hunter2"})
+    long = schedule.add_now(s, "tests.handlers:note", args=["x" * 2000])
+    bare = schedule.add_now(s, "tests.handlers:note")
+    schedule.drain(s, imports=["tests.handlers"], folder=None)
+    said = run("show", name, short.id).out
+    assert 'function  tests.handlers.note(7, token="••••••")\n' in said
+    assert "arguments" not in said
+    record = json.loads(run("show", name, short.id, "--json").out)
+    assert (record["args"], record["kwargs"], record["args_kept"]) == ([7], {"token": "••••••"}, True)
+    said = run("show", name, long.id).out
+    assert "function  tests.handlers.note(...)\n" in said
+    assert "arguments not kept\n" in said
+    assert json.loads(run("show", name, long.id, "--json").out)["args_kept"] is False
+    assert "tests.handlers.note()\n" in run("show", name, bare.id).out
 
 
 def test_a_schedule_without_runs_says_so(run: Run, on: Server, name: str) -> None:

@@ -71,13 +71,13 @@ class Day:
     __repr__ = brief_repr
 
 
-MOST_CALL = 1_000  # bytes of the arguments that a record keeps
+MOST_CALL = 2_000  # bytes of the arguments that a record keeps
 
 
 def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
-    """Write the arguments of a run as its record keeps them; nothing where there are none, or they take too much."""
-    if not args and not kwargs:
-        return ""
+    """Write the arguments of a run as its record keeps them: an array of `args`, and of `kwargs` where there are some;
+    nothing where they take too much.
+    """
     text = json.dumps([args, kwargs] if kwargs else [args], separators=(",", ":"))
     return text if len(text) <= MOST_CALL else ""
 

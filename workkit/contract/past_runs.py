@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
-from workkit.jobs.job import Job
+from workkit.jobs.job import NOT_KEPT, Job, call_texts
 from workkit.text.duration import epoch_ms
 
 SHORTEST: Final = 6  # characters of the beginning of an id
@@ -37,7 +37,8 @@ def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | Non
     if last is None or last.ending in ("retried", "skipped"):
         return None
     assert last.id is not None, "single runs have an id"
-    args, kwargs = _call_of(last)
+    call = call_of(last)
+    args, kwargs = call or ((), None)
     return Job(
         id=last.id,
         schedule=schedule,
@@ -50,20 +51,27 @@ def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | Non
         attempt=last.attempt,
         error=last.error,
         ending=last.ending,
+        args_kept=call is not None,
     )
 
 
-def _call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None]:
-    """Read the arguments that a record has kept; none where they cannot be read."""
+def call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None] | None:
+    """Read the arguments that a record has kept; None where it has kept none, or they cannot be read."""
     try:
-        match json.loads(run.call or "[[]]"):
+        match json.loads(run.call or "0"):
             case [list(args)]:
                 return tuple(args), None
             case [list(args), dict(kwargs)]:
                 return tuple(args), kwargs
     except (ValueError, RecursionError):
         pass
-    return (), None
+    return None
+
+
+def arguments_of(run: PastRun) -> str:
+    """Write the arguments of a past run, "none" or "not kept"."""
+    call = call_of(run)
+    return NOT_KEPT if call is None else ", ".join(call_texts(*call)) or "none"
 
 
 def attempts_of_job(inspector: Keeps, job: Job, *, most: int) -> list[PastRun]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from workkit.contract.history import COUNTS, upper_ms
+from workkit.contract.past_runs import call_of
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def dead_record(job: Job) -> dict[str, Any]:
 def full_record(job: Job) -> dict[str, Any]:
     """Write a job as `show --json` does: all that is known of its last error too."""
     if job.state == "done":
-        return job_record(job) | {"ending": job.ending}
+        return job_record(job) | {"ending": job.ending, "args_kept": job.args_kept}
     return dead_record(job) if job.state == "dead" else job_record(job)
 
 
@@ -132,7 +133,11 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
 
 
 def run_record(run: PastRun) -> dict[str, Any]:
-    """Write a past run as `runs --json` does. `times`: how many runs it stands for."""
+    """Write a past run as `runs --json` does. `times`: how many runs it stands for; `args` and `kwargs` are None where
+    they are not kept.
+    """
+    call = call_of(run)
+    args, kwargs = (None, None) if call is None else (list(call[0]), call[1] or {})
     return {
         "id": run.id,
         "name": run.name,
@@ -148,6 +153,8 @@ def run_record(run: PastRun) -> dict[str, Any]:
         "error": run.error,
         "times": run.times,
         "run": run.place,
+        "args": args,
+        "kwargs": kwargs,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
@@ -36,7 +37,8 @@ class Job:
     (a rate holds it until about `due`, where its turn comes); `dead_id` names its record in the dead set, where it
     stands there; `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a
     dead one: "failed", "crashed" or "corrupt". `ending` says how one that is `done` ended (spec/history.md).
-    `meta`: its metadata, texts by name.
+    `args_kept` is False of one that is over, where history has not kept its arguments. `meta`: its metadata, texts by
+    name.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Job:
     queue: str | None = None
     ending: str | None = None
     meta: dict[str, str] | None = None
+    args_kept: bool = True
 
     __repr__ = brief_repr
 
@@ -85,18 +88,31 @@ def argument_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+NOT_KEPT = "not kept"
+
+
 def argument_texts(job: Job) -> list[str]:
     """Write its arguments as JSON, one by one; those with a name as ``name=value``."""
-    return [*map(argument_text, job.args), *_named(job)]
+    return call_texts(job.args, job.kwargs)
 
 
-def _named(job: Job) -> list[str]:
-    return [f"{name}={argument_text(value)}" for name, value in (job.kwargs or {}).items()]
+def arguments_text(job: Job) -> str:
+    """Write all its arguments, "none", or "not kept" where history has not kept them."""
+    return ", ".join(argument_texts(job)) or "none" if job.args_kept else NOT_KEPT
+
+
+def call_texts(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[str]:
+    """Write the arguments of a call, one by one."""
+    return [*map(argument_text, args), *_named(kwargs)]
+
+
+def _named(kwargs: Mapping[str, Any] | None) -> list[str]:
+    return [f"{name}={argument_text(value)}" for name, value in (kwargs or {}).items()]
 
 
 def searched_text(job: Job) -> str:
     """Write all of a job that a search looks at: its function, arguments, name and error."""
-    named = ", ".join(_named(job))
+    named = ", ".join(_named(job.kwargs))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
 
 
@@ -104,11 +120,11 @@ LONGEST_CALL = 200  # columns of a call in a line or a table
 
 
 def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -> str:
-    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out. At most
-    so many columns: an argument may have a million characters; None is all of it.
+    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out, or may
+    not be known. At most so many columns: an argument may have a million characters; None is all of it.
     """
     given = argument_texts(job)
-    inside = ", ".join(given) if args or not given else "..."
+    inside = ", ".join(given) if (args or not given) and job.args_kept else "..."
     call = f"{shown(job.fn)}({inside})"
     return printable(call) if most is None else shorten(printable(call[: most + 1]), most)
 

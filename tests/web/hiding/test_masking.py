@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workkit.contract.history import PastRun
+from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
@@ -88,6 +91,19 @@ def test_a_masked_argument_does_not_show_in_the_error() -> None:
     assert seen.failure is not None
     for text in (seen.failure.message, seen.failure.traceback, repr(seen)):
         assert not any(secret in text for secret in ("hunter2", "tok-9", "4111"))
+
+
+def test_the_arguments_of_a_past_run_are_masked_and_do_not_show_in_its_error() -> None:
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    ran = PastRun(id="5", name=None, fn="f", due=at, ended=at, ending="dead", error="ValueError: hunter2 is short")
+    ran = replace(ran, call='[["hunter", {"password": "hunter2"}], {"token": 12345}]')
+    seen = MASKS.run(ran)
+    assert call_of(seen) == (("hunter", {"password": MASK}), {"token": MASK})
+    assert seen.error == f"ValueError: {MASK} is short"
+    assert MASKS.run(replace(ran, call="[[")).call == ""
+    hidden = mask(everything=True).run(ran)
+    assert (call_of(hidden), hidden.error) == (((MASK,), None), f"ValueError: {MASK}")
+    assert call_of(mask(everything=True).run(replace(ran, call="[[]]"))) == ((), None)
 
 
 def test_check_ins_are_masked() -> None:

@@ -55,6 +55,28 @@ def test_runs_are_filtered_and_each_has_a_page(browser: Browser, s: Schedule) ->
     assert f'href="/s/{s.name}/runs?job=export-1"' in answer.text
     one = browser.json(f"/s/{s.name}/runs/{dead['run']}.json")
     assert (one["error"], one["run"], one["ending"]) == ("OSError: disk 1 full", dead["run"], "dead")
+    assert (one["args"], one["kwargs"]) == (["disk 1 full"], {})
+    assert 'Arguments "disk 1 full"' in text_of(answer)
+
+
+def test_the_arguments_of_a_run_are_masked_or_said_not_to_be_kept(opened: Open, s: Schedule) -> None:
+    jobs = [
+        schedule.add_now(s, handlers.note, args=[7], kwargs={"token": "abc123456"}),
+        schedule.add_now(s, handlers.note, args=["x" * 2000]),
+        schedule.add_now(s, handlers.fail, args=["token=abc123456 is bad"]),
+        schedule.add_now(s, handlers.note),
+    ]
+    schedule.drain(s, raise_errors=False, **HOW)
+    runs = {run.id: run.place for run in schedule.runs(s)}
+    for how in ({}, {"read_only": True, "mask_all": True}):
+        browser = opened(s, **how)
+        texts = [browser.get(f"/s/{s.name}/runs/{runs[job.id]}").text for job in jobs]
+        texts += [browser.get(f"/s/{s.name}/runs/{runs[job.id]}.json").text for job in jobs]
+        assert "abc123456" not in "".join([*texts, browser.get(f"/s/{s.name}/runs.json").text])
+        said = [text_of(browser.get(f"/s/{s.name}/runs/{runs[job.id]}")) for job in jobs]
+        assert ('Arguments 7, token="••••••"' in said[0]) == (not how)
+        assert "Arguments not kept" in said[1]
+        assert "Arguments none" in said[3]
 
 
 @pytest.mark.parametrize("query", ["ended=lost", "from=soon", "to=x", "after=here", "q=fnn:x"])

@@ -97,6 +97,17 @@ def test_a_job_that_runs_and_one_that_is_over(browser: Browser, s: Schedule) -> 
         assert "do/cancel" not in answer.text
 
 
+def test_a_job_that_is_over_has_the_arguments_that_history_keeps(browser: Browser, s: Schedule) -> None:
+    short = schedule.add_now(s, handlers.note, args=[7], kwargs={"token": "abc123456"})
+    long = schedule.add_now(s, handlers.note, args=["x" * 2000])
+    schedule.drain(s, imports=["tests.handlers"], folder=None)
+    assert 'Arguments 7, token="••••••"' in text_of(browser.get(f"/s/{s.name}/jobs/{short.id}"))
+    answer = browser.get(f"/s/{s.name}/jobs/{long.id}")
+    assert headline(answer) == "tests.handlers.note(...)"
+    assert "Arguments not kept" in text_of(answer)
+    assert browser.json(f"/s/{s.name}/jobs/{long.id}.json")["job"]["args_kept"] is False
+
+
 def test_no_such_job_and_several(browser: Browser, s: Schedule, server: Server) -> None:
     schedule.add(s, handlers.note, at=FAR, name="nightly")
     answer = browser.get(f"/s/{s.name}/jobs/nightli")

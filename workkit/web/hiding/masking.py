@@ -14,6 +14,8 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
+from workkit.contract.history import PastRun
+from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -28,6 +30,9 @@ MOST_CALL: Final = 200
 MOST_PATHS: Final = 20
 LEAST_BARE, MOST_HIDDEN = 4, 100  # characters of a masked value that is looked for in errors; how many are
 
+_TYPE: Final = re.compile(r"[\w.]{1,100}")
+
+Call = tuple[Sequence[Any], Mapping[str, Any] | None]
 Decide = Callable[[str, Any], bool | None]
 """Says of a name and its value: mask it (True), show it (False), or as usual (None)."""
 
@@ -115,13 +120,37 @@ class Mask:
             job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta
         )
 
+    def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
+        """Mask a past run: the arguments that history has kept, and its error. `of`: its job where that is known, whose
+        masked values are hidden in the error too. Who may see no argument sees the type of the error alone.
+        """
+        call, hide = call_of(run), []
+        kept = ""
+        if call is not None:
+            args, kwargs = self.arguments(*call)
+            hide = self._hidden(call, args, kwargs)
+            kept = json.dumps([args, kwargs] if kwargs else [args])
+        if of is not None:
+            hide += self.hidden(of, *self.arguments(of.args, of.kwargs))
+        error = run.error
+        if error is not None and self.everything:
+            kind, colon, _ = error.partition(": ")
+            error = f"{kind}: {MASK}" if colon and _TYPE.fullmatch(kind) else MASK
+        elif error is not None:
+            error = self.text(error, hide=hide)
+        return replace(run, error=error, call=kept)
+
     def hidden(self, job: Job, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """List the texts and numbers among a job's arguments that `args` and `kwargs` mask."""
+        return self._hidden((job.args, job.kwargs), args, kwargs)
+
+    def _hidden(self, call: Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+        given, named = call[0], call[1] or {}
         if self.everything:
-            found = _leaves([*job.args, *(job.kwargs or {}).values()])
+            found = _leaves([*given, *named.values()])
         else:
-            pairs = [*zip(job.args, args, strict=False)]
-            pairs += [(value, kwargs.get(name)) for name, value in (job.kwargs or {}).items()]
+            pairs = [*zip(given, args, strict=False)]
+            pairs += [(value, kwargs.get(name)) for name, value in named.items()]
             found = _lost(pairs)
         texts = {text for text in found if len(text) >= LEAST_BARE}
         return sorted(texts, key=len, reverse=True)[:MOST_HIDDEN]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from workkit.contract.changes import Change
 from workkit.contract.doctor import Finding
@@ -14,10 +13,7 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.web.hiding.masked_text import MASK
 from workkit.web.hiding.masking import Decide, Mask, mask
-
-_TYPE: Final = re.compile(r"[\w.]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +41,8 @@ class Veil:
         return replace(info, running=tuple(map(self.job, info.running)))
 
     def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
-        """Mask the error of a past run. `of`: its job where that is known, whose masked values are hidden too. History
-        has no arguments: for who may see none, only the type of the error is left.
-        """
-        if run.error is None:
-            return run
-        if self.usual.everything:
-            kind, colon, _ = run.error.partition(": ")
-            return replace(run, error=f"{kind}: {MASK}" if colon and _TYPE.fullmatch(kind) else MASK)
-        hide = () if of is None else self.usual.hidden(of, *self.usual.arguments(of.args, of.kwargs))
-        return replace(run, error=self.usual.text(run.error, hide=hide))
+        """Mask the arguments and the error of a past run; see `Mask.run`."""
+        return self.usual.run(run, of=of)
 
     def pause(self, pause: Pause | None) -> Pause | None:
         """Mask the reason of a pause."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from workkit.contract.record import attempts_text, words_of
 from workkit.contract.result import Result
-from workkit.jobs.job import Job, argument_text, argument_texts
+from workkit.jobs.job import Job, argument_text, arguments_text
 from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
@@ -37,7 +37,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
     if job.name:
         yield Fact("Name", job.name)
     yield Fact("Function", shown(job.fn), is_code=True)
-    yield Fact("Arguments", ", ".join(argument_texts(job)) or "none", is_code=True)
+    yield Fact("Arguments", arguments_text(job), is_code=job.args_kept)
     if job.meta:
         yield Fact("Metadata", meta_text(job.meta), is_code=True)
     if job.state != "done":

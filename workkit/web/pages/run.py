@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from workkit.contract.history import NO_RUN, PastRun
+from workkit.contract.past_runs import arguments_of
 from workkit.contract.record import run_record
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
@@ -30,6 +31,11 @@ class RunView:
     rest: str
     job_path: str
     others: str
+
+    @property
+    def arguments(self) -> str:
+        """Its arguments, "none" or "not kept"."""
+        return arguments_of(self.row.run)
 
     @property
     def started(self) -> datetime | None:

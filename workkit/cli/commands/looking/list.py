@@ -40,7 +40,7 @@ from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
 from workkit.errors import NotFound, ServerError
-from workkit.jobs.job import call_text
+from workkit.jobs.job import NOT_KEPT, call_text
 from workkit.jobs.meta import meta_text
 from workkit.text import wording
 
@@ -253,6 +253,10 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     zone = zone_of(tz, read_settings())
     schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
     s, job = _find(opened(schedule, command="show", server=server), which)
+    if job.state == "done":  # of history, which anybody may read who looks at runs
+        from workkit.web.hiding.masking import mask
+
+        job = mask().job(job)
     if as_json:
         terminal.data(record.compact(record.full_record(job)))
         return
@@ -282,6 +286,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     yield "schedule", job.schedule
     yield "name", job.name or "-"
     yield "function", call_text(job, most=None)
+    if not job.args_kept:
+        yield "arguments", NOT_KEPT
     yield "stored as", job.fn
     yield "when", record.words_of(job) or "once"
     if (counted := record.counted_of(job)) is not None:

@@ -17,6 +17,7 @@ from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.contract.filters import ENDINGS, of_runs, read_filter, understood
+from workkit.contract.past_runs import arguments_of
 from workkit.jobs.names import known_name, shown
 from workkit.text import wording
 from workkit.text.duration import duration_text
@@ -35,6 +36,7 @@ RUNS = (
     Column(title="ATTEMPT", rank=8),
     Column(title="TIMES", rank=9),
     Column(title="ERROR", cut_to=18, rank=3),
+    Column(title="ARGUMENTS", cut_to=18, rank=10),
 )
 SPAN = (
     Column(title="SCHEDULE", cut_to=16),
@@ -83,19 +85,21 @@ def runs_command(
     """List past runs."""
     from workkit.verbs.opening import present, producer_of
     from workkit.verbs.past import runs_of
+    from workkit.web.hiding.masking import mask
 
     zone = zone_of(tz, read_settings())
     meant = of_runs(read_filter(where or "", "runs"), fn=None if fn is None else known_name(fn), state=state)
     (s,) = opened(schedule, command="runs", server=server)
     found = runs_of(producer_of(s).inspector, which, limit=limit or DEFAULT_LIMIT, where=meant, now=present(s))
+    masked = map(mask().run, found)
     if as_json:
-        record.show_json(record.run_record(run) for run in found)
+        record.show_json(map(record.run_record, masked))
         return
     if not found:
         only = "" if meant.is_everything else f" that fit: {wording.printable(understood(meant))}"
         terminal.talk(f"history has no runs of {wording.printable(which or schedule)}{only}.")
         return
-    table.show_table(RUNS, (_row(run, zone) for run in found))
+    table.show_table(RUNS, (_row(run, zone) for run in masked))
 
 
 def _row(run: PastRun, zone: tzinfo) -> Sequence[str]:
@@ -110,6 +114,7 @@ def _row(run: PastRun, zone: tzinfo) -> Sequence[str]:
         f"{run.attempt + 1:,}",
         f"{run.times:,}",
         wording.printable(run.error or "-"),
+        wording.printable(arguments_of(run)),
     ]
 
 
