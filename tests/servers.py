@@ -21,7 +21,7 @@ from tests.daemon import Daemon, await_answer, begun
 from workkit.brokers.embedded import program as embedded_program
 
 PRODUCTS = ("redis", "valkey")
-PAST = ("lately", "days", "runs", "past", "changes")  # keys of the native layout that tell of what is over
+PAST = ("lately", "days", "runs", "past", "changes", "logs")  # keys of the native layout that tell of what is over
 
 
 def program(product: str) -> str:

@@ -26,8 +26,8 @@ from workkit.verbs.plan import Plan
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "add": (handlers.note,), "add_now": (handlers.note,), "add_many": ([],), "cancel": ("x",), "job": ("x",),
-    "mark": ("x",), "reschedule": ("x",), "result": ("x",), "run": ("x",), "skip": ("x",), "snooze": ("x", "1h"),
-    "sync": ({},),
+    "log": ("x",), "mark": ("x",), "reschedule": ("x",), "result": ("x",), "run": ("x",), "skip": ("x",),
+    "snooze": ("x", "1h"), "sync": ({},),
 }  # fmt: skip
 OTHER = schedule.create("other")
 MORE: dict[str, dict[str, Any]] = {"add": {"at": "now"}, "forward": {"to": OTHER}, "forwarder": {"to": OTHER}}

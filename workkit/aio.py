@@ -25,7 +25,7 @@ from workkit.worker.listener import Listener
 
 __all__ = [
     "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
-    "history", "job", "jobs", "listener", "listeners", "mark", "meta", "missed", "pause", "reschedule", "result",
+    "history", "job", "jobs", "listener", "listeners", "log", "mark", "meta", "missed", "pause", "reschedule", "result",
     "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats", "sync",
 ]  # fmt: skip
 
@@ -57,6 +57,7 @@ reschedule = _coroutine(schedule.reschedule)
 resume = _coroutine(schedule.resume)
 retry = _coroutine(schedule.retry)
 run = _coroutine(schedule.run)
+log = _coroutine(schedule.log)
 runs = _coroutine(schedule.runs)
 schedules = _coroutine(schedule.schedules)
 skip = _coroutine(schedule.skip)

@@ -47,7 +47,7 @@ from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
 from workkit.verbs.opening import present, producer_of
 from workkit.verbs.partly_added import PartlyAdded
-from workkit.verbs.past import changes, history, job_of, runs, stats
+from workkit.verbs.past import changes, history, job_of, log, runs, stats
 from workkit.verbs.plan import Plan, sync_given
 from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import result
@@ -57,8 +57,9 @@ from workkit.verbs.syncing import sync_planned
 
 __all__ = [
     "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
-    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "mark", "meta", "missed",
-    "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats", "sync",
+    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "log", "mark", "meta",
+    "missed", "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats",
+    "sync",
 ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refe
         "lately",
         "days",
         "runs",
+        "logs",
         "trace",
         "past",
         "changes",

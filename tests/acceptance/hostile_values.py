@@ -293,6 +293,12 @@ def _ring(r: Random, aim: Aim) -> Value:
     return Value(name="lately", kind="hash", member=r.choice((id_of(r), b"hostile", noise(r))), value=value)
 
 
+def _log(r: Random, aim: Aim) -> Value:
+    name = r.choice((b"%s@%d.0" % (id_of(r), aim.now_ms), b"%s@x.y" % id_of(r), b"@", noise(r)))
+    value = r.choice((b"%d one\ntwo" % aim.now_ms, b"7 \xff\n\x1b[2J", b"12", noise(r)))
+    return Value(name="logs", kind="hash", member=name, value=value)
+
+
 def _days(r: Random, aim: Aim) -> Value:
     value = r.choice((r.randbytes(5 * r.randint(0, 500)), noise(r)))
     return Value(name="days", kind="hash", member=r.choice((id_of(r), b"hostile", noise(r))), value=value)
@@ -376,6 +382,7 @@ MAKERS: Mapping[str, Maker] = {
     "first": _first,
     "missed": _missed,
     "lately": _ring,
+    "logs": _log,
     "days": _days,
     "runs": _runs,
     "past": _cells,

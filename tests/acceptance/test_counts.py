@@ -1,5 +1,5 @@
 """The histograms of `listen --processes 4` hold every run, though one process is killed with SIGKILL: only what that
-one had counted since its last write may be missing, and it writes once a second (spec/history.md, 7).
+one had counted since its last write may be missing, and it writes once a second (spec/history.md, 8).
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _dead(s: Scene, most: int) -> list[Job]:
 
 
 def _tell(s: Scene) -> None:
-    s.broker.tell({claim.receipt: '"half"' for claim in s.claims})
+    s.broker.tell({claim.receipt: '"half"' for claim in s.claims}, [(claim, "a line") for claim in s.claims])
 
 
 def _resync(s: Scene) -> None:
@@ -310,6 +310,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "changes": lambda s: list(s.inspector.changes()),
     "knows": lambda s: s.inspector.knows(),
     "refused": lambda s: s.inspector.refused([one.listener for one in s.inspector.listeners()]),
+    "log": lambda s: _each(s, s.inspector.log),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),

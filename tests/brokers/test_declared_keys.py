@@ -74,7 +74,7 @@ def _until_end(stream: Any) -> Iterator[str]:
 def test_scripts_of_the_native_layout_use_only_declared_keys(own_server: Server) -> None:
     calls = Calls(url=own_server.url, client=own_server.client())
     with watched(own_server) as found:
-        for only in choices(4, 6):
+        for only in choices(4, 7):
             calls.round(Source(seed=4), VALUES, only=only)
     names = {script.digest: script.name for script in load("native").values()}
     assert {names[digest] for digest in found.digests & names.keys()} == set(load("native"))

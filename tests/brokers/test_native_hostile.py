@@ -66,6 +66,6 @@ def test_no_call_fails_over_the_values_that_are_known_to_hurt(server: Server) ->
 
 def test_the_calls_use_every_script(server: Server) -> None:
     calls = Calls(url=server.url, client=server.client())
-    for only in choices(4, 6):
+    for only in choices(4, 7):
         calls.round(Source(seed=4), VALUES, only=only)
     assert calls.asked == set(load("native"))

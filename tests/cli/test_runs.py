@@ -162,6 +162,19 @@ def test_show_says_of_a_job_that_is_over_which_arguments_it_had(run: Run, on: Se
     assert "tests.handlers.note()\n" in run("show", name, bare.id).out
 
 
+def test_show_has_what_a_failed_run_has_logged_masked(run: Run, on: Server, name: str) -> None:
+    s = schedule.create(name, redis=on.url)
+    job = schedule.add_now(s, "tests.logging_handlers:secret", kwargs={"password": "abc123456"})
+    assert "\nlog" not in run("show", name, job.id).out
+    assert json.loads(run("show", name, job.id, "--json").out)["log"] == []
+    schedule.drain(s, imports=["tests.logging_handlers"], folder=None, raise_errors=False)
+    said = run("show", name, job.id).out
+    assert said.partition("\nlog\n    20")[2].endswith(" WARNING shop: login with token=•••••• of ••••••\n")
+    (line,) = json.loads(run("show", name, job.id, "--json").out)["log"]
+    assert line.endswith(" WARNING shop: login with token=•••••• of ••••••")
+    assert schedule.log(s, job)[0].endswith(" login with token=hunter2 of abc123456"), "Python has it as it is"
+
+
 def test_a_schedule_without_runs_says_so(run: Run, on: Server, name: str) -> None:
     begin(on, name)
     assert run("runs", name).err == f"history has no runs of {name}.\n"

@@ -35,7 +35,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Look": {
         "schedules": CommandEntry("looking.listeners", "schedules of a server, and what is in each"),
         "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),
-        "show": CommandEntry("looking.list", "one job in full"),
+        "show": CommandEntry("looking.show", "one job in full"),
         "listeners": CommandEntry("looking.listeners", "who is listening and what they run"),
         "stats": CommandEntry("looking.listeners", "counts by state, and how late work is"),
         "runs": CommandEntry("looking.runs", "what ran lately, of one job or of a schedule"),

@@ -47,8 +47,10 @@ class Consumer(Connection, Protocol):
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer. The caller must call it."""
 
-    def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
+    def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
+        """Show the progress of runs: receipt -> progress as JSON; None where the run is over. `logs`: what runs have
+        logged so far; an empty text where the run ended well. A layout may ignore them.
+        """
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""

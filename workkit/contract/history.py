@@ -39,6 +39,7 @@ class PastRun:
     stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
     `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
     `place`: where it stands among the single runs, as an address. `call`: its arguments, as `kept_call` writes them.
+    `log` names what it has logged, if it failed and has logged something: see `Inspector.log`.
     """
 
     id: str | None
@@ -56,6 +57,7 @@ class PastRun:
     times: int = 1
     place: str | None = None
     call: str = ""
+    log: str | None = None
 
     __repr__ = brief_repr
 

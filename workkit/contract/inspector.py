@@ -206,6 +206,11 @@ class Inspector(Protocol):
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
 
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Read the last lines that a run has logged, as they were written: of a past run that failed; or of a job, of
+        its run in progress, else of the last one that failed. None where nothing is kept. Raises Unsupported.
+        """
+
     def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
         """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
 

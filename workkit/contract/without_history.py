@@ -18,6 +18,12 @@ from workkit.triggers import Trigger
 class WithoutHistory:
     """Refuses each call: see `Inspector`. Part of the inspector of a layout that keeps nothing of past runs."""
 
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Raise Unsupported."""
+        raise Unsupported.about(
+            "what a run has logged", "is not kept in this layout", "Only the native layout keeps it."
+        )
+
     def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
         """Raise Unsupported."""
         raise _refusal()

@@ -14,13 +14,14 @@ from workkit.text.brief import brief_repr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """An exception as it is kept: type name, one line, ``file.py:31`` of the handler's innermost frame, traceback
-    (the handler's frames only, at most 8 kB).
+    (the handler's frames only, at most 8 kB). `log`: on its way to the server, the last lines that the run has logged.
     """
 
     type: str
     message: str
     where: str | None = None
     traceback: str = field(default="", repr=False)
+    log: str = field(default="", repr=False, compare=False)
 
     __repr__ = brief_repr
 

@@ -49,6 +49,20 @@ def runs(
     return runs_of(inspector, None if which is None else text_of(which), limit=most, where=meant, now=now)
 
 
+def log(s: Schedule, which: Which | PastRun) -> list[str]:
+    """Read the last lines that a run has logged, the first one first: those of a past run that failed, as `runs` gives
+    it; or of a job, those of its run in progress, else of its last run that failed. Empty where nothing is kept.
+
+    What the handler logs by `logging` in its thread, coroutine or worker process is kept, as the levels of the loggers
+    let it through: 200 lines and 16 kB of each run. While it runs the lines are written once a second; a run that ends
+    well keeps none (spec/history.md 7). Raises NotFound; Unsupported where the layout keeps none.
+    """
+    inspector = producer_of(s).inspector
+    if isinstance(which, PastRun) or (isinstance(which, Job) and which.dead_id is not None):
+        return inspector.log(which)
+    return inspector.log(job_of(inspector, text_of(which), schedule=s.name))
+
+
 def history(
     s: Schedule,
     which: Which | None = None,

@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Coroutine
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from workkit.worker.run.call import invoke, is_coroutine, kept_value, name_misfi
 from workkit.worker.run.ending import failure_of, line_of
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
-from workkit.worker.run.run import Run, current
+from workkit.worker.run.run import Run, capture_logs, current
 
 if TYPE_CHECKING:
     from workkit.worker.offload.worker_pool import WorkerPool
@@ -42,6 +43,7 @@ class Executor:
 
     def __init__(self, registry: Registry, *, offloads: bool = True, standing_ms: int | None = None) -> None:
         """`standing_ms`: the time of a test stands while a handler runs, which may take so long in real time."""
+        capture_logs()
         self.registry = registry
         self._standing_ms = standing_ms
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
@@ -194,6 +196,8 @@ class Executor:
         elif raised is not None and not isinstance(raised, CannotRun):
             run.error = self._explained(raised, run, run.options)
             run.failure = failure_of(run.error)
+        if run.log is not None and run.failure is not None:
+            run.failure = replace(run.failure, log=run.log.text())
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
         """Replace an error that says too little: an interruption names its cause."""

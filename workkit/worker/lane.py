@@ -22,6 +22,7 @@ from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
 from workkit.worker.run.progress import Progress, ProgressWriter, Reports
 from workkit.worker.run.run import Run
+from workkit.worker.run.run_log import RunLog
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
 BEAT = 2.0  # seconds between heartbeats when busy
@@ -227,11 +228,21 @@ class LaneRun(Run):
 
     def reporter(self) -> Callable[[Progress], None] | None:
         """Return what takes reports of progress; None if nobody reads them."""
-        writer = self.lane.progress
-        if writer is None:
-            return None
-        self.reports = writer.reports(self)
-        return self.reports.put
+        found = self._reports()
+        return None if found is None else found.put
+
+    def open_log(self) -> RunLog:
+        """Make the place for the lines that its code logs, which are written as its progress is."""
+        found = self._reports()
+        if found is None:
+            return RunLog()
+        found.log = RunLog(found.announce)
+        return found.log
+
+    def _reports(self) -> Reports | None:
+        if self.reports is None and self.lane.progress is not None:
+            self.reports = self.lane.progress.reports(self)
+        return self.reports
 
 
 @dataclass(slots=True, eq=False)

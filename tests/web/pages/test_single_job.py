@@ -6,7 +6,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from tests import handlers, results
+from tests import handlers, logging_handlers, results
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
@@ -106,6 +106,35 @@ def test_a_job_that_is_over_has_the_arguments_that_history_keeps(browser: Browse
     assert headline(answer) == "tests.handlers.note(...)"
     assert "Arguments not kept" in text_of(answer)
     assert browser.json(f"/s/{s.name}/jobs/{long.id}.json")["job"]["args_kept"] is False
+
+
+def test_what_a_run_has_logged_is_shown_masked(opened: Open, s: Schedule) -> None:
+    job = schedule.add_now(s, "tests.logging_handlers:secret", kwargs={"password": "abc123456"})
+    schedule.add(s, "tests.logging_handlers:secret", every="hour", name="hourly", kwargs={"password": "abc123456"})
+    schedule.run(s, "hourly")
+    schedule.drain(s, imports=["tests.logging_handlers"], folder=None, raise_errors=False)
+    (place,) = [run.place for run in schedule.runs(s) if run.id == job.id]
+    for how in ({}, {"read_only": True, "mask_all": True}):
+        browser = opened(s, **how)
+        for path in (f"jobs/{job.id}", f"runs/{place}", "jobs/hourly"):
+            answer = browser.get(f"/s/{s.name}/{path}")
+            assert "hunter2" not in answer.text
+            assert "abc123456" not in answer.text
+            assert ("WARNING shop: login with token=•••••• of ••••••" in text_of(answer)) == (not how), path
+            (line,) = browser.json(f"/s/{s.name}/{path}.json")["log"]
+            assert line == "••••••" if how else line.endswith("token=•••••• of ••••••")
+
+
+def test_the_lines_of_a_run_in_progress_are_shown(browser: Browser, s: Schedule) -> None:
+    logging_handlers.gate.clear()
+    try:
+        with schedule.listener(s, imports=["tests.logging_handlers"], folder=None):
+            job = schedule.add_now(s, logging_handlers.warn_and_wait)
+            until(lambda: schedule.log(s, job), what="the lines")
+            assert "WARNING shop: <b>halfway</b>" in text_of(browser.get(f"/s/{s.name}/jobs/{job.id}"))
+            logging_handlers.gate.set()
+    finally:
+        logging_handlers.gate.set()
 
 
 def test_no_such_job_and_several(browser: Browser, s: Schedule, server: Server) -> None:

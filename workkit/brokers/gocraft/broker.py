@@ -211,7 +211,7 @@ class GocraftBroker:
         orders = self._session.beat()
         return lambda: orders
 
-    def tell(self, said: Mapping[Any, str | None]) -> None:
+    def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
         """Show the check-ins of runs."""
         self._session.tell(said)
 

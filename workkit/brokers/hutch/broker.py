@@ -197,7 +197,7 @@ class HutchBroker:
         orders = self._session.beat(trouble=trouble, state=state)
         return lambda: orders
 
-    def tell(self, said: Mapping[Any, str | None]) -> None:
+    def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
         """Store the progress of runs in the Redis beside; without one nobody could read it."""
         self._gate.tell(said)
 

@@ -124,9 +124,9 @@ class NativeBroker(Additions):
 
         return orders
 
-    def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Show the progress of runs."""
-        self._session.tell(said)
+    def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
+        """Show the progress of runs, and what they have logged."""
+        self._session.tell(said, logs)
 
     @property
     def history(self) -> History:

@@ -50,6 +50,7 @@ class Keys:
         self.lately = f"{schedule}:lately"  # hash: recurring job -> its last runs
         self.days = f"{schedule}:days"  # hash: recurring job -> its past days
         self.runs = f"{schedule}:runs"  # stream of single runs
+        self.logs = f"{schedule}:logs"  # hash: a run -> the last lines that it has logged
         self.functions = f"{schedule}:functions"  # hash: what listeners tell of the functions that they know
         self.changes = f"{schedule}:changes"  # stream of who changed what
 

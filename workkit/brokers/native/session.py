@@ -21,7 +21,7 @@ from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claims
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, kept_size, settlement
-from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt
+from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, log_row
 from workkit.brokers.redis_server.control import read_control
 from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.script import load
@@ -201,14 +201,14 @@ class Session:
             self._step(lambda: self._talk.ask([self._resync()]))
         self._excess = excess
 
-    def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Store the progress of runs: see `Broker.tell`. Leave out claims that this registration no longer holds."""
-        args: list[Any] = []
-        for receipt, words in said.items():
-            if receipt.listener == self.name and (words is None or receipt.field in self._held):
-                args += [receipt.field, words or ""]
-        if args:
-            self._server.call(*self._call("tell", args))
+    def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
+        """Store the progress of runs, and what they have logged, in one round trip, of claims that it holds still."""
+        own = [(receipt, words) for receipt, words in said.items() if receipt.listener == self.name]
+        args = [part for receipt, words in own for part in (receipt.field, words or "")]
+        rows = [log_row(claim, text, self._now_ms) for claim, text in logs if claim.receipt.listener == self.name]
+        told = ("tell", args), ("log", [part for row in rows for part in row])
+        if calls := [self._call(verb, parts) for verb, parts in told if parts]:
+            self._server.answers(self._server.ask(calls))
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
         """Fence a listener with last heartbeat `beat`, and hand its work back: (moved, left), or None if it lives."""

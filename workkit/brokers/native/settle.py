@@ -55,6 +55,12 @@ def occurrence(id: str, entry: Entry) -> str:
     return f"{id}@{entry.due_ms}{entry.nonce}"
 
 
+def log_name(occurrence: str, failures: int) -> str:
+    """Name the log of a run in `S:logs`: by its occurrence, without its nonce, and how many attempts failed before."""
+    id, at, due = occurrence.rpartition("@")
+    return f"{id}{at}{due.partition('#')[0]}.{failures}"
+
+
 def is_failure(kept: object) -> bool:
     """Say whether a stored value is a failure."""
     return read_failure(kept) is not _UNKNOWN
@@ -93,7 +99,13 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
         case Done(discarded=reason):
             return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
         case Dead(failure=failure, reason=reason):
-            return out | _over(claim) | _buried(claim, failure, reason) | {"count": "dead"}
+            return (
+                out
+                | _over(claim)
+                | _buried(claim, failure, reason)
+                | _logged(claim, failure, now_ms)
+                | {"count": "dead"}
+            )
         case Again(delay_ms=delay, attempt=attempt, failure=failed):
             entry, kept = receipt.entry, _kept(receipt)
             out |= {} if outcome.is_wait else {"count": "retried"}
@@ -103,12 +115,35 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
             entry = replace(entry, attempt=attempt)
             entry = replace(entry, flags=entry.with_flags(slots=kept))
             out |= {"again": [entry.encode(), delay]}
-            return out | ({"error": [receipt.occurrence, _packed(failed, now_ms)]} if failed else {})
+            return out | _error(claim, failed, now_ms)
         case Released(delay_ms=delay, unknown=unknown, unfit_ms=unfit):
             out |= _back(claim, 0 if unfit else delay) | _freed(
                 receipt, set(receipt.entry.slots).difference(_kept(receipt))
             )
             return out | ({"skip": receipt.id} if unknown or unfit else {})
+
+
+def _error(claim: Claim, failure: Failure | None, now_ms: int) -> dict[str, Any]:
+    """Keep the error of an attempt that failed, and what its run has logged."""
+    if failure is None:
+        return {}
+    error = {"error": [claim.receipt.occurrence, _packed(failure, now_ms)]}
+    return error | _logged(claim, failure, now_ms)
+
+
+def _logged(claim: Claim, failure: Failure, now_ms: int) -> dict[str, Any]:
+    return {"log": log_row(claim, failure.log, now_ms)[1:]} if failure.log else {}
+
+
+def log_row(claim: Claim, text: str, now_ms: int) -> list[Any]:
+    """Write what a run has logged as `log` takes it: the field of its record, its name in `S:logs`, and its value."""
+    return [claim.receipt.field, log_name(claim.occurrence, claim.failures), text and f"{now_ms} {text}"]
+
+
+def read_log(value: bytes | None) -> list[str]:
+    """Read the lines of a run; none if these are none."""
+    when, _, text = (value or b"").partition(b" ")
+    return text.decode("utf-8", "replace").split("\n") if when.isdigit() and text else []
 
 
 def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:

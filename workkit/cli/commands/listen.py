@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -332,9 +333,26 @@ def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
         sys.path.insert(0, here)
     with whole_lines():
         log.stream = sys.stderr
-        unsubscribe = events.subscribe(subscriber)
+        ends = events.subscribe(subscriber), events.subscribe(_Levels())
         try:
             yield
         finally:
-            unsubscribe()
+            for unsubscribe in ends:
+                unsubscribe()
             log.close()
+
+
+class _Levels:
+    """Subscribed to the start of a listener: lets handlers log with INFO, unless an imported module has configured
+    logging. `workkit show` has these lines; Python prints none below WARNING without a handler.
+    """
+
+    least = sys.maxsize
+
+    def __call__(self, event: Event) -> None:
+        if self.wants(event.name) and not logging.root.handlers and logging.root.level == logging.WARNING:
+            logging.root.setLevel(logging.INFO)
+
+    def wants(self, name: str) -> bool:
+        """Want the start alone."""
+        return name == "listening"

@@ -140,6 +140,15 @@ class Mask:
             error = self.text(error, hide=hide)
         return replace(run, error=error, call=kept)
 
+    def log(self, lines: Sequence[str], *, call: Call | None) -> list[str]:
+        """Mask what a run has logged. `call`: its arguments, whose masked values are hidden too. Whoever may see no
+        argument sees none of it.
+        """
+        if self.everything:
+            return [MASK] if lines else []
+        hide = [] if call is None else self._hidden(call, *self.arguments(*call))
+        return self.text("\n".join(lines), hide=hide).split("\n") if lines else []
+
     def hidden(self, job: Job, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """List the texts and numbers among a job's arguments that `args` and `kwargs` mask."""
         return self._hidden((job.args, job.kwargs), args, kwargs)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from workkit.contract.history import FN, Cell, PastRun
 from workkit.contract.job_page import JobQuery
-from workkit.contract.past_runs import attempts_of_job
+from workkit.contract.past_runs import attempts_of_job, call_of
 from workkit.contract.result import Result
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
@@ -42,6 +42,15 @@ def tried_of(asked: Asked, job: Job) -> list[PastRun]:
     if not job.attempt and job.state not in ("dead", "done"):
         return []
     return [asked.veil.run(run, of=job) for run in attempts_of_job(asked.served.inspector(), job, most=MOST_RUNS)]
+
+
+def log_of(asked: Asked, of: Job | PastRun) -> tuple[str, ...]:
+    """Read what its run has logged, masked; nothing where the layout keeps none."""
+    call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
+    try:
+        return tuple(asked.veil.usual.log(asked.served.inspector().log(of), call=call))
+    except Unsupported:
+        return ()
 
 
 def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:

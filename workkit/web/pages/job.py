@@ -10,6 +10,7 @@ from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.web.dead.grave import key_of
+from workkit.web.job.past import log_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 
@@ -23,7 +24,9 @@ def look(asked: Asked) -> View:
     job = asked.veil.job(found)
     if job.recurs and job.state != "dead":
         # of an unnamed job it depends on the arguments, which the veil may hide
-        return recurring_job.look(asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args))
+        return recurring_job.look(
+            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=log_of(asked, found)
+        )
     return single_job.look(asked, job, found)
 
 

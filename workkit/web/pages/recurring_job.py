@@ -71,6 +71,7 @@ class RecurringJobView:
     same: Same | None
     days: tuple[Day, ...]
     unknown: Mapping[str, str]
+    log: tuple[str, ...]
     recurs: bool = True
 
     @property
@@ -103,6 +104,7 @@ class RecurringJobView:
             "plan": self.same.plan or None if self.same is not None else None,
             "left_out": self.asks or None,
             "unknown": dict(self.unknown),
+            "log": list(self.log),
         }
 
 
@@ -117,8 +119,10 @@ class _Past:
     no_history: str = ""
 
 
-def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
-    """Make the view of a job that was found, and is masked. `offset_ms`: by how much its spread puts off every run."""
+def look(asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...]) -> RecurringJobView:
+    """Make the view of a job that was found, and is masked. `offset_ms`: by how much its spread puts off every run;
+    `log`: what its run in progress has logged, or its last one that failed.
+    """
     now, trigger, key = asked.now, job.trigger, job.name or job.id
     assert trigger is not None, "it recurs"
     past = _past(asked, job, key)
@@ -170,6 +174,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int) -> RecurringJobView:
         same=same_call(job, now=now),
         days=tuple(past.days),
         unknown={"history": past.no_history} if past.no_history else {},
+        log=log,
     )
 
 

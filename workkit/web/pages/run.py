@@ -15,6 +15,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import capital, moment
 from workkit.text.wording import iso
 from workkit.web.address import job_path
+from workkit.web.job.past import log_of
 from workkit.web.page import Asked, Page
 from workkit.web.pages.runs import RunRow, row_of
 
@@ -31,6 +32,7 @@ class RunView:
     rest: str
     job_path: str
     others: str
+    log: tuple[str, ...]
 
     @property
     def arguments(self) -> str:
@@ -51,12 +53,14 @@ class RunView:
             "sentence": f"{self.said} {self.rest}".strip(),
             "started": iso(self.started) if self.started else None,
             **run_record(self.row.run),
+            "log": list(self.log),
         }
 
 
 def look(asked: Asked) -> RunView:
     """Read the run. Raises NotFound, Unsupported."""
-    run = asked.veil.run(asked.served.inspector().run(asked.names["run"]))
+    raw = asked.served.inspector().run(asked.names["run"])
+    run = asked.veil.run(raw)
     which = run.name or run.id or ""
     return RunView(
         schedule=asked.served.name,
@@ -66,6 +70,7 @@ def look(asked: Asked) -> RunView:
         said=_said(asked, run),
         rest=_rest(run),
         job_path=job_path(which),
+        log=log_of(asked, raw),
         others=f"runs?job={quote(which, safe='', errors='replace')}",
     )
 

@@ -19,7 +19,7 @@ from workkit.web.drawing.attempts import Attempts, attempts
 from workkit.web.job import words as job_words
 from workkit.web.job.facts import Fact, by_hand, facts
 from workkit.web.job.frames import CodeFrame, frames
-from workkit.web.job.past import Function, function_of, place_in_line, result_of, tried_of
+from workkit.web.job.past import Function, function_of, log_of, place_in_line, result_of, tried_of
 from workkit.web.job.words import Standing
 from workkit.web.page import Asked
 from workkit.web.pages.dead_rows import given_json
@@ -55,6 +55,7 @@ class SingleJobView:
     by_hand: tuple[str, ...]
     acts: tuple[str, ...]
     unknown: str
+    log: tuple[str, ...]
     recurs: bool = False
 
     @property
@@ -86,6 +87,7 @@ class SingleJobView:
             "job": full_record(self.job),
             "attempts": [run_record(run) for run in self.tried],
             "unknown": self.unknown,
+            "log": list(self.log),
         }
 
 
@@ -120,6 +122,7 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         by_hand=tuple(by_hand(asked.served.name, job)),
         acts=_acts(job),
         unknown=unknown,
+        log=log_of(asked, raw),
     )
 
 

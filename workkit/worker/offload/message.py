@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from logging import LogRecord
+from logging import WARNING, LogRecord
 from pathlib import Path
 
 from workkit.jobs.job import Job
@@ -18,13 +18,14 @@ Function = tuple[str, str]  # module and name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """To a process, at its start: which functions it may run. `log_level`: what the root logger of the listener lets
-    pass; None: it has no handlers, and gets no records.
+    pass; `logs`: whether it has handlers, and so gets records.
     """
 
     imports: tuple[str, ...]
     folder: Path | None
     consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
-    log_level: int | None = None
+    log_level: int = WARNING
+    logs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +60,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """From a process: the progress of its run."""
+    """From a process: the latest progress of its run, if it has reported any, and what it has logged since."""
 
-    progress: Progress
+    progress: Progress | None = None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

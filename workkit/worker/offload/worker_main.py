@@ -35,7 +35,8 @@ from workkit.worker.run.ending import failure_of
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.interruption import Clock
 from workkit.worker.run.progress import Progress, Reports
-from workkit.worker.run.run import Run, current
+from workkit.worker.run.run import Run, capture_logs, current
+from workkit.worker.run.run_log import RunLog
 
 APART = 0.1  # seconds between two reports of progress
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides when this process ends
@@ -56,11 +57,21 @@ class OffloadedRun(Run):
 
     def __init__(self, claim: Claim, reports: SimpleQueue[Reports]) -> None:
         super().__init__(claim)
-        self.reports = reports
+        self.reports = Reports(self, announce=reports.put)
 
     def reporter(self) -> Callable[[Progress], None]:
         """Return what takes reports of progress."""
-        return Reports(self, announce=self.reports.put).put
+        return self.reports.put
+
+    def open_log(self) -> RunLog:
+        """Make the place for the lines that its code logs."""
+        self.reports.log = RunLog(self.reports.announce)
+        return self.reports.log
+
+    def news(self) -> Reported:
+        """Take what is to be reported."""
+        self.reports.are_news = False  # before the read: any later report is announced again
+        return Reported(progress=self.reports.latest, lines=tuple(self.log.news()) if self.log is not None else ())
 
 
 class Worker:
@@ -71,13 +82,14 @@ class Worker:
         self._sending = threading.Lock()
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._reports: SimpleQueue[Reports] = SimpleQueue()
-        self._run: Run | None = None
+        self._run: OffloadedRun | None = None
         self._born = forks.count
 
     def serve(self) -> None:
         """Run the orders that arrive, in this thread, as long as the listener lives."""
         setting: Setting = self._connection.recv()
-        self._logs = _Logs(self._send, setting.log_level)
+        self._logs = _Logs(self._send, setting)
+        capture_logs()
         registry = Functions(imports=setting.imports, folder=setting.folder, consumers=setting.consumers)
         for serve in (self._receive, self._send_reports):
             threading.Thread(target=serve, name="workkit-offloaded", daemon=True).start()
@@ -94,6 +106,8 @@ class Worker:
             for stream in (sys.stdout, sys.stderr):  # nothing is flushed when this process ends
                 with suppress(OSError, ValueError, AttributeError):
                     stream.flush()
+            if (run := self._run) is not None and run.log is not None:
+                self._report(run)
             self._send(ended)
 
     def _run_order(self, order: Order, registry: Registry) -> Ended:
@@ -137,10 +151,19 @@ class Worker:
         with self._sending:
             if isinstance(message, Ended):
                 self._run = None
-            try:
-                self._connection.send(message)
-            except OSError:
-                _end()
+            self._put(message)
+
+    def _report(self, run: OffloadedRun) -> None:
+        """Send what is new of the run, if it is running still."""
+        with self._sending:
+            if run is self._run:
+                self._put(run.news())
+
+    def _put(self, message: object) -> None:
+        try:
+            self._connection.send(message)
+        except OSError:
+            _end()
 
     def _receive(self) -> None:
         """Receive messages, in a thread of its own. This process ends as soon as the listener has ended."""
@@ -159,26 +182,26 @@ class Worker:
         """Send the latest progress of the run at most every `APART`, in a thread of its own."""
         while True:
             reports = self._reports.get()
-            with self._sending:
-                is_running = reports.run is self._run
-            if is_running:
-                reports.are_news = False  # before the read: any later report is announced again
-                self._send(Reported(progress=reports.latest))
+            if (run := self._run) is not None and run.reports is reports:
+                self._report(run)
             time.sleep(APART)
 
 
 class _Logs(QueueHandler):
     """Sends the records of handlers to the listener, where nothing in this process handles them."""
 
-    def __init__(self, send: Callable[[Logged], None], level: int | None) -> None:
+    def __init__(self, send: Callable[[Logged], None], setting: Setting) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # no queue: the socket
-        self._send, self._level = send, level
+        self._send, self._setting = send, setting
 
     def start(self) -> None:
-        """Begin, if the listener has handlers, and the modules that were imported here have added none."""
-        if self._level is not None and not logging.root.handlers:
-            logging.root.addHandler(self)
-            logging.root.setLevel(self._level)
+        """Begin, if the modules that were imported here have added no handlers: with the level of the listener, and
+        with its handlers if it has some.
+        """
+        if not logging.root.handlers:
+            logging.root.setLevel(self._setting.log_level)
+            if self._setting.logs:
+                logging.root.addHandler(self)
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Send a record, unless a logger below the root has handlers for it."""

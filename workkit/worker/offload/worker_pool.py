@@ -32,8 +32,13 @@ class WorkerPool:
     def __init__(self, registry: Registry) -> None:
         ours = [(name, fn) for name, fn in registry.consumers.items() if options_of(fn).cpu]
         consumers = tuple((name, ":".join(_import_path(fn))) for name, fn in ours)
-        level = logging.root.level if logging.root.handlers else None
-        self._setting = Setting(imports=registry.imports, folder=registry.folder, consumers=consumers, log_level=level)
+        self._setting = Setting(
+            imports=registry.imports,
+            folder=registry.folder,
+            consumers=consumers,
+            log_level=logging.root.level,
+            logs=bool(logging.root.handlers),
+        )
         self._most = os.cpu_count() or 1
         self._news = threading.Condition()
         self._idle: list[WorkerProcess] = []

@@ -81,10 +81,13 @@ class WorkerProcess:
             match self._connection.recv():
                 case Begun():
                     begun()
-                case Reported(progress=progress):
+                case Reported(progress=progress, lines=lines):
+                    if lines:
+                        run.logged(lines)
                     job = run.running_job()
                     with suppress(JobCancelled):
-                        job.checkin(progress) if isinstance(progress, str) else job.progress(*progress)
+                        if progress is not None:
+                            job.checkin(progress) if isinstance(progress, str) else job.progress(*progress)
                 case Logged(record=record):
                     if (logger := logging.getLogger(record.name)).isEnabledFor(record.levelno):
                         logger.handle(record)

@@ -1,5 +1,6 @@
-"""Progress that runs report, on its way to the server. No handler waits for it: the loop writes the latest report of a
-run at once if its last one was written a second ago or more, else when that second is over.
+"""Progress that runs report, and the lines that they log, on their way to the server. No handler waits for it: the loop
+writes the latest report of a run, and its last lines, at once if it wrote some a second ago or more, else when that
+second is over.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Protocol
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
+from workkit.worker.run.run_log import RunLog
 
 Progress = tuple[float, float] | str  # done and total, or the text of a check-in
 
@@ -26,27 +28,37 @@ class Reporting(Protocol):
 
 
 class Reports:
-    """The latest report of one run. `put` is for the threads of its handler, the rest for the loop's."""
+    """The latest report of one run, and what it has logged. `put` and `announce` are for the threads of its handler,
+    the rest for the loop's.
+    """
 
-    __slots__ = ("_announce", "are_news", "latest", "run", "written_at")
+    __slots__ = ("_announce", "are_news", "keeps_log", "latest", "log", "run", "written_at")
 
     def __init__(self, run: Reporting, *, announce: Callable[[Reports], None]) -> None:
         self.run = run
-        self.latest: Progress = ""
-        self.are_news = False  # whether `latest` is announced and not written yet
+        self.latest: Progress | None = None
+        self.log: RunLog | None = None
+        self.keeps_log = False  # whether the ending of the run has stored its lines
+        self.are_news = False  # whether something is announced and not written yet
         self.written_at = -math.inf
         self._announce = announce
 
     def put(self, progress: Progress) -> None:
         """Keep a report. The first one after each write is announced."""
         self.latest = progress
+        self.announce()
+
+    def announce(self) -> None:
+        """Say that there are news: the first after each write."""
         if not self.are_news:
             self.are_news = True
             self._announce(self)
 
 
 class ProgressWriter:
-    """Writes the reports of the runs of one schedule. For the loop's thread, except `reports`."""
+    """Writes the reports of the runs of one schedule, and what they have logged. For the loop's thread, except
+    `reports`.
+    """
 
     def __init__(self, broker: Broker, *, post: Callable[[Callable[[], None]], None]) -> None:
         self.at = math.inf  # when to `write` next, `time.monotonic()` seconds
@@ -67,13 +79,21 @@ class ProgressWriter:
         over = [reports for reports in self._stored if reports.run not in running]
         news = [reports for reports in self._news if reports.run in running and reports.written_at + APART <= now]
         texts: dict[object, str | None] = {reports.run.claim.receipt: None for reports in over}
+        logs = [(reports.run.claim, "") for reports in over if reports.log is not None and not reports.keeps_log]
+        counts: list[tuple[RunLog, int]] = []
         for reports in news:
             reports.are_news = False  # before the read: any later report is announced again
-            texts[reports.run.claim.receipt] = json.dumps(reports.latest)
-        if texts:
-            self._broker.tell(texts)
+            if reports.latest is not None:
+                texts[reports.run.claim.receipt] = json.dumps(reports.latest)
+            if (log := reports.log) is not None and log.told < log.count:
+                counts.append((log, log.count))
+                logs.append((reports.run.claim, log.text()))
+        if texts or logs:
+            self._broker.tell(texts, *([logs] if logs else []))
             self._written_at = now
         self._stored.difference_update(over)
+        for log, count in counts:
+            log.told = count
         for reports in news:
             reports.written_at = now
             self._stored.add(reports)

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workkit.contract.claim import Claim
-from workkit.errors import JobCancelled
+from workkit.errors import JobCancelled, JobTimeout
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run.interruption import Clock, Interruption
 from workkit.worker.run.progress import Progress
+from workkit.worker.run.run_log import OWN, RunLog, lines_of
 from workkit.worker.run.running_job import RunningJob
 
 LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
@@ -46,6 +47,7 @@ class Run:
     took_ms: float = 0.0  # the time in the handler
     options: RunOptions = UNSAID  # those of its job over those of its function
     kept: Kept | None = None  # what is kept of the value that it returned
+    log: RunLog | None = None  # the last lines that its code has logged, if there are any
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
@@ -58,6 +60,18 @@ class Run:
     def reporter(self) -> Callable[[Progress], None] | None:
         """Return what takes reports of progress; None if nobody reads them."""
         return None
+
+    def open_log(self) -> RunLog:
+        """Make the place for the lines that its code logs."""
+        return RunLog()
+
+    def logged(self, lines: Iterable[str]) -> None:
+        """Keep lines that its code has logged. From any thread."""
+        if self.log is None:
+            with _making:
+                if self.log is None:
+                    self.log = self.open_log()
+        self.log.add(lines)
 
     def running_job(self) -> RunningJob:
         """Return the run as its handler sees it, the same object every time."""
@@ -129,6 +143,37 @@ def current_job() -> RunningJob:
     """Return the job that this thread or coroutine runs; outside a run, one with `id` None whose methods do nothing."""
     run = current.get()
     return RunningJob() if run is None else run.running_job()
+
+
+def capture_logs() -> None:
+    """From now on keep the lines that runs log, in all of this process. A second call changes nothing.
+
+    It reads each record where `logging` makes it, by the level of its logger. A handler of the root logger would see
+    the same, but `logging.basicConfig` does nothing where there is one, and Python prints no warning by itself.
+    """
+    global _is_captured
+    with _making:
+        if _is_captured:
+            return
+        _is_captured = True
+        made = logging.getLogRecordFactory()
+
+        def factory(*args: Any, **given: Any) -> logging.LogRecord:
+            record = made(*args, **given)
+            run = current.get()
+            if run is not None and record.name and record.name.partition(".")[0] != OWN:
+                try:
+                    run.logged(lines_of(record))
+                except (JobCancelled, JobTimeout):  # an interruption, which may come anywhere in a handler
+                    raise
+                except Exception:  # a line that cannot be written must not fail its job
+                    pass
+            return record
+
+        logging.setLogRecordFactory(factory)
+
+
+_is_captured = False
 
 
 class JobLogFilter(logging.Filter):

@@ -14,7 +14,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, read_entry
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.dead_set import NAME_TEXT, read_grave
-from workkit.brokers.native.settle import occurrence
+from workkit.brokers.native.settle import log_name, occurrence
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -68,11 +68,13 @@ class DeadSetChange:
 
     def discard(self, dead: Sequence[Job], *, change: bytes) -> int:
         """See `Admin.discard`. `change`: as in `retry`."""
-        names = [job.dead_id.encode(*NAME_TEXT) for job in dead if job.dead_id]
-        if not names:
+        known = [(job.dead_id, job.attempt) for job in dead if job.dead_id]
+        if not known:
             return 0
+        names = [dead_id.encode(*NAME_TEXT) for dead_id, _ in known]
+        logs = [log_name(dead_id, attempt).encode(*NAME_TEXT) for dead_id, attempt in known]
         discard = load("native")["discard"]
-        return int(self.server.call(discard, discard.keys(self.keys), [change, *names]))
+        return int(self.server.call(discard, discard.keys(self.keys), [change, len(names), *names, *logs]))
 
     def _revived(self, grave: Mapping[str, Any], args: Arguments | None) -> dict[str, Any] | None:
         """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workkit.brokers.native.history.ring import Entry, entry_of
-from workkit.brokers.native.settle import Receipt
+from workkit.brokers.native.settle import Receipt, log_name
 from workkit.contract.claim import Claim
 from workkit.contract.history import Ended, Sample, kept_call
 from workkit.jobs.job import Job
@@ -66,6 +66,7 @@ class Recorder:
             listener=listener,
             error=error,
             call=kept_call(claim.args, claim.kwargs),
+            log=log_name(claim.occurrence, claim.failures) if failure is not None and failure.log else "",
         )
 
     def _has_room(self, now_ms: int) -> bool:
@@ -141,9 +142,11 @@ def _row(
     listener: str,
     error: str,
     call: str = "",
+    log: str = "",
 ) -> Record:
     row = [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
-    return [*row, "a", call] if call else row
+    more = (("a", call), ("l", log))
+    return row + [part for pair in more if pair[1] for part in pair]
 
 
 def _brief(failure: Failure) -> str:

@@ -84,6 +84,7 @@ def past_run(
     times: int = 1,
     place: str | None = None,
     call: str = "",
+    log: str | None = None,
 ) -> PastRun | None:
     """Make the value of an entry; None if its times are beyond the calendar."""
     due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
@@ -105,6 +106,7 @@ def past_run(
         times=times,
         place=place,
         call=call,
+        log=log,
     )
 
 

@@ -169,6 +169,10 @@ class NativeInspector:
         for page in missed_pages(self.server, self.keys):
             yield from (missed for _, missed in page if missed is not None)
 
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Read what a run has logged: see `Inspector.log`."""
+        return self._past.log(of)
+
     def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs, by name or else id."""
         return self._past.lately(jobs)

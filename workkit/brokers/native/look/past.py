@@ -14,6 +14,7 @@ from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.results import NAMED, read_result
+from workkit.brokers.native.settle import log_name, read_log
 from workkit.brokers.redis_server.pages import names_behind, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
@@ -24,6 +25,8 @@ from workkit.contract.inspector import Missed
 from workkit.contract.job_page import no_place
 from workkit.contract.result import Result
 from workkit.errors import NotFound
+from workkit.jobs.job import Job
+from workkit.text.duration import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated
@@ -104,6 +107,23 @@ class Past:
             raise NotFound.about(f'no run "{place}"', "is kept", "About the last 50,000 are.", given=place)
         return found
 
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Read what a run has logged: see `Inspector.log`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            name = _log_name(of)
+            if name is None:
+                assert of.id is not None, "single runs have an id"
+                pipe.hkeys(self.keys.logs)
+                (names,) = pipe.execute(raise_on_error=False)  # a key of another type has no logs
+                own = [one for one in names if one.startswith(f"{of.id}@".encode())] if isinstance(names, list) else []
+                if not own:
+                    return []
+                name = max(own, key=_order)
+            pipe.hget(self.keys.logs, name)
+            (value,) = pipe.execute(raise_on_error=False)
+        return read_log(value if isinstance(value, bytes) else None)
+
     def changes(self, *, upto: str = "+") -> Iterator[Change]:
         """Page through who changed what, the last change first: see `Inspector.changes`. `upto`: the last number."""
         found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes, upto=upto))
@@ -132,7 +152,7 @@ class Past:
         """Name every key that history may have now."""
         now = server_ms(self.server)
         cells = [self.keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, now + 1)]
-        return [self.keys.lately, self.keys.days, self.keys.runs, *cells]
+        return [self.keys.lately, self.keys.days, self.keys.runs, self.keys.logs, *cells]
 
     def _fields(self, jobs: Sequence[str], *hashes: str) -> list[list[bytes]]:
         """Read the fields of jobs in some hashes. A key of another type has none."""
@@ -147,6 +167,25 @@ class Past:
                 if isinstance(one, Exception) and code_of(one) != "WRONGTYPE":
                     raise one
         return [[value or b"" for value in one] if isinstance(one, list) else [b"" for _ in jobs] for one in found]
+
+
+def _log_name(of: Job | PastRun) -> str | None:
+    """Name the log of a past run, of a run in progress, or of the last run of a dead job; None for that of any other
+    job: it is the last one of those that its runs have left.
+    """
+    if isinstance(of, PastRun):
+        return of.log or ""
+    if of.dead_id is not None:
+        return log_name(of.dead_id, of.attempt)
+    if of.state in ("running", "cancelling") and of.due is not None:
+        return log_name(f"{of.id}@{epoch_ms(of.due)}", of.attempt)
+    return None
+
+
+def _order(name: bytes) -> tuple[int, int]:
+    """Order the logs of one job by due time, then by attempt."""
+    due, _, attempt = name.rpartition(b"@")[2].partition(b".")
+    return int(due) if due.isdigit() else -1, int(attempt) if attempt.isdigit() else -1
 
 
 def place_of(text: str) -> str:
@@ -180,6 +219,7 @@ def read_run(fields: Mapping[bytes, bytes], place: bytes | None = None) -> PastR
         times=times,
         place=None if place is None else place.decode(),
         call=fields.get(b"a", b"").decode("utf-8", "replace"),
+        log=fields.get(b"l", b"").decode("utf-8", "replace") or None,
     )
 
 

@@ -166,6 +166,10 @@ class ShardedInspector:
         """Page through the missed occurrences, roughly the last one first."""
         return merge(*(shard.missed() for shard in self._shards), key=lambda one: -one.due.timestamp())
 
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Read what a run has logged: its job runs in one shard."""
+        return next((lines for shard in self._shards if (lines := shard.log(of))), [])
+
     def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
         """Read the last runs of recurring jobs; each job runs in one shard."""
         found = [shard.lately(jobs) for shard in self._shards]

@@ -1,9 +1,12 @@
--- discard: forget dead occurrences.
--- KEYS dead graves changes
--- ARGV change dead_ids...
+-- discard: forget dead occurrences, and what their last runs have logged.
+-- KEYS dead graves changes logs
+-- ARGV change count dead_ids...
+--      dead_ids: so many as `count`, then the names of the logs of as many runs
 -- ->   how many of them were in the dead set
 -- part: changed
-redis.call('HDEL', graves, unpack(ARGV, dead_ids_at))
-local gone = redis.call('ZREM', dead, unpack(ARGV, dead_ids_at))
+local last = dead_ids_at + tonumber(count) - 1
+redis.call('HDEL', graves, unpack(ARGV, dead_ids_at, last))
+local gone = redis.call('ZREM', dead, unpack(ARGV, dead_ids_at, last))
+redis.pcall('HDEL', logs, unpack(ARGV, last + 1))
 if gone > 0 then note('times', gone) end
 return gone

@@ -1,6 +1,6 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs result(kept)...
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
@@ -11,6 +11,7 @@
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted
 --        ran: the record of the run: see the part of this name
+--        log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, then their ids
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
@@ -45,6 +46,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: holder
 -- part: wake
 -- part: ran
+-- part: logs
 -- part: kept
 local function forget(e, id) -- without its payload, it gives up its name and its unique key
   if e.name then release(names, e.name, id) end
@@ -102,6 +104,7 @@ for _, e in ipairs(others) do
     end
     if e.count then counted[e.count] = (counted[e.count] or 0) + 1 end
     if e.ran then record(e.ran) end
+    if e.log then keep_log(e.log[1], e.log[2]) end
     if e.keep then
       local kept = KEYS[result_at + e.keep[1]]
       keep_result(kept, e.keep[2], e.keep[3])

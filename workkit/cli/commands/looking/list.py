@@ -1,4 +1,4 @@
-"""`list`, `show` and `dead`: looking at jobs. Only `dead --acknowledge` changes something: what others report."""
+"""`list` and `dead`: looking at jobs. Only `dead --acknowledge` changes something: what others report."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ from workkit.cli.commands.looking.dead_errors import (
     talk_known,
 )
 from workkit.cli.known import opened
-from workkit.cli.live import ScheduleName, Which
+from workkit.cli.live import ScheduleName
 from workkit.cli.look import filter_help, look_options, most_rows, paging_options
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
     server_options,
     server_words,
-    verbose_option,
     zone_of,
-    zone_option,
 )
 from workkit.cli.printing import record, screen, table, terminal
 from workkit.cli.printing.table import Column
@@ -39,9 +37,8 @@ from workkit.cli.spelling import layout_words
 from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
 from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
-from workkit.errors import NotFound, ServerError
-from workkit.jobs.job import NOT_KEPT, call_text
-from workkit.jobs.meta import meta_text
+from workkit.errors import ServerError
+from workkit.jobs.job import call_text
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -234,86 +231,6 @@ def _nothing(schedules: Iterable[Schedule], state: JobState | None, where: Where
 
 
 @click.command(
-    "show",
-    cls=Command,
-    takes="[SCHEDULE] WHICH [OPTIONS]",
-    about=(f"Show one job in full. {control.WHICH}",),
-    examples=("workkit show app-tasks digest", "workkit show app-tasks 8cd9280b --json"),
-    after=OPTIONAL,
-)
-@click.argument("words", type=Which(), nargs=-1, required=True, metavar="[SCHEDULE] WHICH")
-@zone_option("zone of the times; default UTC")
-@json_option("print the job as JSON")
-@verbose_option
-@server_options
-def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: str | None) -> None:
-    """Show one job in full."""
-    if len(words) > 2:
-        raise click.UsageError(f'workkit show takes SCHEDULE and one WHICH; "{words[2]}" is one too many.')
-    zone = zone_of(tz, read_settings())
-    schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
-    s, job = _find(opened(schedule, command="show", server=server), which)
-    if job.state == "done":  # of history, which anybody may read who looks at runs
-        from workkit.web.hiding.masking import mask
-
-        job = mask().job(job)
-    if as_json:
-        terminal.data(record.compact(record.full_record(job)))
-        return
-    from workkit.verbs.opening import present
-
-    for title, value in _details(job, zone, present(s)):
-        terminal.say(f"{title:10}{wording.printable(value)}", indent=10)
-    for row in _traceback(job):
-        terminal.data(row)
-
-
-def _find(schedules: list[Schedule], which: str) -> tuple[Schedule, Job]:
-    from workkit import schedule as verbs
-
-    missing: NotFound | None = None
-    for s in schedules:
-        try:
-            return s, verbs.job(s, which)
-        except NotFound as error:
-            missing = missing or error
-    assert missing is not None
-    raise missing
-
-
-def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]:
-    yield "id", job.id
-    yield "schedule", job.schedule
-    yield "name", job.name or "-"
-    yield "function", call_text(job, most=None)
-    if not job.args_kept:
-        yield "arguments", NOT_KEPT
-    yield "stored as", job.fn
-    yield "when", record.words_of(job) or "once"
-    if (counted := record.counted_of(job)) is not None:
-        yield "counted", counted.removeprefix("counted ")
-    if job.trigger is not None:
-        yield "cron", job.trigger.cron or "none"
-    if job.due is not None:
-        title = "failed" if job.state == "dead" else "due"  # the dead set keeps when it failed
-        yield title, f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
-    yield "state", job.state
-    if job.ending is not None:
-        yield "ended", job.ending
-    if job.why is not None:
-        yield "why", job.why
-    if job.queue is not None:
-        yield "queue", job.queue
-    yield "attempts", record.attempts_text(job)
-    if job.meta:
-        yield "meta", meta_text(job.meta)
-    if job.progress is not None:
-        yield "progress", wording.progress(job.progress)
-    if job.error is not None:
-        yield "error", job.error
-
-
-@click.command(
     "dead",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
@@ -378,7 +295,7 @@ def dead_command(
             table.show_table(*_dead_table(shown, times))
             for job in shown if verbose else ():
                 terminal.data(f"\n{job.short_id}  {call_text(job)}")
-                for row in _traceback(job):
+                for row in traceback_rows(job):
                     terminal.data(row)
             talk_known(s, shown)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
@@ -399,7 +316,7 @@ def _dead_row(job: Job, at: str) -> list[str]:
     return [at, job.short_id, call_text(job), record.attempts_text(job), job.error or "-"]
 
 
-def _traceback(job: Job) -> Iterator[str]:
+def traceback_rows(job: Job) -> Iterator[str]:
     """Write what is kept of the traceback of its last error, indented; nothing where there is none."""
     rows = job.failure.traceback.rstrip().splitlines() if job.failure else ()
     yield from (f"    {wording.printable(row)}" for row in rows)
