@@ -21,7 +21,7 @@ which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> 
    not in the rail.
 2. `pages/registry.py`: its `PAGE`, at its place in the rail. Address, `.json`, links and rail follow.
 3. `templates/NAME.html`: extends `base.html`, fills `main` (and `crumb`), and gets `frame` and `view`; in the block,
-   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
+   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `charts/`) and `say.*`
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
    `static/workkit.css`. What goes on by itself, and which keys it has: below. A page that takes a form (`takes_form`)

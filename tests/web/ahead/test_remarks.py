@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import ran
+from tests.web.charts.rects import ran
 from workkit.triggers import parse
 from workkit.web.ahead.remarks import Planned, Remark, ahead, best_spread_ms, herd_text, instants, nothing
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.web.drawing.rects import NOW, PARIS, ran
+from tests.web.charts.rects import NOW, PARIS, ran
 from workkit.contract.history import Bucket, Cell, PastRun
-from workkit.web.drawing.axis import axis
+from workkit.web.charts.axis import axis
 from workkit.web.planning.past_runs import RING, Seen, joined, known_since, runs_of_cells
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
-from workkit.web.drawing.axis import axis
+from workkit.web.charts.axis import axis
 from workkit.web.planning.window import links, local_text, read_axis, read_middle, tier_of, timeline_path
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

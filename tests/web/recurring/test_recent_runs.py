@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.web.drawing.rects import NOW, ran
+from tests.web.charts.rects import NOW, ran
 from workkit.contract.history import PastRun
 from workkit.web.recurring import recent_runs
 from workkit.web.recurring.recent_runs import RecentRuns

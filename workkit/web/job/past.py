@@ -16,8 +16,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.glance import within
 from workkit.text.listing import plural
-from workkit.web.drawing.columns import function_day
-from workkit.web.drawing.shape import Drawing
+from workkit.web.charts.columns import function_day
+from workkit.web.charts.shape import Drawing
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
 

@@ -11,10 +11,10 @@ from workkit.contract.record import attempts_text
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job, argument_text
 from workkit.web.address import job_path
+from workkit.web.charts.columns import burst
+from workkit.web.charts.shape import Drawing
 from workkit.web.dead.grave import Grave
 from workkit.web.dead.groups import Group
-from workkit.web.drawing.columns import burst
-from workkit.web.drawing.shape import Drawing
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
 

@@ -15,7 +15,7 @@ from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso
-from workkit.web.drawing.attempts import Attempts, attempts
+from workkit.web.charts.attempts import Attempts, attempts
 from workkit.web.job import words as job_words
 from workkit.web.job.facts import Fact, by_hand, facts
 from workkit.web.job.frames import CodeFrame, frames

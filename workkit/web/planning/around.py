@@ -15,8 +15,8 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
 from workkit.web.ahead.remarks import HERD
-from workkit.web.drawing.spark import Spark, lateness_spark
-from workkit.web.drawing.strip import MINUTE, REACH, STEP, Strip, strip
+from workkit.web.charts.spark import Spark, lateness_spark
+from workkit.web.charts.strip import MINUTE, REACH, STEP, Strip, strip
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.happened import read_happened

@@ -16,10 +16,10 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
 from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.ahead.remarks import Planned, Remark, ahead
-from workkit.web.drawing.axis import SPANS, Axis
-from workkit.web.drawing.columns import PIECES, one_time_lane
-from workkit.web.drawing.load import Load, expected, load
-from workkit.web.drawing.shape import Drawing
+from workkit.web.charts.axis import SPANS, Axis
+from workkit.web.charts.columns import PIECES, one_time_lane
+from workkit.web.charts.load import Load, expected, load
+from workkit.web.charts.shape import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.past_runs import read_cells

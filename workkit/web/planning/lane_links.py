@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from workkit.contract.history import PastRun
 from workkit.text.glance import moment
-from workkit.web.drawing.axis import Axis
+from workkit.web.charts.axis import Axis
 from workkit.web.planning.strands import Group
 
 ASKED: Final[dict[Group, str]] = {"job": "job", "fn": "fn", "listener": "q"}

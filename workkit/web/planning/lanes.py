@@ -16,10 +16,10 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.web.ahead.foresight import THIN, between, sparse
-from workkit.web.drawing.axis import Axis
-from workkit.web.drawing.days import day_lane, days_of
-from workkit.web.drawing.endings import kind_of
-from workkit.web.drawing.lanes import Lane, lane, run_text
+from workkit.web.charts.axis import Axis
+from workkit.web.charts.days import day_lane, days_of
+from workkit.web.charts.endings import kind_of
+from workkit.web.charts.lanes import Lane, lane, run_text
 from workkit.web.page import Asked
 from workkit.web.planning.lane_links import Part, parts
 from workkit.web.planning.past_runs import counted, runs_of_cells

@@ -13,7 +13,7 @@ from workkit.contract.history import ALL, Bucket, PastRun
 from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND, epoch_ms
-from workkit.web.drawing.axis import Axis
+from workkit.web.charts.axis import Axis
 from workkit.web.page import Asked
 from workkit.web.planning.window import tier_of
 from workkit.web.recurring.recent_runs import MOST

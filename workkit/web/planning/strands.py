@@ -16,7 +16,7 @@ from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.listing import plural
 from workkit.web.address import job_path
-from workkit.web.drawing.axis import Axis
+from workkit.web.charts.axis import Axis
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
 from workkit.web.planning.recurring import Row
 from workkit.web.recurring.rows import asked_for, words_in

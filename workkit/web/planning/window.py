@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from workkit.contract.history import KEPT_MS, Tier
 from workkit.errors import InvalidOptions
 from workkit.text.duration import MILLISECOND
-from workkit.web.drawing.axis import SPANS, Axis, Span, axis
+from workkit.web.charts.axis import SPANS, Axis, Span, axis
 from workkit.web.typed.instants import instant
 
 ACCEPTED: Final[tuple[Span, ...]] = ("24h", "2h", "7d", "90d")  # the first is the default

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from workkit.contract.history import Bucket, Cell
 from workkit.text.glance import clock_at
-from workkit.web.drawing.shape import Drawing, Paths, Tick
+from workkit.web.charts.shape import Drawing, Paths, Tick
 
 MINUTE = timedelta(minutes=1)
 REACH = 60  # minutes back, and as many ahead

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from tests.web.drawing.rects import NOW, PARIS, ran, rects
+from tests.web.charts.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import Day
-from workkit.web.drawing.axis import axis
-from workkit.web.drawing.days import day_lane, days_of
+from workkit.web.charts.axis import axis
+from workkit.web.charts.days import day_lane, days_of
 
 AXIS = axis("90d", now=NOW, zone=PARIS)
 TODAY = NOW.date()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import rects
+from tests.web.charts.rects import rects
 from workkit.contract.history import BUCKETS, Buckets, bucket_of
-from workkit.web.drawing.histogram import STEP, durations, lateness
+from workkit.web.charts.histogram import STEP, durations, lateness
 
 
 def counted(*ms: float) -> Buckets:

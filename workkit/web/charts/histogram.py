@@ -10,7 +10,7 @@ from typing import Final
 from workkit.contract.history import BUCKETS, LATE_MS, Buckets, bucket_of, upper_ms
 from workkit.text.duration import duration_text
 from workkit.text.glance import capital, within
-from workkit.web.drawing.shape import Drawing, Paths
+from workkit.web.charts.shape import Drawing, Paths
 
 HEIGHT, STEP, BAR = 56, 20, 16
 LEAST = 3  # px of a bar with any count

@@ -13,9 +13,9 @@ from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.triggers.clock.zone import ClockChange
 from workkit.web.ahead.clock_words import city
-from workkit.web.drawing.axis import PX, WIDTH, Axis
-from workkit.web.drawing.endings import STATES, WORDS, Kind, kind_of, tally
-from workkit.web.drawing.shape import Drawing, Mark, Paths, rect
+from workkit.web.charts.axis import PX, WIDTH, Axis
+from workkit.web.charts.endings import STATES, WORDS, Kind, kind_of, tally
+from workkit.web.charts.shape import Drawing, Mark, Paths, rect
 
 HEIGHT = 30
 SHORTEST = 1.2 * PX  # of a run

@@ -6,10 +6,10 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS
+from tests.web.charts.rects import NOW, PARIS
 from workkit.text.cells import cells
-from workkit.web.drawing.axis import PX, WIDTH, axis
-from workkit.web.drawing.labels import SIGN, above, lines
+from workkit.web.charts.axis import PX, WIDTH, axis
+from workkit.web.charts.labels import SIGN, above, lines
 
 HOUR = timedelta(hours=1)
 DAY = axis("24h", now=NOW, zone=PARIS)

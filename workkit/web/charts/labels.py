@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from workkit.text.cells import cells, shorten
 from workkit.text.wording import printable
-from workkit.web.drawing.axis import WIDTH, Axis
+from workkit.web.charts.axis import WIDTH, Axis
 
 LONGEST: Final = 20  # columns of a text
 COLUMN: Final = 28.0  # units of the axis: 6 px where it is narrowest

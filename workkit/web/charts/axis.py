@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from workkit.text.calendar import MONTH_NAMES, weekday_name
 from workkit.text.glance import clock_at
-from workkit.web.drawing.shape import Tick
+from workkit.web.charts.shape import Tick
 
 Span = Literal["2h", "24h", "7d", "90d"]
 SPANS: Final[dict[Span, timedelta]] = {

@@ -10,20 +10,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.web.drawing.rects import NOW, PARIS, ran
+from tests.web.charts.rects import NOW, PARIS, ran
 from workkit.contract.history import Bucket as Span
 from workkit.contract.history import Buckets, Cell, Day
 from workkit.jobs.run_options import RunOptions
-from workkit.web.drawing.attempts import attempts
-from workkit.web.drawing.axis import axis
-from workkit.web.drawing.bars import bars
-from workkit.web.drawing.columns import burst, function_day, one_time_lane
-from workkit.web.drawing.histogram import durations
-from workkit.web.drawing.lanes import lane
-from workkit.web.drawing.load import Step, load
-from workkit.web.drawing.spark import lateness_spark
-from workkit.web.drawing.strip import strip
-from workkit.web.drawing.year import year
+from workkit.web.charts.attempts import attempts
+from workkit.web.charts.axis import axis
+from workkit.web.charts.bars import bars
+from workkit.web.charts.columns import burst, function_day, one_time_lane
+from workkit.web.charts.histogram import durations
+from workkit.web.charts.lanes import lane
+from workkit.web.charts.load import Step, load
+from workkit.web.charts.spark import lateness_spark
+from workkit.web.charts.strip import strip
+from workkit.web.charts.year import year
 
 jinja2 = pytest.importorskip("jinja2")
 

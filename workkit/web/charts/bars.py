@@ -11,8 +11,8 @@ from workkit.contract.history import NO_RUN, PastRun
 from workkit.text.duration import duration_text
 from workkit.text.glance import brief_day, clock_at
 from workkit.text.listing import plural
-from workkit.web.drawing.endings import kind_of, tally
-from workkit.web.drawing.shape import Drawing, Paths
+from workkit.web.charts.endings import kind_of, tally
+from workkit.web.charts.shape import Drawing, Paths
 
 SLOTS, STEP, BAR, HEIGHT = 60, 5, 4, 24
 LOWEST, RISE = 5.0, 13.0  # px of the shortest run, and how much higher the longest one is

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from workkit.contract.history import Bucket
 from workkit.text.glance import at_moment
 from workkit.text.listing import plural
-from workkit.web.drawing.axis import WIDTH, Axis
-from workkit.web.drawing.shape import Drawing, number
+from workkit.web.charts.axis import WIDTH, Axis
+from workkit.web.charts.shape import Drawing, number
 
 HEIGHT, ROOM = 48, 46
 STEPS = 144  # of the expected load, from now to the end of the axis

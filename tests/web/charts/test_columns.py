@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.web.drawing.rects import NOW, PARIS, rects
+from tests.web.charts.rects import NOW, PARIS, rects
 from workkit.contract.history import Bucket, Cell
-from workkit.web.drawing.axis import axis
-from workkit.web.drawing.columns import burst, function_day, last_hour, one_time_lane
+from workkit.web.charts.axis import axis
+from workkit.web.charts.columns import burst, function_day, last_hour, one_time_lane
 
 QUARTER = timedelta(minutes=15)
 HOUR = timedelta(hours=1)

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS, rects
+from tests.web.charts.rects import NOW, PARIS, rects
 from workkit.contract.history import Bucket, Cell
-from workkit.web.drawing.strip import HEIGHT, Strip, strip
+from workkit.web.charts.strip import HEIGHT, Strip, strip
 
 MINUTE = timedelta(minutes=1)
 THIS = NOW.replace(second=0)

@@ -9,8 +9,8 @@ from itertools import accumulate
 from workkit.contract.history import Bucket
 from workkit.text.glance import moment
 from workkit.text.listing import plural
-from workkit.web.drawing.axis import WIDTH, Axis
-from workkit.web.drawing.shape import Drawing, Paths
+from workkit.web.charts.axis import WIDTH, Axis
+from workkit.web.charts.shape import Drawing, Paths
 
 QUARTERS, QUARTER = 96, timedelta(minutes=15)
 HOURS, HOUR = 48, timedelta(hours=1)

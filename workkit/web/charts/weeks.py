@@ -10,7 +10,7 @@ from typing import Final
 from workkit.text.glance import brief_day
 from workkit.text.listing import plural
 from workkit.triggers import Trigger
-from workkit.web.drawing.shape import Drawing, Paths
+from workkit.web.charts.shape import Drawing, Paths
 
 DAYS: Final = 35
 COLUMN: Final = 24

@@ -13,7 +13,7 @@ from workkit.contract.history import LATE_MS, Bucket, Buckets, upper_ms
 from workkit.text.duration import duration_text
 from workkit.text.glance import at_moment, moment
 from workkit.text.listing import listed
-from workkit.web.drawing.shape import Drawing, Mark, number
+from workkit.web.charts.shape import Drawing, Mark, number
 
 QUARTERS, QUARTER = 96, timedelta(minutes=15)
 STEP, HEIGHT, LINE = 3, 44, 42

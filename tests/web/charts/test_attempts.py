@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.web.drawing.rects import NOW, PARIS, ran
+from tests.web.charts.rects import NOW, PARIS, ran
 from workkit.contract.history import PastRun
 from workkit.jobs.run_options import RunOptions
-from workkit.web.drawing.attempts import Attempts, attempts
+from workkit.web.charts.attempts import Attempts, attempts
 
 OPTIONS = RunOptions(retries=5, base_ms=5_000, jitter=False)
 SECOND = timedelta(seconds=1)

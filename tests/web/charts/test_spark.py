@@ -6,9 +6,9 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS
+from tests.web.charts.rects import NOW, PARIS
 from workkit.contract.history import BUCKETS, Bucket, Buckets, Cell, bucket_of
-from workkit.web.drawing.spark import Spark, lateness_spark
+from workkit.web.charts.spark import Spark, lateness_spark
 
 QUARTER = timedelta(minutes=15)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS
+from tests.web.charts.rects import NOW, PARIS
 from workkit.contract.history import Bucket, Cell
-from workkit.web.drawing.axis import axis
-from workkit.web.drawing.load import Step, expected, load
+from workkit.web.charts.axis import axis
+from workkit.web.charts.load import Step, expected, load
 
 DAY = axis("24h", now=NOW, zone=PARIS)
 FIVE = timedelta(minutes=5)

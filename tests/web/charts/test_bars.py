@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS, ran, rects
+from tests.web.charts.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import ENDINGS, Ended, PastRun
-from workkit.web.drawing.bars import Bars, bars
+from workkit.web.charts.bars import Bars, bars
 
 DAY = timedelta(days=1)
 

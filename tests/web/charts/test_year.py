@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rows import every_row
-from tests.web.drawing.rects import NOW, PARIS
+from tests.web.charts.rects import NOW, PARIS
 from workkit.contract.history import ENDINGS, Day, Ended
 from workkit.triggers import parse
-from workkit.web.drawing.year import Year, planned_days, year
+from workkit.web.charts.year import Year, planned_days, year
 from workkit.web.render import static_files
 
 TODAY = NOW.date()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.web.drawing.rects import NOW, PARIS, ran, rects
+from tests.web.charts.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import ENDINGS, Ended, PastRun
 from workkit.triggers.clock.zone import clock_changes
-from workkit.web.drawing.axis import SPANS, WIDTH, Axis, Span, axis, place
-from workkit.web.drawing.lanes import Lane, lane, run_text
+from workkit.web.charts.axis import SPANS, WIDTH, Axis, Span, axis, place
+from workkit.web.charts.lanes import Lane, lane, run_text
 
 DAY = axis("24h", now=NOW, zone=PARIS)
 MINUTE = timedelta(minutes=1)

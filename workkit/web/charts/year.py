@@ -12,8 +12,8 @@ from workkit.contract.history import Day, Ended
 from workkit.text.calendar import MONTH_NAMES, date_text, short_date_text
 from workkit.text.listing import listed, plural
 from workkit.triggers import Trigger
-from workkit.web.drawing.endings import KINDS, WORDS, Kind
-from workkit.web.drawing.shape import Drawing, number
+from workkit.web.charts.endings import KINDS, WORDS, Kind
+from workkit.web.charts.shape import Drawing, number
 
 WEEKS, AHEAD = 57, 30  # columns; days to come
 SIZE, STEP = 13, 16

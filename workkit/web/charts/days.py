@@ -10,10 +10,10 @@ from workkit.contract.history import ENDINGS, NO_RUN, Day, PastRun
 from workkit.text.calendar import short_date_text
 from workkit.text.listing import plural
 from workkit.triggers.clock.zone import ClockChange
-from workkit.web.drawing.axis import WIDTH, Axis
-from workkit.web.drawing.endings import KINDS, WORDS, Kind, tally
-from workkit.web.drawing.lanes import HEIGHT, Dotted, Lane, PausedField, change_text
-from workkit.web.drawing.shape import Mark, Paths, rect
+from workkit.web.charts.axis import WIDTH, Axis
+from workkit.web.charts.endings import KINDS, WORDS, Kind, tally
+from workkit.web.charts.lanes import HEIGHT, Dotted, Lane, PausedField, change_text
+from workkit.web.charts.shape import Mark, Paths, rect
 
 ONE_DAY = timedelta(days=1)
 _Cell = tuple[float, float, float, float]
