@@ -16,13 +16,9 @@ from workkit.contract.history import Buckets, Cell, Day
 from workkit.jobs.run_options import RunOptions
 from workkit.web.charts.attempts import attempts
 from workkit.web.charts.axis import axis
-from workkit.web.charts.bars import bars
-from workkit.web.charts.columns import burst, function_day, one_time_lane
-from workkit.web.charts.histogram import durations
+from workkit.web.charts.bars import bars, burst, durations, function_day, one_time_lane
 from workkit.web.charts.lanes import lane
-from workkit.web.charts.load import Step, load
-from workkit.web.charts.spark import lateness_spark
-from workkit.web.charts.strip import strip
+from workkit.web.charts.load import Step, lateness_spark, load, strip
 from workkit.web.charts.year import year
 
 jinja2 = pytest.importorskip("jinja2")

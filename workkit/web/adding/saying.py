@@ -19,7 +19,7 @@ from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
 from workkit.web.ahead.clock_words import city
 from workkit.web.ahead.remarks import HERD
-from workkit.web.charts.weeks import Weeks, weeks
+from workkit.web.charts.year import Weeks, weeks
 
 LONGEST: Final = 1_000  # characters of a time
 COMING: Final = 6

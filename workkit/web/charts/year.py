@@ -1,19 +1,20 @@
-"""A year as a heat map: a square a day, columns are weeks from Monday on; 52 weeks back, 30 days ahead."""
+"""Calendars: a year as a heat map with a square a day, and five weeks ahead with a column a day."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
+from typing import Final
 
 from workkit.contract.history import Day, Ended
 from workkit.text.calendar import MONTH_NAMES, date_text, short_date_text
+from workkit.text.glance import brief_day
 from workkit.text.listing import listed, plural
 from workkit.triggers import Trigger
-from workkit.web.charts.endings import KINDS, WORDS, Kind
-from workkit.web.charts.shape import Drawing, number
+from workkit.web.charts.shapes import KINDS, WORDS, Drawing, Kind, Paths, number
 
 WEEKS, AHEAD = 57, 30  # columns; days to come
 SIZE, STEP = 13, 16
@@ -210,3 +211,54 @@ def _months(first: date, last: date) -> Iterator[Month]:
 
 def _without_year(day: date) -> str:
     return date_text(day).removesuffix(f" {day.year}")
+
+
+WEEKS_DAYS: Final = 35
+DAY_WIDTH: Final = 24
+WEEKS_HEIGHT: Final = 56
+RUN_ROWS: Final = (20, 32, 44)  # of a day's runs; more than three are drawn as three
+_SATURDAY: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weeks(Drawing):
+    """The drawing, and the dates below it."""
+
+    ticks: tuple[str, ...]
+
+
+def weeks(trigger: Trigger, before: Trigger | None, *, now: datetime, zone: tzinfo) -> Weeks:
+    """Draw on which of the next 35 days it runs: at a time of `before` as it was, at another one as new."""
+    paths, today, busy, fresh = Paths(), now.astimezone(zone).date(), 0, 0
+    for day in range(WEEKS_DAYS):
+        x, date = day * DAY_WIDTH, today + timedelta(days=day)
+        if date.weekday() >= _SATURDAY:
+            paths.rect("we", x, 0, DAY_WIDTH, WEEKS_HEIGHT)
+        begin = max(now, datetime(date.year, date.month, date.day, tzinfo=zone) - timedelta(seconds=1))
+        following = date + timedelta(days=1)
+        end = datetime(following.year, following.month, following.day, tzinfo=zone)
+        runs = _first_runs(trigger, begin, end)
+        stood = [] if before is None else _first_runs(before, begin, end)
+        for row, at in zip(RUN_ROWS, runs, strict=False):
+            is_new = before is None or at not in stood
+            paths.rect("new" if is_new else "ds", x + 4, row, 15, 7)
+            fresh += is_new
+        busy += bool(runs)
+    label = f"It runs on {busy} of the next {plural(WEEKS_DAYS, 'day')}"
+    if before is not None:
+        label += f", {'at no new time' if not fresh else 'at new times too'}"
+    ticks = tuple(
+        brief_day(today + timedelta(days=min(day, WEEKS_DAYS - 1)), today) for day in range(0, WEEKS_DAYS + 1, 7)
+    )
+    return Weeks(width=WEEKS_DAYS * DAY_WIDTH, height=WEEKS_HEIGHT, paths=paths.done(), ticks=ticks, label=f"{label}.")
+
+
+def _first_runs(trigger: Trigger, begin: datetime, end: datetime) -> Sequence[datetime]:
+    found: list[datetime] = []
+    at: datetime | None = begin
+    while at is not None and len(found) < len(RUN_ROWS):
+        at = trigger.next_after(at)
+        if at is None or at >= end:
+            break
+        found.append(at)
+    return found

@@ -16,8 +16,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.glance import within
 from workkit.text.listing import plural
-from workkit.web.charts.columns import function_day
-from workkit.web.charts.shape import Drawing
+from workkit.web.charts.bars import function_day
+from workkit.web.charts.shapes import Drawing
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
 

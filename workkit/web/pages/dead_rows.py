@@ -11,8 +11,8 @@ from workkit.contract.record import attempts_text
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job, argument_text
 from workkit.web.address import job_path
-from workkit.web.charts.columns import burst
-from workkit.web.charts.shape import Drawing
+from workkit.web.charts.bars import burst
+from workkit.web.charts.shapes import Drawing
 from workkit.web.dead.grave import Grave
 from workkit.web.dead.groups import Group
 from workkit.web.hiding.masked_text import MASK

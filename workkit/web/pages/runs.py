@@ -15,7 +15,7 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.text.duration import epoch_ms
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.charts.endings import KINDS, STATES
+from workkit.web.charts.shapes import KINDS, STATES
 from workkit.web.page import Asked, Page
 from workkit.web.typed.instants import read_instant
 

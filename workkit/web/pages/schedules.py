@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
-from workkit.web.charts.columns import last_hour
-from workkit.web.charts.shape import Drawing
+from workkit.web.charts.bars import last_hour
+from workkit.web.charts.shapes import Drawing
 from workkit.web.hiding.veil import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now

@@ -11,8 +11,7 @@ from workkit.contract.record import run_record
 from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.ahead.remarks import Remark, nothing
-from workkit.web.charts.axis import WORDS, Axis, Span
-from workkit.web.charts.labels import Label, above, lines
+from workkit.web.charts.axis import WORDS, Axis, Label, Span, above, lines
 from workkit.web.charts.load import Load
 from workkit.web.page import Asked, Page
 from workkit.web.planning import coming, lanes, strands

@@ -15,8 +15,7 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
 from workkit.web.ahead.remarks import HERD
-from workkit.web.charts.spark import Spark, lateness_spark
-from workkit.web.charts.strip import MINUTE, REACH, STEP, Strip, strip
+from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.happened import read_happened
@@ -133,7 +132,7 @@ def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_p
         said += [f"{planned:,} planned"] if k >= 0 and counts else []
         yield Minute(
             start=start,
-            x=(k + REACH) * STEP,
+            x=(k + REACH) * MINUTE_STEP,
             ran=cell.runs,
             failed=failed,
             planned=planned,

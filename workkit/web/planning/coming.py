@@ -17,9 +17,9 @@ from workkit.text.duration import epoch_ms
 from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.charts.axis import SPANS, Axis
-from workkit.web.charts.columns import PIECES, one_time_lane
+from workkit.web.charts.bars import PIECES, one_time_lane
 from workkit.web.charts.load import Load, expected, load
-from workkit.web.charts.shape import Drawing
+from workkit.web.charts.shapes import Drawing
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.past_runs import read_cells

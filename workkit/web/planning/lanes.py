@@ -17,9 +17,8 @@ from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.charts.axis import Axis
-from workkit.web.charts.days import day_lane, days_of
-from workkit.web.charts.endings import kind_of
-from workkit.web.charts.lanes import Lane, lane, run_text
+from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text
+from workkit.web.charts.shapes import kind_of
 from workkit.web.page import Asked
 from workkit.web.planning.lane_links import Part, parts
 from workkit.web.planning.past_runs import counted, runs_of_cells

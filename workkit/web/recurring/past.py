@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from workkit.contract.history import NO_RUN, Bucket, Buckets, Cell, Day, PastRun, bucket_of, upper_ms
 from workkit.text.brief import brief_repr
 from workkit.text.duration import duration_text
-from workkit.web.charts.bars import Bars, bars
-from workkit.web.charts.endings import kind_of
-from workkit.web.charts.histogram import Histogram, durations, lateness
+from workkit.web.charts.bars import Bars, Histogram, bars, durations, lateness
+from workkit.web.charts.shapes import kind_of
 from workkit.web.charts.year import Year, year
 from workkit.web.recurring.cells import took_within
 

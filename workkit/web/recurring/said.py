@@ -13,7 +13,7 @@ from workkit.jobs.job import Job
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text
 from workkit.text.wording import iso, progress
-from workkit.web.charts.endings import WHY
+from workkit.web.charts.shapes import WHY
 from workkit.web.recurring.rows import in_a_row
 from workkit.web.words import pause_end, until
 

@@ -13,7 +13,7 @@ from workkit.jobs.job import Job
 from workkit.text.brief import brief_repr
 from workkit.text.duration import duration_text
 from workkit.text.glance import clock_at, day_text, moment
-from workkit.web.charts.endings import STATES, WHY, kind_of
+from workkit.web.charts.shapes import STATES, WHY, kind_of
 from workkit.web.recurring.cells import GLYPHS
 
 RUNS: Final = 20

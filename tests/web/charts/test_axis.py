@@ -1,3 +1,5 @@
+"""The labels above the axis of the Timeline."""
+
 from __future__ import annotations
 
 from datetime import datetime, timedelta
@@ -8,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.web.charts.rects import NOW, PARIS
 from workkit.text.cells import cells
-from workkit.web.charts.axis import PX, WIDTH, axis
-from workkit.web.charts.labels import SIGN, above, lines
+from workkit.web.charts.axis import PX, SIGN, WIDTH, above, axis, lines
 
 HOUR = timedelta(hours=1)
 DAY = axis("24h", now=NOW, zone=PARIS)
