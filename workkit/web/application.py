@@ -36,7 +36,7 @@ from workkit.web.answering.asking import Asking
 from workkit.web.answering.entrance import Entrance
 from workkit.web.answering.looking import Looking
 from workkit.web.background.works import Works
-from workkit.web.calendar.feed import feed
+from workkit.web.calendar import feed
 from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who
 from workkit.web.frame import Frame

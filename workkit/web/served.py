@@ -18,10 +18,9 @@ from workkit.web.acts.verbs import Verbs
 from workkit.web.background.checkup import Checkup
 from workkit.web.background.deaths import Deaths
 from workkit.web.background.rail import Rail
-from workkit.web.dead.index import DeadIndex
+from workkit.web.dead_jobs import DeadIndex
 from workkit.web.hiding.veil import Veil
-from workkit.web.recurring.recent_runs import RecentRuns
-from workkit.web.recurring.rows import Standing
+from workkit.web.recurring_jobs import RecentRuns, Standing
 
 NAMED_S: Final = 5.0
 """So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long

@@ -13,10 +13,8 @@ import pytest
 from workkit.jobs.fingerprint import print_of
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.web.dead.grave import LONGEST_ARGS, Grave, grave_of, key_of
-from workkit.web.dead.groups import by_error
-from workkit.web.dead.index import Known
 from workkit.web.dead.sentences import headline, spoken_rest
+from workkit.web.dead_jobs import LONGEST_ARGS, DeadJob, Known, by_error, dead_job, key_of
 from workkit.web.hiding.veil import veil_of
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
@@ -33,8 +31,8 @@ def dead(number: int, *, type_: str = "OSError", minutes: int = 0, **how: Any) -
     )  # fmt: skip
 
 
-def graves(*jobs: Job) -> tuple[Grave, ...]:
-    return tuple(grave_of(job, veil_of()) for job in jobs)
+def graves(*jobs: Job) -> tuple[DeadJob, ...]:
+    return tuple(dead_job(job, veil_of()) for job in jobs)
 
 
 THREE = graves(dead(1, minutes=17), dead(2, minutes=30), dead(3, type_="ValueError", minutes=94))

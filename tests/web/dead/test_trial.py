@@ -12,18 +12,18 @@ from workkit.contract.history import PastRun
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.web.background.works import Work
-from workkit.web.dead.grave import Grave, grave_of
 from workkit.web.dead.trial import trial
+from workkit.web.dead_jobs import DeadJob, dead_job
 from workkit.web.hiding.veil import veil_of
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 ID = "5c0d41" + "0" * 34
 
 
-def died(id: str, *, error: str = "E: full", seconds: int = 600) -> Grave:
+def died(id: str, *, error: str = "E: full", seconds: int = 600) -> DeadJob:
     due = NOW - timedelta(seconds=seconds)
     job = Job(id=id, schedule="s", fn="f", due=due, state="dead", error=error, dead_id=id)
-    return grave_of(job, veil_of())
+    return dead_job(job, veil_of())
 
 
 def run(ending: Any) -> PastRun:
@@ -70,7 +70,7 @@ OTHERS = (died("a" * 40), died("b" * 40))
          "Failed again: E: other. 2 left as they are.", False),
     ],
 )  # fmt: skip
-def test_where_it_is(there: There, graves: tuple[Grave, ...], said: str, ran: bool) -> None:
+def test_where_it_is(there: There, graves: tuple[DeadJob, ...], said: str, ran: bool) -> None:
     begun_ms = round((NOW - timedelta(seconds=5)).timestamp() * 1000)
     work = Work(
         schedule="s", kind="try", total=3, print=OTHERS[0].print, job_id=ID, job="f", begun_ms=begun_ms

@@ -14,7 +14,7 @@ from workkit.text.listing import plural
 from workkit.web.acts.verbs import Verbs
 from workkit.web.background.checkup import Checkup
 from workkit.web.background.works import Works
-from workkit.web.dead.index import DeadIndex
+from workkit.web.dead_jobs import DeadIndex
 from workkit.web.door.role import Role
 from workkit.web.hiding.veil import Veil
 

@@ -14,7 +14,7 @@ from workkit.jobs.job import STATES, JobState
 from workkit.text.listing import plural
 from workkit.web.acts.act import Doing, Order, Result
 from workkit.web.background.works import Work
-from workkit.web.recurring.rows import SHOWS, Standing, asked_for
+from workkit.web.recurring_jobs import SHOWS, Standing, asked_for
 
 FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
 LISTS: Final = ("recurring", "jobs")

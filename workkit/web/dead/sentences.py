@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.listing import plural
-from workkit.web.dead.groups import Group
-from workkit.web.dead.index import Known
+from workkit.web.dead_jobs import Group, Known
 
 DAY_MS = 86_400_000
 

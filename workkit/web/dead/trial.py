@@ -13,7 +13,7 @@ from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, Unsupported
 from workkit.text.duration import duration_text
 from workkit.web.background.works import Fate, Work
-from workkit.web.dead.grave import Grave
+from workkit.web.dead_jobs import DeadJob
 from workkit.web.words import until
 
 MOST_RUNS: Final = 2000
@@ -35,7 +35,7 @@ class Trial:
     ran: bool
 
 
-def trial(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: datetime) -> Trial:
+def trial(inspector: Inspector, work: Work, graves: Sequence[DeadJob], *, now: datetime) -> Trial:
     """Look where it is. Once it has ended, nothing is asked any more."""
     others = [grave for grave in graves if grave.print == work.print and grave.died_ms < work.begun_ms]
     if work.fate not in ENDED:
@@ -52,7 +52,7 @@ def trial(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: dat
     )
 
 
-def _found(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: datetime) -> tuple[str, Fate]:
+def _found(inspector: Inspector, work: Work, graves: Sequence[DeadJob], *, now: datetime) -> tuple[str, Fate]:
     """Say where it is, and what that means."""
     again = next((one for one in graves if one.job.id == work.job_id and one.died_ms >= work.begun_ms), None)
     if again is not None:

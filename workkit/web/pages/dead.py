@@ -12,11 +12,9 @@ from workkit.contract.filters import accepted, read_filter, understood
 from workkit.contract.record import dead_record
 from workkit.errors import NotFound, Unsupported
 from workkit.text.wording import iso
-from workkit.web.dead.grave import Grave
-from workkit.web.dead.groups import Group, by_error
-from workkit.web.dead.index import Known
 from workkit.web.dead.sentences import headline, spoken_rest
 from workkit.web.dead.trial import Trial, trial
+from workkit.web.dead_jobs import DeadJob, Group, Known, by_error
 from workkit.web.page import Asked, Page
 from workkit.web.pages.dead_rows import Row, Shown, page_of, row_of, shown_of, start_of
 
@@ -102,7 +100,7 @@ def look_at_one(asked: Asked) -> DeadView:
     return _view(asked, known, mine, groups[:1], shown, by="error", after=after, unknown=unknown, one=wanted)
 
 
-def _graves(asked: Asked) -> tuple[Known, tuple[Grave, ...], dict[str, str]]:
+def _graves(asked: Asked) -> tuple[Known, tuple[DeadJob, ...], dict[str, str]]:
     unknown: dict[str, str] = {}
     where = read_filter(asked.params.get("q", ""), "dead")
     try:
@@ -117,12 +115,12 @@ def _graves(asked: Asked) -> tuple[Known, tuple[Grave, ...], dict[str, str]]:
     return known, tuple(grave for grave in known.graves if where.job(grave.job, now=asked.now)), unknown
 
 
-def _groups(known: Known, graves: tuple[Grave, ...]) -> list[Group]:
+def _groups(known: Known, graves: tuple[DeadJob, ...]) -> list[Group]:
     return known.groups if graves is known.graves else by_error(graves)
 
 
 def _view(
-    asked: Asked, known: Known, graves: tuple[Grave, ...], groups: list[Group], shown: tuple[Shown, ...], *, by: str,
+    asked: Asked, known: Known, graves: tuple[DeadJob, ...], groups: list[Group], shown: tuple[Shown, ...], *, by: str,
     after: str, unknown: dict[str, str], rows: tuple[Row, ...] = (), one: str = "",
 ) -> DeadView:  # fmt: skip
     q = asked.params.get("q", "").strip()

@@ -13,8 +13,7 @@ from workkit.jobs.job import Job, argument_text
 from workkit.web.address import job_path
 from workkit.web.charts.bars import burst
 from workkit.web.charts.shapes import Drawing
-from workkit.web.dead.grave import Grave
-from workkit.web.dead.groups import Group
+from workkit.web.dead_jobs import DeadJob, Group
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.page import Asked
 
@@ -63,7 +62,7 @@ def beginning(parts: Iterable[tuple[str, bool]], most: int) -> Iterator[tuple[st
         yield text, varies
 
 
-def page_of(asked: Asked, graves: tuple[Grave, ...], most: int) -> tuple[tuple[Row, ...], str]:
+def page_of(asked: Asked, graves: tuple[DeadJob, ...], most: int) -> tuple[tuple[Row, ...], str]:
     """Take a page of dead jobs, and where the following one begins, if there is one."""
     start = start_of([grave.key for grave in graves], asked.params.get("after", ""))
     page = graves[start : start + most]
@@ -80,7 +79,7 @@ def start_of(keys: list[str], after: str) -> int:
     return keys.index(after) + 1
 
 
-def row_of(grave: Grave) -> Row:
+def row_of(grave: DeadJob) -> Row:
     """Show one dead job."""
     job = grave.job
     path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"

@@ -13,7 +13,7 @@ from workkit.errors import Unsupported
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
 from workkit.web.recurring.cells import Line, line_of
-from workkit.web.recurring.rows import SHOWS, SORTS, Standing, asked_for, counted, page_of
+from workkit.web.recurring_jobs import SHOWS, SORTS, Standing, asked_for, counted, page_of
 from workkit.web.words import pause_of
 
 MOST_ROWS: Final = 50

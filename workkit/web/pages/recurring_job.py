@@ -16,12 +16,11 @@ from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
-from workkit.web.ahead.clock_words import NextChange, city
+from workkit.web.clock_changes import NextChange, city
 from workkit.web.page import Asked
 from workkit.web.recurring.overlapping import left_out, may_wait, overlap_key
 from workkit.web.recurring.past import Drawn, drawn
 from workkit.web.recurring.policies import Policy, policies
-from workkit.web.recurring.rows import words_of
 from workkit.web.recurring.said import Next, Run, last_said, next_said, pause_said, run_said
 from workkit.web.recurring.same import Same, same_call
 from workkit.web.recurring.tables import RUNS, ChangeRow, RunRow, change_rows, is_of, run_rows, with_details
@@ -33,6 +32,7 @@ from workkit.web.recurring.upcoming import (
     planned,
     zone_of_times,
 )
+from workkit.web.recurring_jobs import words_of
 from workkit.web.words import pause_of
 
 MOST_SINGLES: Final = 1_000

@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 from workkit.contract.record import run_record
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.ahead.remarks import Remark, nothing
 from workkit.web.charts.axis import WORDS, Axis, Label, Span, above, lines
 from workkit.web.charts.load import Load
+from workkit.web.forecast import Remark, nothing
 from workkit.web.page import Asked, Page
 from workkit.web.planning import coming, lanes, strands
 from workkit.web.planning.coming import Once

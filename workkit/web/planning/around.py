@@ -14,8 +14,8 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import clock_at
 from workkit.text.listing import plural
-from workkit.web.ahead.remarks import HERD
 from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
+from workkit.web.forecast import HERD
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
 from workkit.web.planning.happened import read_happened

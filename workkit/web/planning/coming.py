@@ -14,14 +14,14 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
-from workkit.web.ahead.foresight import THIN, between, sparse
-from workkit.web.ahead.remarks import Planned, Remark, ahead
 from workkit.web.charts.axis import SPANS, Axis
 from workkit.web.charts.bars import PIECES, one_time_lane
 from workkit.web.charts.load import Load, expected, load
 from workkit.web.charts.shapes import Drawing
+from workkit.web.forecast import Planned, Remark, forecast
 from workkit.web.page import Asked
 from workkit.web.planning.crowds import crowded
+from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.past_runs import read_cells
 from workkit.web.planning.recurring import Row
 from workkit.web.planning.trouble import one_time_crowds
@@ -73,7 +73,7 @@ def remarks(
         return []
     known, now, until = list(rows), asked.now, asked.now + SPANS[axis.span]
     planned = [_planned(row, now, until, paused_since) for row in known]
-    return ahead(
+    return forecast(
         planned,
         now=now,
         until=until,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from workkit.web.ahead.remarks import HERD
+from workkit.web.forecast import HERD
 
 WIDEST: Final = 4  # spans that are looked into, of each length
 PARTS: Final = 60

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
-from workkit.web.dead.groups import by_error
-from workkit.web.dead.index import Known
+from workkit.web.dead_jobs import Known, by_error
 from workkit.web.page import Asked
 from workkit.web.sentences import Died
 

@@ -15,11 +15,11 @@ from workkit.errors import Unsupported
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.web.ahead.foresight import THIN, between, sparse
 from workkit.web.charts.axis import Axis
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text
 from workkit.web.charts.shapes import kind_of
 from workkit.web.page import Asked
+from workkit.web.planning.foresight import THIN, between, sparse
 from workkit.web.planning.lane_links import Part, parts
 from workkit.web.planning.past_runs import counted, runs_of_cells
 from workkit.web.planning.strands import Group, Strand

@@ -16,7 +16,7 @@ from workkit.text.duration import MILLISECOND, epoch_ms
 from workkit.web.charts.axis import Axis
 from workkit.web.page import Asked
 from workkit.web.planning.window import tier_of
-from workkit.web.recurring.recent_runs import MOST
+from workkit.web.recurring_jobs import MOST_RUNS
 
 RING: Final = 60  # runs of a recurring job that are always there
 SKEW: Final = timedelta(minutes=1)  # by which an entry may be written after its run has ended
@@ -44,11 +44,11 @@ def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
         if axis.now <= axis.end:
             runs = [run for run in asked.served.recent.read(inspector, asked.now) if run.ended >= axis.start]
         else:
-            runs = list(islice(inspector.runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until)), MOST))
+            runs = list(islice(inspector.runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until)), MOST_RUNS))
     except Unsupported as error:
         unknown["history"] = str(error)
         return Seen()
-    return Seen(runs=runs, since=runs[-1].ended if len(runs) == MOST else None)
+    return Seen(runs=runs, since=runs[-1].ended if len(runs) == MOST_RUNS else None)
 
 
 def by_job(seen: Seen) -> Mapping[str, list[PastRun]]:

@@ -16,9 +16,9 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
-from workkit.web.ahead.foresight import Foreseen, foreseen
-from workkit.web.ahead.remarks import Planned
-from workkit.web.recurring import rows
+from workkit.web import recurring_jobs
+from workkit.web.forecast import Planned
+from workkit.web.planning.foresight import Foreseen, foreseen
 from workkit.web.served import Served
 from workkit.web.words import pause_end, paused_by
 
@@ -26,7 +26,7 @@ LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(rows.Row):
+class Row(recurring_jobs.Row):
     """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target.
 
     What is found out about it is kept with it.
@@ -130,7 +130,7 @@ class Rows(list[Row]):
     @cached_property
     def failed(self) -> Sequence[Row]:
         """Those with a name whose last run failed."""
-        return [row for row in self.named.values() if row.last is not None and row.last.ending in rows.FAILED]
+        return [row for row in self.named.values() if row.last is not None and row.last.ending in recurring_jobs.FAILED]
 
     @cached_property
     def on_time(self) -> int:
@@ -144,7 +144,7 @@ class Rows(list[Row]):
 
 
 def _is_on_time(last: PastRun | None) -> bool:
-    return last is None or (last.ending not in rows.FAILED and last.late_ms < LATE_MS)
+    return last is None or (last.ending not in recurring_jobs.FAILED and last.late_ms < LATE_MS)
 
 
 def read_rows(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> Rows:
@@ -163,14 +163,14 @@ def read_rows(served: Served, control: Control, unknown: dict[str, str], *, now:
     return made
 
 
-def _made(control: Control, day: date, standing: rows.Standing, before: Rows | None) -> Rows:
+def _made(control: Control, day: date, standing: recurring_jobs.Standing, before: Rows | None) -> Rows:
     """Make the rows. One of which nothing has changed is the one of before, with what was found out about it."""
     known = {} if before is None else {row.key: row for row in before}
     found = (_row(one, known.get(one.key), control) for one in standing.all())
     return Rows(sorted(found, key=lambda row: row.order(day)))
 
 
-def _row(one: rows.Row, before: Row | None, control: Control) -> Row:
+def _row(one: recurring_jobs.Row, before: Row | None, control: Control) -> Row:
     by = paused_by(one.recurs.job, control) if control.paused else None
     pause = None if by is None else control.paused[by]
     is_same = before is not None and before.recurs is one.recurs and before.runs is one.runs

@@ -19,7 +19,7 @@ from workkit.web.address import job_path
 from workkit.web.charts.axis import Axis
 from workkit.web.planning.past_runs import Seen, by_job, joined, known_since
 from workkit.web.planning.recurring import Row
-from workkit.web.recurring.rows import asked_for, words_in
+from workkit.web.recurring_jobs import asked_for, words_in
 
 Group = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[Group, ...]] = ("job", "fn", "listener")

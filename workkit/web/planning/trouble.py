@@ -17,14 +17,14 @@ from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.address import job_path
-from workkit.web.ahead.remarks import ahead
+from workkit.web.forecast import forecast
 from workkit.web.page import Asked
 from workkit.web.planning.ailing import ailing
 from workkit.web.planning.checked import look_over
 from workkit.web.planning.died_lately import MANY, died_lately
 from workkit.web.planning.recurring import Row, Rows, period
 from workkit.web.planning.window import local_text, timeline_path
-from workkit.web.recurring.rows import in_a_row
+from workkit.web.recurring_jobs import in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
 from workkit.web.served import MANY as MANY_ROWS
 
@@ -162,7 +162,7 @@ def _herds(asked: Asked, rows: Sequence[Row], crowds: Mapping[datetime, int], th
     until = asked.now + RECENT
     planned = [row.planned(asked.now, until) for row in rows[:MOST_PLANNED] if row.pause is None]
     one_time = one_time_crowds(crowds, rows, asked.now)
-    found = ahead(planned, now=asked.now, until=until, zone=asked.zone, threads=threads, one_time=one_time)
+    found = forecast(planned, now=asked.now, until=until, zone=asked.zone, threads=threads, one_time=one_time)
     for remark in islice((one for one in found if one.kind == "herd"), MOST_HERDS):
         path = timeline_path(span="2h", at=local_text(remark.at, asked.zone))
         yield Herd(at=remark.at, count=int(remark.mark.replace(",", "")), more=remark.more, path=path)

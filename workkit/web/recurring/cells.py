@@ -18,7 +18,7 @@ from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.web.charts.bars import Bars, bars
 from workkit.web.charts.shapes import STATES, Kind, kind_of
-from workkit.web.recurring.rows import Row, in_a_row, words_in
+from workkit.web.recurring_jobs import Row, in_a_row, words_in
 from workkit.web.words import pause_end, until
 
 GLYPHS: Final[dict[Kind, str]] = {

@@ -14,7 +14,7 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text
 from workkit.text.wording import iso, progress
 from workkit.web.charts.shapes import WHY
-from workkit.web.recurring.rows import in_a_row
+from workkit.web.recurring_jobs import in_a_row
 from workkit.web.words import pause_end, until
 
 

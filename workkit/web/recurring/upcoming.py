@@ -18,8 +18,8 @@ from workkit.text.glance import capital, clock_at, day_text
 from workkit.triggers import Trigger
 from workkit.triggers.clock.zone import clock_changes
 from workkit.triggers.clock.zone import zone as zone_of
-from workkit.web.ahead.clock_words import NextChange, moves, next_change, what_came
 from workkit.web.charts.year import planned_days
+from workkit.web.clock_changes import NextChange, moves, next_change, what_came
 
 NEXT: Final = 20
 KEPT: Final = 2_000  # windows of triggers

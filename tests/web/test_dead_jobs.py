@@ -12,8 +12,8 @@ from tests.processes import until
 from workkit.contract.inspector import Graves
 from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.job import Job
-from workkit.web.dead import index as index_room
-from workkit.web.dead.index import DeadIndex
+from workkit.web import dead_jobs as index_room
+from workkit.web.dead_jobs import DeadIndex
 from workkit.web.hiding.veil import veil_of
 
 
@@ -78,7 +78,7 @@ def test_what_comes_late_with_an_earlier_time_is_found() -> None:
 
 
 def test_only_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_room, "MOST", 5)
+    monkeypatch.setattr(index_room, "MOST_KEPT", 5)
     listing, index = Listing(*range(9)), DeadIndex(veil_of())
     assert looked(index, listing) == {4, 5, 6, 7, 8}
     known = index.look(listing, count=9)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_only_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_goes_away_meanwhile_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_room, "PAGE", 2)
+    monkeypatch.setattr(index_room, "PAGE_SIZE", 2)
     listing, index = Listing(*range(20)), DeadIndex(veil_of())
     listing.breaks_after = 4
     first = index.look(listing, count=20)  # type: ignore[arg-type]

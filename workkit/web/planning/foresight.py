@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Final
 
 from workkit.triggers import Trigger
-from workkit.web.ahead.remarks import instants
+from workkit.web.forecast import instants
 
 MOST: Final = 1_500  # instants of one trigger in a window
 MOST_KEPT: Final = 200_000  # instants of all triggers

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from workkit.triggers import Trigger, parse
-from workkit.web.ahead import foresight
-from workkit.web.ahead.foresight import Foreseen, Foresight, between, sparse
-from workkit.web.ahead.remarks import instants
+from workkit.web.forecast import instants
+from workkit.web.planning import foresight
+from workkit.web.planning.foresight import Foreseen, Foresight, between, sparse
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Recurring jobs as rows: which are in trouble, which are asked for, in which order, which page of them. Pure."""
+"""Recurring jobs as rows: their trouble, filters, orders and pages; and the last single runs of a schedule, kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
 
 from workkit.contract.history import PastRun
+from workkit.contract.past_runs import Keeps
 from workkit.contract.recurring import Recurs
 from workkit.contract.where import Where, ran_last, troubles
 from workkit.errors import InvalidOptions
@@ -236,3 +237,35 @@ _BY: Final[Mapping[str, Callable[[Row, datetime], object]]] = {
     "name": lambda row, now: (row.recurs.job.name or shown(row.recurs.job.fn)).casefold(),
     "took": _took,
 }
+
+
+MOST_RUNS: Final = 2_000
+SETTLED: Final = timedelta(seconds=2)
+"""So long after a run others may still come in before it, where a schedule has several shards."""
+
+
+class RecentRuns:
+    """Keeps the last 2,000 single runs. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._settled: Sequence[PastRun] = ()
+
+    def read(self, inspector: Keeps, now: datetime) -> Sequence[PastRun]:
+        """Give them, the last one first. Raises Unsupported."""
+        settled = self._settled
+        added = _added(inspector, settled[0]) if settled else None
+        found = list(islice(inspector.runs(), MOST_RUNS)) if added is None else [*added, *settled][:MOST_RUNS]
+        first = next((k for k, run in enumerate(found) if run.ended <= now - SETTLED), len(found))
+        self._settled = found[first:]
+        return found
+
+
+def _added(inspector: Keeps, last: PastRun) -> list[PastRun] | None:
+    """Read the runs behind one that is known; None where it is no longer there, or cannot be told from others."""
+    since_ms = int(last.ended.timestamp() * 1000)
+    found: list[PastRun] = []
+    for run in islice(inspector.runs(since_ms=since_ms), MOST_RUNS):
+        if run.place is not None and run.place == last.place:
+            return found
+        found.append(run)
+    return None

@@ -11,8 +11,9 @@ from workkit import schedule
 from workkit.errors import InvalidArguments
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
-from workkit.web.adding import choices, spelled, values
+from workkit.web.adding.spelled import in_a_plan, in_python, on_the_command_line
 from workkit.web.hiding.masked_text import MASK
+from workkit.web.job_form import CHOICE_WORDS, ELSEWHERE, boxes, from_boxes, keep_hidden, option_fields
 
 SEEN = [MASK, {"token": MASK, "n": 1}, f"password={MASK}", ["--key", MASK]]
 STORED = ["s3cret", {"token": "t", "n": 1}, "password=hunter2", ["--key", "k"]]
@@ -30,7 +31,7 @@ STORED = ["s3cret", {"token": "t", "n": 1}, "password=hunter2", ["--key", "k"]]
     ],
 )  # fmt: skip
 def test_a_hidden_value_is_kept_where_it_stood(given: Any, becomes: Any) -> None:
-    assert values.kept(given, SEEN, STORED) == becomes
+    assert keep_hidden(given, SEEN, STORED) == becomes
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_hidden_value_is_kept_where_it_stood(given: Any, becomes: Any) -> None
 )
 def test_a_mask_that_stands_for_nothing_is_refused(given: Any) -> None:
     with pytest.raises(InvalidArguments, match="Write the value"):
-        values.kept(given, SEEN, STORED)
+        keep_hidden(given, SEEN, STORED)
 
 
 CALLED = Known(
@@ -55,8 +56,8 @@ CALLED = Known(
 @pytest.mark.parametrize("annotation", ["datetime", "date", "time", "Decimal", "UUID", "bytes", "Path"])
 def test_a_box_of_a_type_that_travels_as_text_is_read_as_text(annotation: str) -> None:
     parameter = Parameter(name="x", annotation=annotation)
-    assert values.from_boxes([(parameter, "12.50")], by_name={}) == (["12.50"], {})
-    (box,) = values.boxes(Known(fn="f", parameters=(parameter,)), ["12.50"], {}) or ()
+    assert from_boxes([(parameter, "12.50")], by_name={}) == (["12.50"], {})
+    (box,) = boxes(Known(fn="f", parameters=(parameter,)), ["12.50"], {}) or ()
     assert box.text == "12.50"
 
 
@@ -74,10 +75,10 @@ def test_a_box_of_a_type_that_travels_as_text_is_read_as_text(annotation: str) -
     ],
 )
 def test_boxes_say_the_same_call(args: list[Any], kwargs: dict[str, Any]) -> None:
-    laid = values.boxes(CALLED, args, kwargs)
+    laid = boxes(CALLED, args, kwargs)
     assert laid is not None
     filled = [(box.parameter, box.text) for box in laid]
-    assert values.from_boxes(filled, by_name=kwargs) == (args, kwargs)
+    assert from_boxes(filled, by_name=kwargs) == (args, kwargs)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +86,16 @@ def test_boxes_say_the_same_call(args: list[Any], kwargs: dict[str, Any]) -> Non
     [([5], {}), ([None], {}), ([""], {}), ([1, 2, 3, 4], {}), ([], {"other": 1}), (["a"], {"team": "b"})],
 )
 def test_what_boxes_cannot_say_stays_json(args: list[Any], kwargs: dict[str, Any]) -> None:
-    assert values.boxes(CALLED, args, kwargs) is None
-    assert values.boxes(Known(fn="f", parameters=(Parameter(name="a", kind="rest"),)), args, kwargs) is None
+    assert boxes(CALLED, args, kwargs) is None
+    assert boxes(Known(fn="f", parameters=(Parameter(name="a", kind="rest"),)), args, kwargs) is None
 
 
 def test_every_option_of_an_addition_is_in_the_form() -> None:
-    fields = choices.fields({})
-    assert set(fields) | set(choices.ELSEWHERE) == set(names_at(ADD))
-    for name, words in choices.WORDS.items():
-        assert len(fields[name].choices) == len(words)
-        assert [value for value, _ in fields[name].choices].count("") == 1
+    shown = option_fields({})
+    assert set(shown) | set(ELSEWHERE) == set(names_at(ADD))
+    for name, words in CHOICE_WORDS.items():
+        assert len(shown[name].choices) == len(words)
+        assert [value for value, _ in shown[name].choices].count("") == 1
 
 
 GIVEN = {
@@ -118,7 +119,7 @@ def test_the_call_in_python_is_the_same_call() -> None:
         def add(*args: Any, **kwargs: Any) -> None:
             said.append((args, kwargs))
 
-    exec(spelled.in_python(GIVEN), {"schedule": Said, "s": schedule})  # its own words, made of the values above
+    exec(in_python(GIVEN), {"schedule": Said, "s": schedule})  # its own words, made of the values above
     rest = {name: value for name, value in GIVEN.items() if name != "fn"}
     assert said == [((schedule, GIVEN["fn"]), rest)]
 
@@ -127,7 +128,7 @@ def test_the_command_is_the_same_call() -> None:
     import json
     import shlex
 
-    words = shlex.split(spelled.on_the_command_line(GIVEN, "app-tasks").replace("\\\n", " "))
+    words = shlex.split(on_the_command_line(GIVEN, "app-tasks").replace("\\\n", " "))
     assert words[:5] == ["workkit", "add", "app-tasks", GIVEN["when"], GIVEN["fn"]]
     assert [json.loads(word) for word in words[5:9]] == GIVEN["args"]
     assert words[9:] == [
@@ -139,4 +140,4 @@ def test_the_command_is_the_same_call() -> None:
 def test_the_entry_of_a_plan_is_the_same_call() -> None:
     given = GIVEN | {"args": ["20", 20, {"a": [True, "é'"]}]}
     rest = {name: value for name, value in given.items() if name != "name"}
-    assert tomllib.loads(spelled.in_a_plan(given)) == {GIVEN["name"]: rest}
+    assert tomllib.loads(in_a_plan(given)) == {GIVEN["name"]: rest}

@@ -1,3 +1,5 @@
+"""Remarks about the time ahead, and how long a herd waits."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -11,7 +13,17 @@ from hypothesis import strategies as st
 
 from tests.web.charts.rects import ran
 from workkit.triggers import parse
-from workkit.web.ahead.remarks import Planned, Remark, ahead, best_spread_ms, herd_text, instants, nothing
+from workkit.web.forecast import (
+    MOST_JOBS,
+    Planned,
+    Remark,
+    best_spread_ms,
+    forecast,
+    herd_text,
+    instants,
+    last_start_ms,
+    nothing,
+)
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 UNTIL = NOW + timedelta(hours=24)
@@ -25,7 +37,7 @@ def planned(name: str, words: str, *, until: datetime = UNTIL, now: datetime = N
 
 
 def said(*jobs: Planned, threads: int = 60, now: datetime = NOW, **more: Any) -> list[Remark]:
-    return ahead(jobs, now=now, until=now + timedelta(hours=24), zone=PARIS, threads=threads, **more)
+    return forecast(jobs, now=now, until=now + timedelta(hours=24), zone=PARIS, threads=threads, **more)
 
 
 def herd(count: int, took_ms: float, words: str = "every day at 6pm") -> list[Planned]:
@@ -208,3 +220,43 @@ def test_remarks_are_in_order_within_the_window(rows: list[tuple[str, int]], thr
     found = said(*jobs, threads=threads)
     assert [remark.at for remark in found] == sorted(remark.at for remark in found)
     assert all(NOW <= remark.at <= UNTIL and remark.says.endswith(".") for remark in found)
+
+
+@pytest.mark.parametrize(
+    ("took", "threads", "over", "late"),
+    [
+        ([], 1, 0, 0),
+        ([1_000], 1, 0, 0),
+        ([1_000] * 2, 2, 0, 0),
+        ([1_000] * 3, 2, 0, 1_000),
+        ([1_000] * 212, 60, 0, 3_000),
+        ([10_000, 1_000, 1_000], 2, 0, 1_000),
+        ([1_000] * 10, 1, 10_000, 0),
+        ([2_000] * 10, 1, 10_000, 9_000),
+        ([1_000] * 3, 0, 0, float("inf")),
+    ],
+)
+def test_the_last_job_waits_for_a_thread(took: list[float], threads: int, over: float, late: float) -> None:
+    assert last_start_ms(took, threads=threads, over_ms=over) == late
+
+
+JOBS = st.lists(st.integers(0, 100_000).map(float), min_size=1, max_size=60)
+
+
+@given(JOBS, st.integers(1, 20), st.integers(0, 3_600_000))
+def test_more_threads_or_a_spread_of_equal_jobs_never_make_it_later(took: list[float], threads: int, over: int) -> None:
+    equal = [took[0]] * len(took)
+    wait = last_start_ms(equal, threads=threads)
+    assert last_start_ms(equal, threads=threads + 1) <= wait
+    assert last_start_ms(equal, threads=threads, over_ms=over) <= wait + 1e-6
+    assert wait == (len(equal) - 1) // threads * took[0]
+
+
+@given(JOBS, st.integers(1, 20))
+def test_no_job_waits_longer_than_all_others_take(took: list[float], threads: int) -> None:
+    assert 0 <= last_start_ms(took, threads=threads) <= sum(took)
+
+
+def test_a_million_jobs_are_reckoned_in_proportion() -> None:
+    wait = last_start_ms([1_000.0] * (50 * MOST_JOBS), threads=10)
+    assert wait == pytest.approx(1_000.0 * 5 * MOST_JOBS, rel=0.001)

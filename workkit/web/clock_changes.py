@@ -1,4 +1,4 @@
-"""What a change of the clock does to a recurring job, in words."""
+"""The changes of the clock, in words: what each does to the clocks of a zone, and to the runs of a job. Pure."""
 
 from __future__ import annotations
 

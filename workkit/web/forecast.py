@@ -1,4 +1,4 @@
-"""What the time ahead means: herds, overlaps of long runs, pauses that end, clock changes, last runs. Pure.
+"""The time ahead: herds, overlaps of long runs, ends of pauses, clock changes and last runs, as remarks. Pure.
 
 The caller computes the instants of each job once (`instants`) and keeps them for a window: they depend on the trigger
 and the window alone.
@@ -6,6 +6,7 @@ and the window alone.
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +23,7 @@ from workkit.text.listing import listed
 from workkit.triggers import Trigger
 from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.skipped import touched
-from workkit.web.ahead.clock_words import city, moves
-from workkit.web.ahead.starting import last_start_ms
+from workkit.web.clock_changes import city, moves
 
 MOST_INSTANTS: Final = 5_000  # of one job in a window
 HERD: Final = 50  # runs at one second
@@ -89,7 +89,7 @@ def instants(trigger: Trigger, *, since: datetime, until: datetime, most: int = 
     return found
 
 
-def ahead(
+def forecast(
     jobs: Sequence[Planned],
     *,
     now: datetime,
@@ -328,3 +328,29 @@ def _last_runs(jobs: Iterable[Planned], *, now: datetime, until: datetime, zone:
             f"{day} at {clock_at(last.astimezone(zone))}" if day != "today" else f"at {clock_at(last.astimezone(zone))}"
         )
         yield Remark(at=last, kind="last", head=f"{job.name} runs for the last time {at}.", more=why, names=(job.name,))
+
+
+MOST_JOBS: Final = 20_000  # that are looked at one by one; of more, the rest is as these are
+
+
+def last_start_ms(took_ms: Sequence[float], *, threads: int, over_ms: float = 0.0) -> float:
+    """Say by how much the last of these jobs starts late, in ms: all due at one time, or spread evenly `over_ms`, each
+    with the time that it usually takes, on so many threads. Without a thread, infinity.
+    """
+    if not took_ms:
+        return 0.0
+    if threads < 1:
+        return float("inf")
+    count = len(took_ms)
+    looked = took_ms[:MOST_JOBS]
+    step = over_ms / count
+    free = [0.0] * min(threads, len(looked))
+    worst = 0.0
+    for k, took in enumerate(looked):
+        due = k * step
+        start = max(due, heapq.heappop(free))
+        worst = max(worst, start - due)
+        heapq.heappush(free, start + max(0.0, took))
+    if count > len(looked):  # in proportion: the wait grows with each job by the same
+        worst *= count / len(looked)
+    return worst

@@ -1,4 +1,4 @@
-"""The answer below a *When?* box: how words were read, when that is, and what is worth knowing of it. Pure."""
+"""The answer below a *When?* box: how words were read, the next times, and remarks about them. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from workkit.triggers import Trigger, cron, explain
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
-from workkit.web.ahead.clock_words import city
-from workkit.web.ahead.remarks import HERD
 from workkit.web.charts.year import Weeks, weeks
+from workkit.web.clock_changes import city
+from workkit.web.forecast import HERD
 
 LONGEST: Final = 1_000  # characters of a time
 COMING: Final = 6
@@ -33,7 +33,7 @@ WORD: Final = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class TimeRemark:
     """One thing to know: what stands out, the rest, and the spread that would help."""
 
     head: str
@@ -77,7 +77,7 @@ class Answer:
     coming: tuple[datetime, ...] = ()
     weeks: Weeks | None = None
     has_before: bool = False
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[TimeRemark, ...] = ()
     misread: Misread | None = None
 
     def record(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def answer(
     except Invalid as error:
         return Answer(given=text[:LONGEST], tz=tz, misread=misread(text[:LONGEST], error))
     coming = tuple(trigger.upcoming(now - timedelta(seconds=1), COMING))
-    remarks = [Remark(head=warning) for warning in trigger.warnings]
+    remarks = [TimeRemark(head=warning) for warning in trigger.warnings]
     remarks += _herd(coming, others, tz=tz, threads=threads, spread=spread)
     remarks += _against(trigger, before, now=now)
     remarks += _pace(trigger, coming, now=now)
@@ -185,7 +185,9 @@ def _five(trigger: Trigger) -> str:
     return text if same.rules == trigger.rules else ""
 
 
-def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, tz: str, threads: int, spread: str) -> list[Remark]:
+def _herd(
+    coming: tuple[datetime, ...], others: Iterable[Named], *, tz: str, threads: int, spread: str
+) -> list[TimeRemark]:
     if not coming:
         return []
     at, count = coming[0], 0
@@ -198,17 +200,17 @@ def _herd(coming: tuple[datetime, ...], others: Iterable[Named], *, tz: str, thr
         return []
     head = f"{count:,} other jobs start at {at.astimezone(read_zone(tz)):%H:%M:%S}."
     more = f"With {threads:,} threads this one may start late." if 0 < threads <= count else ""
-    return [Remark(head=head, more=more, spread="" if spread else PUT_OFF)]
+    return [TimeRemark(head=head, more=more, spread="" if spread else PUT_OFF)]
 
 
-def _against(trigger: Trigger, before: Trigger | None, *, now: datetime) -> list[Remark]:
+def _against(trigger: Trigger, before: Trigger | None, *, now: datetime) -> list[TimeRemark]:
     if before is None or not (before.recurs and trigger.recurs):
         return []
     was, will = _in_a_week(before, now), _in_a_week(trigger, now)
     if was == will:
         return []
     head = f"{_count(will)} runs a week instead of {_count(was)}."
-    return [Remark(head=head, more=f"Before: {explain(before)}.")]
+    return [TimeRemark(head=head, more=f"Before: {explain(before)}.")]
 
 
 def _in_a_week(trigger: Trigger, now: datetime) -> int:
@@ -224,18 +226,22 @@ def _count(runs: int) -> str:
     return f"{runs:,}" if runs < MOST_COUNTED else f"about {runs:,}"
 
 
-def _pace(trigger: Trigger, coming: tuple[datetime, ...], *, now: datetime) -> list[Remark]:
+def _pace(trigger: Trigger, coming: tuple[datetime, ...], *, now: datetime) -> list[TimeRemark]:
     if not trigger.recurs or not coming:
         return []
     if len(coming) > 1 and (gap := coming[1] - coming[0]) < OFTEN:
         runs = round(timedelta(days=1) / gap)
-        return [Remark(head=f"It runs every {away(gap / MILLISECOND)}:", more=f"{runs:,} times a day, if so all day.")]
+        return [
+            TimeRemark(head=f"It runs every {away(gap / MILLISECOND)}:", more=f"{runs:,} times a day, if so all day.")
+        ]
     if coming[0] - now > RARELY:
-        return [Remark(head=f"Its next run is in {(coming[0] - now).days:,} days.")]
+        return [TimeRemark(head=f"Its next run is in {(coming[0] - now).days:,} days.")]
     if len(coming) > 1 and coming[1] - coming[0] > RARELY:
-        return [Remark(head=f"It runs rarely: {(coming[1] - coming[0]).days:,} days lie between its next two runs.")]
+        return [
+            TimeRemark(head=f"It runs rarely: {(coming[1] - coming[0]).days:,} days lie between its next two runs.")
+        ]
     if len(coming) == 1:
-        return [Remark(head="It runs once more, and then never again.")]
+        return [TimeRemark(head="It runs once more, and then never again.")]
     return []
 
 

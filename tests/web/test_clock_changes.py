@@ -6,7 +6,7 @@ import pytest
 
 from workkit.triggers import parse
 from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.web.ahead.clock_words import city, moves, next_change, what_came
+from workkit.web.clock_changes import city, moves, next_change, what_came
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 YEAR = datetime(2025, 11, 20, tzinfo=UTC)
