@@ -15,7 +15,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job, JobState
 from workkit.triggers import cron
 from workkit.web import recurring_jobs
-from workkit.web.recurring.cells import p95_ms, took_within
+from workkit.web.pages.recurring import p95_ms, took_within
 from workkit.web.recurring_jobs import RecentRuns, Row, Standing, counted, in_a_row, in_order, page_of
 
 

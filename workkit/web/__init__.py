@@ -13,8 +13,8 @@ which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> 
    thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
    request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. What
    everyone sees alike, and unmasked, may be kept for some seconds: `asked.served.fresh`. When triggers fire:
-   `planning/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
-   place. A sentence with links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no
+   `predictions.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
+   place. A sentence with links is a `Sentence` (`words.py`): its links are paths below the schedule, and a path that no
    page has is shown as plain text, so a page may name pages that are yet to come. At the end of the file:
    `PAGE = Page(name=, path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as
    `asked.names`, parameters as `asked.params` (`asked.one_of` refuses what is not accepted). Without an `icon` it is

@@ -13,7 +13,6 @@ from workkit.errors import Invalid, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
-from workkit.web.adding.spelled import in_a_plan, in_python, on_the_command_line
 from workkit.web.hiding.masked_text import MASK
 from workkit.web.job_form import (
     FIELDS,
@@ -29,6 +28,7 @@ from workkit.web.job_form import (
     option_fields,
 )
 from workkit.web.page import Asked, Page
+from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 from workkit.web.pages.say import said
 from workkit.web.typed_time import Answer
 

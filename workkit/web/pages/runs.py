@@ -17,7 +17,7 @@ from workkit.text.glance import moment
 from workkit.text.wording import iso
 from workkit.web.charts.shapes import KINDS, STATES
 from workkit.web.page import Asked, Page
-from workkit.web.typed.instants import read_instant
+from workkit.web.pages.window import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at
