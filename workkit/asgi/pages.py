@@ -29,13 +29,13 @@ from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.verbs.opening import producer_of
 
 try:
-    from workkit.web.application import application
-    from workkit.web.background.checkup import Checkup
-    from workkit.web.door.signer import Signer
-    from workkit.web.door.ways import Mounted, Way
-    from workkit.web.hiding.veil import veil_of
-    from workkit.web.served import Served
-    from workkit.web.settings import Settings
+    from workkit.web.app import application
+    from workkit.web.auth import Mounted, Way
+    from workkit.web.auth_signer import Signer
+    from workkit.web.cache import Served
+    from workkit.web.checkup import Checkup
+    from workkit.web.mask_veil import veil_of
+    from workkit.web.request_settings import Settings
 except ImportError as error:
     raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
 
@@ -153,7 +153,7 @@ def _served(s: Schedule, tz: str | None) -> Served:
 
 @dataclass(frozen=True, slots=True)
 class _Verbs:
-    """The verbs on one schedule, as `workkit.web.acts.verbs` wants them."""
+    """The verbs on one schedule, as `workkit.web.actions.verbs` wants them."""
 
     s: Schedule
 

@@ -10,12 +10,12 @@ from typing import Final
 
 from workkit.contract.inspector import Counts
 from workkit.text.wording import zone_name
-from workkit.web.acts.act import Result
-from workkit.web.acts.registry import ACTS
+from workkit.web.actions.action import Result
+from workkit.web.actions.registry import ACTS
 from workkit.web.address import spelled, url_path
-from workkit.web.background.works import Work
-from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
+from workkit.web.users_role import Role, Who, may
+from workkit.web.works import Work
 
 THEMES: Final = ("auto", "light", "dark")
 COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}

@@ -12,7 +12,7 @@ from workkit.errors import InvalidArguments
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
 from workkit.web.adding import choices, spelled, values
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 
 SEEN = [MASK, {"token": MASK, "n": 1}, f"password={MASK}", ["--key", MASK]]
 STORED = ["s3cret", {"token": "t", "n": 1}, "password=hunter2", ["--key", "k"]]

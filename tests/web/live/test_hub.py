@@ -14,7 +14,7 @@ from tests.web.live.watching import LINES, PATIENCE_S, Stream, stream_of
 from workkit import asgi, schedule
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local, Mounted
+from workkit.web.auth import Local, Mounted
 from workkit.web.live import channel, hub, viewer
 from workkit.web.live.stream import Stream as Answer
 

@@ -17,7 +17,7 @@ from workkit.brokers.native.history.ring import entry_of, write_day
 from workkit.brokers.native.keys import Keys
 from workkit.contract.history import Day
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 def page(browser: Browser, s: Schedule, which: str) -> str:

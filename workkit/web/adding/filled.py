@@ -14,7 +14,7 @@ from workkit.triggers import explain
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.web.adding import choices, values
 from workkit.web.adding.saying import is_seven
-from workkit.web.hiding.masking import Mask
+from workkit.web.mask import Mask
 
 TEXTS: Final = ("when", "tz", "fn", "name", "args", "kwargs", "shown", "seen", "laid")
 BOXES: Final = tuple(f"p{number}" for number in range(values.MOST_BOXES))

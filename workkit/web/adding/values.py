@@ -12,7 +12,7 @@ from typing import Any, Final
 from workkit.errors import InvalidArguments
 from workkit.jobs.job import argument_text
 from workkit.jobs.known import Known, Parameter
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of arguments in a form

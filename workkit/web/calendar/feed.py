@@ -13,8 +13,8 @@ from workkit.jobs.names import shown
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.triggers import explain
 from workkit.web.ahead.remarks import instants
+from workkit.web.cache import Served
 from workkit.web.calendar.icalendar import Event, calendar
-from workkit.web.served import Served
 from workkit.web.words import pause_end
 
 SPAN: Final = timedelta(days=30)

@@ -12,9 +12,9 @@ from workkit.contract.history import PastRun
 from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, Unsupported
 from workkit.text.duration import duration_text
-from workkit.web.background.works import Fate, Work
 from workkit.web.dead.grave import Grave
 from workkit.web.words import until
+from workkit.web.works import Fate, Work
 
 MOST_RUNS: Final = 2000
 ENDED: Final = ("ran", "failed", "over")

@@ -18,7 +18,7 @@ from workkit.text.glance import within
 from workkit.text.listing import plural
 from workkit.web.drawing.columns import function_day
 from workkit.web.drawing.shape import Drawing
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked
 
 DAY_MS: Final = 86_400_000

@@ -14,11 +14,11 @@ from typing import Final
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError, ServerUnreachable
-from workkit.web.answering.answer import Refused
-from workkit.web.answering.asking import Asking
+from workkit.web.cache import Served
 from workkit.web.live.pieces import Pieces, changed
-from workkit.web.live.sight import Key, Sight
-from workkit.web.served import Served
+from workkit.web.live.view import Key, Sight
+from workkit.web.response import Refused
+from workkit.web.response_asking import Asking
 
 PULSE_S: Final = 1.0
 SHORTEST_S: Final = 0.5  # between two looks at one sight, and two pulses

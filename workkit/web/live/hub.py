@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from workkit.web.answering.answer import Refused
-from workkit.web.answering.asking import Asking
+from workkit.web.cache import Served
 from workkit.web.live.channel import Channel
 from workkit.web.live.viewer import Viewer
-from workkit.web.served import Served
+from workkit.web.response import Refused
+from workkit.web.response_asking import Asking
 
 MOST: Final = 200
 

@@ -15,7 +15,7 @@ from workkit.web.dead.grave import Grave
 from workkit.web.dead.groups import Group
 from workkit.web.drawing.columns import burst
 from workkit.web.drawing.shape import Drawing
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked
 
 MOST_MESSAGE: Final = 200  # characters of a message in a list

@@ -15,7 +15,7 @@ from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
 from workkit.web.adding import choices, filled, spelled, values
 from workkit.web.adding.saying import Answer
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.pages.say import said
 

@@ -18,8 +18,8 @@ from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 from workkit.web.ahead.foresight import Foreseen, foreseen
 from workkit.web.ahead.remarks import Planned
+from workkit.web.cache import Served
 from workkit.web.recurring import rows
-from workkit.web.served import Served
 from workkit.web.words import pause_end, paused_by
 
 LONGEST: Final = timedelta(days=3660)  # the period of what does not come again

@@ -18,6 +18,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.address import job_path
 from workkit.web.ahead.remarks import ahead
+from workkit.web.cache import MANY as MANY_ROWS
 from workkit.web.page import Asked
 from workkit.web.planning.ailing import ailing
 from workkit.web.planning.checked import look_over
@@ -26,7 +27,6 @@ from workkit.web.planning.recurring import Row, Rows, period
 from workkit.web.planning.window import local_text, timeline_path
 from workkit.web.recurring.rows import in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Herd, MissedRun, Mixed
-from workkit.web.served import MANY as MANY_ROWS
 
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
