@@ -1,8 +1,9 @@
-"""What a schedule keeps of what was read: given while it is read again, never after an act; and read in part only."""
+"""What is kept of a schedule between requests: what was read, the counts of the rail, listeners that died."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any
 
@@ -10,16 +11,22 @@ import pytest
 
 from tests import handlers
 from tests.processes import until
+from tests.servers import Server
 from tests.web.conftest import Browser, text_of
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
-from workkit.errors import ServerUnreachable
+from workkit.brokers.native.keys import Keys
+from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.limit_use import LimitUse
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.admission import Control
+from workkit.jobs.job import Job
 from workkit.schedule import Schedule
 from workkit.triggers import Trigger
 from workkit.verbs.opening import producer_of
 from workkit.web import cache as served_room
-from workkit.web.cache import Served
+from workkit.web.cache import COUNTED_S, Deaths, Rail, Served
 from workkit.web.checkup import Checkup
 from workkit.web.planning.recurring import read_rows
 
@@ -145,3 +152,116 @@ def test_jobs_with_names_are_decoded_once_and_only_new_rows_are_looked_into(
     assert len(asked) <= 3  # its period, and its next run
     assert "once" in served.named()
     assert len(decoded) == 1
+
+
+SEEN_AT = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
+RUNS = (Job(id="a" * 40, schedule="s", fn="f"), Job(id="b" * 40, schedule="s", fn="f"))
+
+
+def pulse(seconds: int, *beats_ms: int, listeners: int | None = None) -> Pulse:
+    """A pulse some seconds later, with listeners 0, 1, ... by the age of their beats; below 0: gone."""
+    found = tuple(
+        ListenerInfo(listener=f"batch-{n}", host="h", pid=1, version="1", schedules={"s": 1}, threads=4,
+                     beat_ms=beat_ms, up_ms=60_000, state="listening", running=RUNS)
+        for n, beat_ms in enumerate(beats_ms) if beat_ms >= 0
+    )  # fmt: skip
+    at = SEEN_AT + timedelta(seconds=seconds)
+    count = len(found) if listeners is None else listeners
+    return Pulse(now_ms=round(at.timestamp() * 1000), counts=Counts(listeners=count), listeners=found)
+
+
+def told(*pulses: Pulse) -> list[tuple[str, datetime, int]]:
+    deaths = Deaths()
+    for one in pulses:
+        deaths.note(one)
+    return [(death.listener, death.at, death.jobs) for death in deaths.lately(SEEN_AT + timedelta(seconds=60))]
+
+
+def test_one_that_was_silent_and_is_gone_has_died() -> None:
+    seen = (pulse(0, 100, 100), pulse(8, 100, 8_000), pulse(15, 100, 15_000), pulse(16, 100, -1), pulse(17, 100, -1))
+    assert told(*seen) == [("batch-1", SEEN_AT, 2)]
+
+
+def test_one_that_ended_by_itself_or_is_there_again_has_not() -> None:
+    assert told(pulse(0, 100, 100), pulse(1, 100, -1)) == []
+    assert told(pulse(0, 6_000), pulse(1, 100), pulse(2, -1)) == []
+
+
+def test_one_that_is_beyond_those_that_are_told_has_not() -> None:
+    assert told(pulse(0, 100, 6_000), pulse(1, 100, -1, listeners=2)) == []
+
+
+def test_it_is_told_for_an_hour() -> None:
+    deaths = Deaths()
+    for one in (pulse(0, 6_000), pulse(1, -1)):
+        deaths.note(one)
+    assert len(deaths.lately(SEEN_AT)) == 1
+    assert not deaths.lately(SEEN_AT + timedelta(minutes=61))
+
+
+def test_now_says_so(browser: Browser, s: Schedule, server: Server) -> None:
+    keys, client = Keys(s.name), server.client()
+    now_ms = int(client.time()[0]) * 1000
+    client.zadd(keys.listeners, {"batch-1:7:0123456789ab": now_ms - 7000, "web-1:7:0123456789ab": now_ms})
+    assert "batch-1:7:0123456789ab has been silent" in text_of(browser.get(f"/s/{s.name}/"))
+    client.zrem(keys.listeners, "batch-1:7:0123456789ab")
+    assert " died at " in text_of(browser.get(f"/s/{s.name}/")).partition("Needs you")[2]
+
+
+class Looking:
+    """An inspector that counts how often it is asked."""
+
+    def __init__(self, *, recurs: bool = True) -> None:
+        self.asked, self._recurs = 0, recurs
+
+    def recurring(self) -> list[int]:
+        self.asked += 1
+        if not self._recurs:
+            raise Unsupported("nothing recurs here")
+        return [1, 2, 3]
+
+    def limits(self) -> list[LimitUse]:
+        return [LimitUse(key="schedule", used=1), LimitUse(key="over:a", used=1), LimitUse(key="over:b", waiting=1)]
+
+
+def rail_of(inspector: Any, **how: Any) -> Rail:
+    return Rail(inspector=lambda: inspector, **how)
+
+
+def test_a_glance_counts_nothing_and_who_stays_has_it_counted_once() -> None:
+    looking = Looking()
+    rail = rail_of(looking, stays_s=3600)
+    assert [rail.glance() for _ in range(3)] == [{}, {}, {}]
+    rail.stays_s = 0
+    rail.glance()
+    until(lambda: rail.glance() == {"recurring": 3, "limits": 2}, what="the counts")
+    assert looking.asked == 1
+
+
+def test_what_a_page_has_counted_is_not_counted_again() -> None:
+    looking = Looking()
+    rail = rail_of(looking, stays_s=0)
+    rail.note("recurring", 7)
+    rail.note("limits", 1)
+    assert [rail.glance() for _ in range(3)] == [{"recurring": 7, "limits": 1}] * 3
+    rail._counts["limits"] = (1, rail._counts["limits"][1] - COUNTED_S)  # a minute later
+    until(lambda: rail.glance() == {"recurring": 3, "limits": 2}, what="the counts")
+
+
+def test_a_layout_that_cannot_count_is_asked_once_a_minute() -> None:
+    looking = Looking(recurs=False)
+    rail = rail_of(looking, stays_s=0)
+    until(lambda: rail.glance() == {"limits": 2}, what="the count")
+    until(lambda: not rail._is_counting, what="the end of the thread")
+    assert rail.glance() == {"limits": 2}
+    assert looking.asked == 1
+
+
+def test_the_rail_shows_what_pages_have_counted(browser: Browser, s: Schedule) -> None:
+    for n in range(3):
+        schedule.add(s, handlers.note, every="day at noon", name=f"noon-{n}")
+    browser.get(f"/s/{s.name}/limits")
+    browser.get(f"/s/{s.name}/recurring")
+    rail = browser.get(f"/s/{s.name}/dead").text.partition("<main")[0]
+    for title, n in (("Recurring", 3), ("Limits", 0)):
+        assert re.search(rf'{title}<span class="n">{n}</span>', rail), title

@@ -9,13 +9,12 @@ from functools import partial
 import pytest
 
 from workkit.errors import ServerUnreachable
-from workkit.web import response_asking as asking
-from workkit.web.response import Refused
-from workkit.web.response_asking import THREADS, Asking
+from workkit.web import response
+from workkit.web.response import THREADS, Asking, Refused
 
 
 def test_one_question_too_many_is_refused_and_later_ones_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(response, "PATIENCE_S", 0.05)
     gate = threading.Event()
 
     async def all_of_them() -> None:
@@ -46,7 +45,7 @@ def test_an_error_is_passed_on_and_frees_the_thread() -> None:
 
 
 def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "LONGEST_S", 0.05)
+    monkeypatch.setattr(response, "LONGEST_S", 0.05)
     gate = threading.Event()
 
     async def hangs() -> None:

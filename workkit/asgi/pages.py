@@ -30,12 +30,11 @@ from workkit.verbs.opening import producer_of
 
 try:
     from workkit.web.app import application
-    from workkit.web.auth import Mounted, Way
-    from workkit.web.auth_signer import Signer
+    from workkit.web.auth import Mounted, Signer, Way
     from workkit.web.cache import Served
     from workkit.web.checkup import Checkup
-    from workkit.web.mask_veil import veil_of
-    from workkit.web.request_settings import Settings
+    from workkit.web.mask import veil_of
+    from workkit.web.request import Settings
 except ImportError as error:
     raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
 

@@ -22,23 +22,21 @@ from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupp
 from workkit.web import sentences
 from workkit.web.actions.undo import Deeds
 from workkit.web.address import JSON, read_spelled, spelled, url_path
-from workkit.web.auth_guard import Guard
+from workkit.web.auth import Guard
 from workkit.web.cache import Served
 from workkit.web.calendar.feed import feed
-from workkit.web.frame import Frame
-from workkit.web.frame_looking import Looking
+from workkit.web.frame import Frame, Looking
 from workkit.web.live.answer import Live
 from workkit.web.live.hub import Hub
 from workkit.web.live.view import live_address
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, make_ready, static_files, static_name
-from workkit.web.request import Entrance
-from workkit.web.request_acting import Acting
-from workkit.web.request_settings import Settings
+from workkit.web.request import Acting, Entrance, Settings
 from workkit.web.response import (
+    Asking,
     Refused,
     calendar_answer,
     html,
@@ -47,8 +45,7 @@ from workkit.web.response import (
     refusal_of,
     wants_json,
 )
-from workkit.web.response_asking import Asking
-from workkit.web.users_role import Role, Who
+from workkit.web.users import Role, Who
 from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"

@@ -1,23 +1,190 @@
-"""The ways in: open on this machine, users of a file, a proxy that says who it is, or a program that mounts us."""
+"""Who may come in: the checks of every request, signed cookies and tokens, and the ways in. The rules: spec/web.md, 6.
+
+The ways in: open on this machine, users of a file, a proxy that names the user, or a program that mounts us.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import inspect
+import ipaddress
+import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workkit.errors import WorkkitError
 from workkit.text.wording import printable
-from workkit.web.auth_signer import Signer
-from workkit.web.users import Users, is_password, read_users
-from workkit.web.users_role import Role, Roles, Who, is_roles
+from workkit.web.users import Role, Roles, Users, Who, is_password, is_roles, read_users
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Refuses a `Host` that is not ours, and puts the headers on every answer.
+
+    `hosts`: names under which browsers know us, without the port; None: the program that mounts us checks them. A
+    numeric address is always accepted, since only a name can be made to lead here (DNS rebinding).
+    """
+
+    app: ASGIApp
+    hosts: Collection[str] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        has_begun = False
+
+        async def with_headers(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        host = Request(scope).headers.get("host", "")
+        app = self.app if is_host(host, self.hosts) else PlainTextResponse(host_refusal(host), status_code=403)
+        try:
+            await app(scope, receive, with_headers)
+        except Exception:  # a fault of ours, or of the program that mounts us: its answer has the headers too
+            if not has_begun:
+                await PlainTextResponse("This went wrong. The log says how.\n", status_code=500)(
+                    scope, receive, with_headers
+                )
+            raise
+
+
+def is_host(host: str, hosts: Collection[str] | None) -> bool:
+    """Say whether a `Host` is ours."""
+    if hosts is None:
+        return True
+    name = _host_name(host)
+    if name is None:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in hosts
+    return True
+
+
+def host_refusal(host: str) -> str:
+    """Say why a `Host` is refused."""
+    shown = "".join(c for c in host if c.isascii() and c.isprintable())[:200]
+    return (
+        f'This is not "{shown}". If a proxy stands before workkit web, add --origin with the URL that browsers use.\n'
+    )
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower() or None
+    except ValueError:
+        return None
+
+
+def is_same_origin(request: Request, origins: Collection[str]) -> bool:
+    """Say whether a request that changes something comes from a page of ours. `origins`: as browsers name us."""
+    if (site := request.headers.get("sec-fetch-site")) is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin", "").rstrip("/").lower()
+    if not origin:
+        return False
+    host = request.headers.get("host", "").lower()
+    return origin in {f"http://{host}", f"https://{host}", *origins}
+
+
+LOGIN_S: Final = 12 * 3600
+"""So long a login lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs with one key: `secret`, or a new one, with which every login ends at a restart."""
+
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    def form_token(self, session: str) -> str:
+        """Make the token of the forms of a session."""
+        return self._mac("form", session)
+
+    def is_form_token(self, given: str, session: str) -> bool:
+        """Say whether a token is that of a session."""
+        return hmac.compare_digest(given.encode(), self.form_token(session).encode())
+
+    def cookie(self, name: str, *, stored: str, now_s: int) -> str:
+        """Make the cookie of a login. `stored`: the hash of the password, so that a new password ends old logins."""
+        until = now_s + LOGIN_S
+        shown = _text(name)
+        return f"{shown}.{until}.{self._mac('login', f'{shown}.{until}.{stored}')}"
+
+    def cookie_name(self, cookie: str, *, now_s: int) -> str | None:
+        """Tell who a cookie says it is from, if it is not over. `is_cookie` says whether that is true."""
+        shown, _, rest = cookie.partition(".")
+        until = rest.partition(".")[0]
+        if not (until.isascii() and until.isdigit()) or len(until) > 12 or int(until) <= now_s:
+            return None
+        return _name(shown)
+
+    def is_cookie(self, cookie: str, *, stored: str) -> bool:
+        """Say whether a cookie is one that `cookie` made."""
+        signed, _, mac = cookie.rpartition(".")
+        return hmac.compare_digest(mac.encode(), self._mac("login", f"{signed}.{stored}").encode())
+
+    def feed_token(self, schedule: str, name: str, *, stamp: str) -> str:
+        """Make the token by which a program of somebody reads the calendar of a schedule. `stamp`: what ends it when it
+        changes, as `stored` of a login.
+        """
+        shown = _text(name)
+        return f"{shown}.{self._mac('feed', f'{schedule}{chr(0)}{shown}{chr(0)}{stamp}')}"
+
+    def feed_name(self, token: str) -> str | None:
+        """Tell who a token says it is of. Whether that is true: `feed_token` makes the same."""
+        return _name(token.partition(".")[0])
+
+    def _mac(self, purpose: str, text: str) -> str:
+        data = f"{purpose}\0{text}".encode("utf-8", "surrogatepass")
+        return hmac.new(self.secret.encode("utf-8", "surrogatepass"), data, "sha256").hexdigest()
+
+
+def _text(name: str) -> str:
+    return urlsafe_b64encode(name.encode("utf-8", "surrogatepass")).decode()
+
+
+def _name(text: str) -> str | None:
+    try:
+        return urlsafe_b64decode(text.encode()).decode("utf-8", "surrogatepass")
+    except (Error, ValueError):
+        return None
+
 
 COOKIE: Final = "workkit_login"
 TRIES, WINDOW_S = 5, 60.0  # of a password, for each address

@@ -1,27 +1,151 @@
-"""A schedule as the web shows it: how it is reached, and what was learned of it that no page has to ask again."""
+"""One schedule as the web serves it: how it is reached, and everything that is kept of it between two requests.
+
+`Served` keeps what pages have read; `Rail` the counts of the navigation that no pulse has; `Deaths` the listeners that
+died while somebody looked.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
-from workkit.contract.inspector import Inspector, Named
+from workkit.contract.inspector import Inspector, Named, Pulse
+from workkit.contract.limit_use import LimitUse
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
 from workkit.web.actions.verbs import Verbs
-from workkit.web.cache_deaths import Deaths
-from workkit.web.cache_rail import Rail
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.recurring.recent_runs import RecentRuns
 from workkit.web.recurring.rows import Standing
+
+SILENT_MS: Final = 5_000
+"""A listener tells of itself every second or so; without a heartbeat for so long it is silent."""
+
+LATELY: Final = timedelta(hours=1)
+MOST_DEATHS: Final = 50
+
+
+def is_silent(info: ListenerInfo) -> bool:
+    """Say whether it has not told of itself for a while."""
+    return (info.beat_ms or 0) >= SILENT_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A listener that died: when its last heartbeat came, and how many jobs it ran."""
+
+    listener: str
+    at: datetime
+    jobs: int
+
+
+@dataclass(slots=True, eq=False)
+class Deaths:
+    """The deaths of one schedule that its pulses have shown. Thread-safe."""
+
+    _lock: Lock = field(default_factory=Lock)
+    _silent: dict[str, tuple[ListenerInfo, datetime]] = field(default_factory=dict)
+    _found: deque[Death] = field(default_factory=lambda: deque(maxlen=MOST_DEATHS))
+    _now_ms: int = 0
+
+    def note(self, pulse: Pulse) -> None:
+        """Look for those that are gone. One that has said nothing for a while and is there again has not died; one that
+        ended by itself was never silent.
+        """
+        with self._lock:
+            is_whole = pulse.counts.listeners <= len(pulse.listeners)
+            if pulse.now_ms <= self._now_ms or not is_whole or "listeners" in pulse.unknown:
+                return
+            self._now_ms = pulse.now_ms
+            here = {info.listener for info in pulse.listeners}
+            for name in [*self._silent]:
+                info, at = self._silent.pop(name)
+                if name not in here:
+                    self._found.append(Death(listener=name, at=at, jobs=len(info.running)))
+            now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
+            for info in pulse.listeners:
+                if is_silent(info):
+                    self._silent[info.listener] = (info, now - timedelta(milliseconds=info.beat_ms or 0))
+
+    def lately(self, now: datetime) -> Sequence[Death]:
+        """Tell those of the last hour, the last one first."""
+        with self._lock:
+            return tuple(one for one in reversed(self._found) if now - one.at <= LATELY)
+
+
+COUNTED_S: Final = 60.0
+"""So long a count stays as it is, where no page has counted meanwhile."""
+
+WATCHED_S: Final = 5.0
+"""Who looks again after so long stays for a while: a page that is open, not one glance."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Rail:
+    """Counts of one schedule. Pages note what they have counted; the rest a thread counts, while somebody looks.
+    Thread-safe.
+    """
+
+    inspector: Callable[[], Inspector]
+    stays_s: float = WATCHED_S
+    _lock: Lock = field(default_factory=Lock)
+    _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # and when they were counted
+    _looked: float | None = None  # when somebody first looked since the last count
+    _is_counting: bool = False
+    _ended: float = -math.inf  # when a thread has last counted
+
+    def note(self, page: str, n: int) -> None:
+        """Keep a count that a page has made."""
+        with self._lock:
+            self._counts[page] = (n, time.monotonic())
+
+    def glance(self) -> Mapping[str, int]:
+        """Tell what is known, by page, and wait for nothing."""
+        with self._lock:
+            now = time.monotonic()
+            is_old = any(now - self._counts[page][1] >= COUNTED_S if page in self._counts else True for page in COUNTS)
+            if is_old and not self._is_counting and now - self._ended >= COUNTED_S:
+                if self._looked is None or now - self._looked > COUNTED_S:
+                    self._looked = now
+                if now - self._looked >= self.stays_s:
+                    self._looked, self._is_counting = None, True
+                    Thread(target=self._count, name="workkit-web-rail", daemon=True).start()
+            return {page: n for page, (n, _) in self._counts.items()}
+
+    def _count(self) -> None:
+        try:
+            for page, count in COUNTS.items():
+                try:
+                    self.note(page, count(self.inspector()))
+                except Unsupported:
+                    continue
+        except WorkkitError:
+            pass  # what is known stays
+        finally:
+            with self._lock:
+                self._is_counting, self._ended = False, time.monotonic()
+
+
+def in_use(limits: list[LimitUse]) -> int:
+    """Count the limits that the page lists: without the keys that allow one run and for which nothing waits."""
+    return sum(bool(not use.is_alone or use.waiting) for use in limits)
+
+
+COUNTS: Final[Mapping[str, Callable[[Inspector], int]]] = {
+    "recurring": lambda inspector: len(inspector.recurring()),
+    "limits": lambda inspector: in_use(inspector.limits()),
+}
+
 
 NAMED_S: Final = 5.0
 """So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long

@@ -1,7 +1,8 @@
-"""Masked arguments: which values a page, its JSON, its log and its stream do not show. Pure; never raises.
+"""Masked values: what a page, its JSON, its log and its stream do not show of a job. Pure; never raises.
 
 A value is masked under a key or parameter whose name says that it is a secret: in keyword arguments, in positional ones
-where the parameters are known, nested, and in texts (`masked_text`). Too much is masked rather than too little.
+where the parameters are known, nested, and in texts (`masked_text.py`). Too much is masked rather than too little. Each
+job and each error passes a `Veil` before a view holds it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
+from workkit.contract.changes import Change
+from workkit.contract.doctor import Finding
+from workkit.contract.history import PastRun
+from workkit.contract.inspector import Pulse
+from workkit.contract.listener import ListenerInfo
 from workkit.errors import InvalidOptions
+from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import printable
@@ -270,3 +277,78 @@ def _cut(parts: Iterable[tuple[str, str]], most: int) -> Iterator[tuple[str, str
             return
         most -= len(text)
         yield text, kind
+
+
+_TYPE: Final = re.compile(r"[\w.]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Veil:
+    """Masks what a view is to hold. `everything` is for those who see no argument at all."""
+
+    usual: Mask
+    everything: Mask
+
+    def all_hidden(self) -> Veil:
+        """The same, with no argument at all."""
+        return replace(self, usual=self.everything)
+
+    def text(self, text: str) -> str:
+        """Mask an error, a check-in or a reason."""
+        return self.usual.text(text)
+
+    def job(self, job: Job) -> Job:
+        """Mask the arguments of a job, its error, what its run has said, and why it waits."""
+        masked = self.usual.job(job)
+        return masked if job.why is None else replace(masked, why=self.text(job.why))
+
+    def listener(self, info: ListenerInfo) -> ListenerInfo:
+        """Mask what a listener runs."""
+        return replace(info, running=tuple(map(self.job, info.running)))
+
+    def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
+        """Mask the error of a past run. `of`: its job where that is known, whose masked values are hidden too. History
+        has no arguments: for who may see none, only the type of the error is left.
+        """
+        if run.error is None:
+            return run
+        if self.usual.everything:
+            kind, colon, _ = run.error.partition(": ")
+            return replace(run, error=f"{kind}: {MASK}" if colon and _TYPE.fullmatch(kind) else MASK)
+        hide = () if of is None else self.usual.hidden(of, *self.usual.arguments(of.args, of.kwargs))
+        return replace(run, error=self.usual.text(run.error, hide=hide))
+
+    def pause(self, pause: Pause | None) -> Pause | None:
+        """Mask the reason of a pause."""
+        return replace(pause, reason=self.text(pause.reason)) if pause is not None and pause.reason else pause
+
+    def change(self, change: Change) -> Change:
+        """Mask the texts of a change: its reason, and what stood before and after."""
+        reason = None if change.reason is None else self.text(change.reason)
+        return replace(change, reason=reason, before=self._texts(change.before), after=self._texts(change.after))
+
+    def _texts(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: self.text(value) if isinstance(value, str) else [self.text(one) for one in value]
+            if isinstance(value, list) else value
+            for name, value in state.items()
+        }  # fmt: skip
+
+    def finding(self, finding: Finding) -> Finding:
+        """Mask what a fault quotes. Its subject stays on the server's side of the page."""
+        about = tuple(map(self.text, finding.about))
+        return replace(finding, what=self.text(finding.what), why=self.text(finding.why), about=about, subject=None)
+
+    def pulse(self, pulse: Pulse) -> Pulse:
+        """Mask all jobs of a pulse."""
+        return replace(
+            pulse, soon=tuple(map(self.job, pulse.soon)), listeners=tuple(map(self.listener, pulse.listeners))
+        )
+
+
+def veil_of(decide: Decide | None = None, pattern: str | None = None) -> Veil:
+    """Make the veil of a program: by its function, and by a regular expression for names of arguments. Raises
+    InvalidOptions.
+    """
+    usual = mask(*([pattern] if pattern else []), decide=decide)
+    return Veil(usual=usual, everything=replace(usual, everything=True))

@@ -11,7 +11,7 @@ from workkit.contract.inspector import Pulse
 from workkit.errors import InvalidOptions
 from workkit.web.address import read_spelled
 from workkit.web.cache import Served
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.works import Work
 
 

@@ -1,12 +1,17 @@
-"""From a request to somebody who may do it, and to the frame of the answer: entering, logging in, choosing the look."""
+"""From a request to its response: who asks, in which frame; login and logout; and acts, each carried out once.
+
+`Settings` is how the program that serves the web has configured it.
+"""
 
 from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -14,17 +19,44 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from workkit.errors import TriggerError
+from workkit.contract.changes import Author
+from workkit.errors import TriggerError, WorkkitError
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.web.address import url_path
-from workkit.web.auth import COOKIE, Login
-from workkit.web.auth_guard import is_same_origin
-from workkit.web.auth_signer import LOGIN_S
+from workkit.web.actions.action import Doing, Order, Result
+from workkit.web.actions.perform import carry_out_all, read_order
+from workkit.web.actions.registry import ACTS
+from workkit.web.actions.trail import tell
+from workkit.web.actions.undo import Deeds
+from workkit.web.actions.verbs import Verbs
+from workkit.web.address import url_path, with_parameter
+from workkit.web.auth import COOKIE, LOGIN_S, Login, Signer, Way, is_same_origin
+from workkit.web.cache import Served
 from workkit.web.frame import THEMES, Frame
+from workkit.web.mask import Veil
 from workkit.web.pages.registry import PAGES
-from workkit.web.request_settings import Settings
-from workkit.web.response import Refused, html, json_answer, wants_json
-from workkit.web.users_role import Who
+from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status, wants_json
+from workkit.web.users import Role, Who, may
+from workkit.web.works import Works
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the web is served. `hosts`: see `workkit.web.auth.Guard`; `origins`: see `is_same_origin` there.
+    `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
+    sees no argument. `polls`: pages ask again and again, and no stream is opened.
+    """
+
+    way: Way
+    signer: Signer
+    veil: Veil
+    hosts: Collection[str] | None = None
+    origins: Collection[str] = field(default_factory=frozenset)
+    is_read_only: bool = False
+    hides_args: bool = False
+    env: str = ""
+    title: str = ""
+    polls: bool = False
+
 
 MOST_BYTES: Final = 64_000
 THEME, ZONE = "workkit_theme", "workkit_zone"
@@ -236,3 +268,94 @@ def _zone(name: str) -> tzinfo | None:
 def _is_secure(request: Request) -> bool:
     """Say whether a cookie is for TLS only: everywhere but on this machine."""
     return request.url.scheme == "https" or request.url.hostname not in ("127.0.0.1", "::1", "localhost")
+
+
+UNDO: Final = "undo"
+VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """Answers acts."""
+
+    asking: Asking
+    deeds: Deeds
+    works: Works
+    entrance: Entrance
+
+    async def answer(self, request: Request, served: Served, frame: Frame, who: Who, *, is_body: bool) -> Response:
+        """Carry out the act of a request, once for its number. Raises Refused, WorkkitError."""
+        verb, role = request.path_params["verb"], who.role(served.name)
+        if verb not in VERBS or served.verbs is None or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
+        _check_role(role, verb)
+        fields = await self.entrance.form(request, who=who, is_body=is_body)
+        order = None if verb == UNDO else read_order(verb, fields)
+        if isinstance(order, str):
+            raise Refused(400, order)
+        orders = self._undoing(who, fields) if order is None else (order,)
+        for one in orders:
+            _check_role(role, one.verb)
+        number = str(fields.get("number", [""])[-1])
+        if number and not self.deeds.is_new(who.session, number):
+            return _did(request, frame, fields, number, self.deeds.result(who.session, number))
+        number = number or secrets.token_hex(8)
+        author = _author(request, who, role)
+        told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
+        try:
+            result = await self.asking.of(
+                served, partial(self._carried_out, served, served.verbs, orders, role, frame.zone, author)
+            )
+        except WorkkitError as error:
+            self.deeds.keep(who.session, number, None)
+            told(error)
+            raise
+        shown, result = result.shown, replace(result, shown=None)
+        self.deeds.keep(who.session, number, result)
+        if verb == UNDO and not result.refused:
+            self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
+        told(result)
+        if shown is not None and request.state.is_json:
+            return json_answer(request, result_record(result, number) | {"shown": shown})
+        if shown is not None:
+            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
+            return html(request, "shown.html", values)
+        return _did(request, frame, fields, number, result)
+
+    def _carried_out(
+        self, served: Served, verbs: Verbs, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author
+    ) -> Result:
+        doing = Doing(
+            schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
+            now=datetime.now(UTC), zone=zone, graves=served.dead(self.entrance.settings.veil), works=self.works,
+            veil=self.entrance.settings.veil,
+        )  # fmt: skip
+        with verbs.acting(author):
+            return carry_out_all(doing, orders)
+
+    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
+        """Find the acts that undo one of this session."""
+        result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
+        if result is None or not result.undo:
+            raise Refused(409, "This can no longer be undone.")
+        return result.undo
+
+
+def _check_role(role: Role, verb: str) -> None:
+    needed = ACTS[verb].role if verb in ACTS else "operator"
+    if not may(role, needed):
+        raise Refused(403, f"Your role is {role}; this needs {needed}.")
+
+
+def _did(request: Request, frame: Frame, fields: Mapping[str, Any], number: str, result: Result | None) -> Response:
+    if request.state.is_json:
+        return json_answer(request, result_record(result, number), status=result_status(result))
+    back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+    return RedirectResponse(with_parameter(back, "did", number), 303)
+
+
+def _author(request: Request, who: Who, role: Role) -> Author:
+    """Say who acts. Without a name it is who runs this program."""
+    name = who.name if who.via in ("login", "proxy", "token") else ""
+    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)

@@ -1,19 +1,34 @@
-"""Answers: HTML, JSON, and refusals. An `ETag` stands on all, and an equal answer is not sent again."""
+"""Responses: HTML, JSON and refusals, each with an `ETag`; and the threads in which blocking calls run.
+
+At most 8 threads ask servers at once, and nobody waits longer than 2 s for a turn.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from workkit.contract.record import compact
-from workkit.errors import Ambiguous, ChangedMeanwhile, Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.errors import (
+    Ambiguous,
+    ChangedMeanwhile,
+    Invalid,
+    NotFound,
+    ServerError,
+    ServerUnreachable,
+    Unsupported,
+    WorkkitError,
+)
 from workkit.web.actions.action import NotAllowed, Result
 from workkit.web.address import job_path
+from workkit.web.cache import Served
 from workkit.web.render import render
 
 LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
@@ -138,3 +153,65 @@ def result_status(result: Result | None) -> int:
     if not result.refused:
         return 200
     return 207 if result.done else refusal_of(result.refused[0][1]).status
+
+
+THREADS: Final = 8
+PATIENCE_S: Final = 2.0
+LONGEST_S: Final = 15.0
+
+T = TypeVar("T")
+
+
+class Asking:
+    """The threads that ask servers. They begin with the first question."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._busy = 0
+        self._turns: list[asyncio.Future[None]] = []
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call a function in a thread. Raises Refused (503) where no thread was free for 2 s; ServerUnreachable
+        where it has not answered after 15 s.
+        """
+        await self._turn()
+        self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="workkit-web")
+        loop = asyncio.get_running_loop()
+        asked = loop.run_in_executor(self._pool, function)
+        asked.add_done_callback(self._free)
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
+        except TimeoutError:
+            raise ServerUnreachable(f"the server has not answered within {LONGEST_S:g} s.") from None
+
+    async def of(self, served: Served, function: Callable[[], T]) -> T:
+        """Ask the server of a schedule, and note whether it answers. Raises as `call`."""
+        try:
+            found = await self.call(function)
+        except ServerError as error:
+            served.lost(error)
+            raise
+        served.reached()
+        return found
+
+    async def _turn(self) -> None:
+        if self._busy < THREADS:
+            self._busy += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        try:
+            await asyncio.wait_for(turn, PATIENCE_S)
+        except TimeoutError:
+            if turn in self._turns:
+                self._turns.remove(turn)
+            raise Refused(503, "Too many pages are asked for at once. Try again.") from None
+
+    def _free(self, _: object) -> None:
+        while self._turns:
+            turn = self._turns.pop(0)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._busy -= 1

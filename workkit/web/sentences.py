@@ -18,7 +18,7 @@ from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
-from workkit.web.cache_deaths import Death
+from workkit.web.cache import Death
 from workkit.web.words import Ref, Said, joined, pause_end
 
 OVERDUE_MS: Final = 10_000

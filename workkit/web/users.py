@@ -1,4 +1,7 @@
-"""The file of users: names with roles and hashed passwords, and tokens for programs. TOML; spec/web.md, 6."""
+"""Roles, who has which, and the file of users: names with roles and hashed passwords, and tokens for programs.
+
+The file is TOML; its rules: spec/web.md, 6.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,63 @@ import tempfile
 import tomllib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeGuard
 
 from workkit.errors import InvalidOptions, NotFound
-from workkit.web.users_role import ROLES, Roles, is_roles
+
+Role = Literal["viewer", "operator", "editor"]
+ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")
+"""From the least to the most. A viewer looks. An operator acts on what stands. An editor brings in and takes out."""
+
+Roles = Role | Mapping[str, Role]
+"""One role, or one for each schedule."""
+
+Via = Literal["local", "login", "proxy", "token", "mount"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """Somebody who has come in. `session` is what tokens of forms are bound to."""
+
+    name: str
+    roles: Roles
+    via: Via
+    session: str
+
+    def role(self, schedule: str) -> Role | None:
+        """Tell the role in a schedule; None: for this person it does not exist."""
+        return self.roles if isinstance(self.roles, str) else self.roles.get(schedule)
+
+    def at_most(self, role: Role) -> Who:
+        """The same person with no more than a role."""
+        if isinstance(self.roles, str):
+            return replace(self, roles=lesser(self.roles, role))
+        return replace(self, roles={name: lesser(one, role) for name, one in self.roles.items()})
+
+
+def lesser(one: Role, other: Role) -> Role:
+    """Choose the lesser of two roles."""
+    return min(one, other, key=ROLES.index)
+
+
+def may(role: Role, needed: Role) -> bool:
+    """Say whether a role suffices."""
+    return ROLES.index(role) >= ROLES.index(needed)
+
+
+def is_role(value: object) -> TypeGuard[Role]:
+    """Say whether a value is a role."""
+    return isinstance(value, str) and value in ROLES
+
+
+def is_roles(value: object) -> TypeGuard[Roles]:
+    """Say whether a value is a role, or a mapping of schedules to roles."""
+    return is_role(value) or (
+        isinstance(value, Mapping) and all(isinstance(n, str) and is_role(r) for n, r in value.items())
+    )
+
 
 COST: Final = (2**14, 8, 1)
 LONGEST_PASSWORD: Final = 1024

@@ -21,7 +21,7 @@ from workkit import schedule
 from workkit.schedule import Schedule
 from workkit.web.actions import dead as dead_acts
 from workkit.web.auth import Local
-from workkit.web.users_role import Role
+from workkit.web.users import Role
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.actions.test_dead"], "folder": None}
 HEALED: list[bool] = []

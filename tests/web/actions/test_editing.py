@@ -18,7 +18,7 @@ from workkit.jobs.known import Known, Parameter
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.auth import Local
-from workkit.web.users_role import Role
+from workkit.web.users import Role
 
 FN = "tests.handlers:note"
 

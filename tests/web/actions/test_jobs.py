@@ -15,8 +15,7 @@ from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
 from workkit.web.auth import Local, Login, UsersFile
-from workkit.web.users import add_token, add_user
-from workkit.web.users_role import Role
+from workkit.web.users import Role, add_token, add_user
 
 
 def act(browser: Browser, s: Schedule, verb: str, **fields: Any) -> Any:

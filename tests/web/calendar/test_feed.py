@@ -12,8 +12,7 @@ from tests import handlers
 from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import Local, Login, Mounted, UsersFile
-from workkit.web.auth_signer import Signer
+from workkit.web.auth import Local, Login, Mounted, Signer, UsersFile
 from workkit.web.users import add_user
 
 LINK = re.compile(r'href="([^"]*next\.ics\?token=[^"]+)"')

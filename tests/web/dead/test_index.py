@@ -14,7 +14,7 @@ from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.job import Job
 from workkit.web.dead import index as index_room
 from workkit.web.dead.index import DeadIndex
-from workkit.web.mask_veil import veil_of
+from workkit.web.mask import veil_of
 
 
 def dead(number: int) -> Job:

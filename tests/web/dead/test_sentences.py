@@ -17,7 +17,7 @@ from workkit.web.dead.grave import LONGEST_ARGS, Grave, grave_of, key_of
 from workkit.web.dead.groups import by_error
 from workkit.web.dead.index import Known
 from workkit.web.dead.sentences import headline, spoken_rest
-from workkit.web.mask_veil import veil_of
+from workkit.web.mask import veil_of
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")

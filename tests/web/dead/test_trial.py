@@ -13,7 +13,7 @@ from workkit.errors import NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.web.dead.grave import Grave, grave_of
 from workkit.web.dead.trial import trial
-from workkit.web.mask_veil import veil_of
+from workkit.web.mask import veil_of
 from workkit.web.works import Work
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

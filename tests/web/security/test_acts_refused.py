@@ -18,7 +18,7 @@ from workkit import asgi, schedule
 from workkit.schedule import Schedule
 from workkit.web.actions.registry import ACTS
 from workkit.web.auth import Local
-from workkit.web.request_acting import UNDO, VERBS
+from workkit.web.request import UNDO, VERBS
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 SAVED = {"when": "every day at noon", "fn": "tests.handlers:note"}

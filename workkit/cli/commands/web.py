@@ -32,9 +32,8 @@ from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.listing import listed
 
 if TYPE_CHECKING:
-    from workkit.web.auth import Way
-    from workkit.web.auth_signer import Signer
-    from workkit.web.users_role import Role
+    from workkit.web.auth import Signer, Way
+    from workkit.web.users import Role
 
 TICK_S = 1  # so often the server looks whether it should tell that it lives
 STOP_S = 3  # so long requests may take to end at a stop
@@ -208,7 +207,7 @@ def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> i
 
 
 def _named(text: str) -> tuple[str, Role]:
-    from workkit.web.users_role import ROLES, is_role
+    from workkit.web.users import ROLES, is_role
 
     name, colon, role = text.rpartition(":")
     if not colon or not name or not name.isprintable() or not is_role(role):

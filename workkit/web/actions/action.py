@@ -14,8 +14,8 @@ from workkit.text.listing import plural
 from workkit.web.actions.verbs import Verbs
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
-from workkit.web.mask_veil import Veil
-from workkit.web.users_role import Role
+from workkit.web.mask import Veil
+from workkit.web.users import Role
 from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]

@@ -14,7 +14,7 @@ from workkit.text.wording import iso
 from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order
 from workkit.web.actions.matching import FIELDS as ALL
 from workkit.web.actions.putting_back import undoing
-from workkit.web.users_role import may
+from workkit.web.users import may
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, CorruptRecord, NotFound, Unsupported
 from workkit.jobs.names import shown
 from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order
-from workkit.web.users_role import may
+from workkit.web.users import may
 
 PUT_BACK: Final = "put back"
 

@@ -11,7 +11,7 @@ from workkit.jobs.fingerprint import print_of
 from workkit.jobs.job import Job, argument_text
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50

@@ -17,7 +17,7 @@ from workkit.contract.inspector import Graves, Inspector
 from workkit.errors import Unsupported, WorkkitError
 from workkit.web.dead.grave import Grave, grave_of
 from workkit.web.dead.groups import Group, by_error
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 
 MOST: Final = 20_000
 """So many are kept, the last ones."""

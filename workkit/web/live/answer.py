@@ -11,19 +11,17 @@ from starlette.responses import JSONResponse, Response
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError
 from workkit.web.cache import Served
-from workkit.web.frame import Frame
-from workkit.web.frame_looking import Looking
+from workkit.web.frame import Frame, Looking
 from workkit.web.live.hub import Hub
 from workkit.web.live.pieces import changed, tag_of
 from workkit.web.live.stream import Stream
 from workkit.web.live.view import OWN, Sight, shared
 from workkit.web.live.viewer import PageViewer, PulseViewer
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import static_version, write
-from workkit.web.response import Refused, json_answer, last_values, refusal_of
-from workkit.web.response_asking import Asking
+from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of
 from workkit.web.works import Works
 
 EVENTS: Final = "text/event-stream"

@@ -1,7 +1,6 @@
 """One schedule while somebody looks at it: its pulse once a second, and each sight again when it may have changed.
 
-It is on one event loop; what blocks runs in the threads of `answering/asking.py`. Without a viewer it ends, and asks
-nothing.
+It is on one event loop; what blocks runs in the threads of `Asking`. Without a viewer it ends, and asks nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from workkit.errors import ServerError, ServerUnreachable
 from workkit.web.cache import Served
 from workkit.web.live.pieces import Pieces, changed
 from workkit.web.live.view import Key, Sight
-from workkit.web.response import Refused
-from workkit.web.response_asking import Asking
+from workkit.web.response import Asking, Refused
 
 PULSE_S: Final = 1.0
 SHORTEST_S: Final = 0.5  # between two looks at one sight, and two pulses

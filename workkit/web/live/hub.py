@@ -9,8 +9,7 @@ from typing import Final, TypeVar
 from workkit.web.cache import Served
 from workkit.web.live.channel import Channel
 from workkit.web.live.viewer import Viewer
-from workkit.web.response import Refused
-from workkit.web.response_asking import Asking
+from workkit.web.response import Asking, Refused
 
 MOST: Final = 200
 

@@ -12,12 +12,11 @@ from urllib.parse import urlencode
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
 from workkit.web.address import url_path
-from workkit.web.frame import Frame
-from workkit.web.frame_looking import Looking
+from workkit.web.frame import Frame, Looking
 from workkit.web.live.pieces import Pieces, pieces_of
 from workkit.web.render import render, static_version
 from workkit.web.response import refusal_of
-from workkit.web.users_role import Role, Who
+from workkit.web.users import Role, Who
 
 Key = tuple[object, ...]
 OWN: Final = ("page", "version", "did")

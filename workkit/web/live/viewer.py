@@ -11,7 +11,7 @@ from workkit.web.live import events
 from workkit.web.live.channel import Away, Channel
 from workkit.web.live.pieces import Pieces, changed
 from workkit.web.live.view import Sight
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.render import write
 
 CLOCK_S: Final = 10.0

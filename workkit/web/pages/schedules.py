@@ -11,7 +11,7 @@ from workkit.contract.record import counts_record
 from workkit.web.cache import Served
 from workkit.web.drawing.columns import last_hour
 from workkit.web.drawing.shape import Drawing
-from workkit.web.mask_veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now
 from workkit.web.words import Said, plain

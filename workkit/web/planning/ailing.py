@@ -5,7 +5,7 @@ from __future__ import annotations
 from workkit.contract.listener import ListenerInfo
 from workkit.text.glance import away
 from workkit.text.listing import plural
-from workkit.web.cache_deaths import is_silent
+from workkit.web.cache import is_silent
 
 
 def ailing(info: ListenerInfo) -> tuple[str, str] | None:
