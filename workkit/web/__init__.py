@@ -45,7 +45,7 @@ after an act, for `undo`, and so that a form sent twice acts once; `actions/trai
 spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
-same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page
+same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page
 needs none; with one for each section, less is sent. What is written is shared by viewers: nothing of one of them stands
 in it. In a template:
 

@@ -26,8 +26,8 @@ from workkit.web.auth import Guard
 from workkit.web.cache import Served
 from workkit.web.calendar.feed import feed
 from workkit.web.frame import Frame, Looking
-from workkit.web.live.answer import Live
-from workkit.web.live.hub import Hub
+from workkit.web.live.channel import Hub
+from workkit.web.live.stream import Live
 from workkit.web.live.view import live_address
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, found_page

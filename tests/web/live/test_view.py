@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from workkit.web.live.pieces import changed, pieces_of, tag_of
+from workkit.web.live.view import changed, pieces_of, tag_of
 
 
 def page(inner: str, *, text: str = "", cls: str = "") -> str:

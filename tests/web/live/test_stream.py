@@ -15,7 +15,8 @@ from workkit import asgi, schedule
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 from workkit.web.auth import Local, Mounted
-from workkit.web.live import channel, hub, viewer
+from workkit.web.live import channel
+from workkit.web.live.stream import PageViewer
 from workkit.web.live.stream import Stream as Answer
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -206,7 +207,7 @@ def test_a_client_that_takes_nothing_is_let_go(browser: Browser, s: Schedule, mo
 def test_a_stream_ends_after_its_life_and_says_so(
     browser: Browser, s: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viewer.PageViewer.__init__, "__kwdefaults__", {"is_old": False, "life_s": 0.5})
+    monkeypatch.setattr(PageViewer.__init__, "__kwdefaults__", {"is_old": False, "life_s": 0.5})
 
     async def work() -> None:
         stream = Stream(browser.app, f"/s/{s.name}/live?page=")
@@ -218,13 +219,13 @@ def test_a_stream_ends_after_its_life_and_says_so(
 
 def test_there_are_at_most_so_many_streams(browser: Browser, s: Schedule) -> None:
     async def work() -> None:
-        streams = [Stream(browser.app, f"/s/{s.name}/live?page=") for _ in range(hub.MOST)]
+        streams = [Stream(browser.app, f"/s/{s.name}/live?page=") for _ in range(channel.MOST_STREAMS)]
         for stream in streams:
             await stream.until(lambda stream: stream.status)
         more = Stream(browser.app, f"/s/{s.name}/live?page=")
         await more.until(lambda stream: stream.is_over)
         assert more.status == 503
-        assert len(browser.app.state.hub) == hub.MOST
+        assert len(browser.app.state.hub) == channel.MOST_STREAMS
         for stream in streams:
             await stream.close()
 
