@@ -53,7 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def served(s: Schedule) -> Served:
     checkup = Checkup(doctor=lambda: producer_of(s).doctor, patience="PT1M")
-    return Served(name=s.name, zone=UTC, inspector=lambda: producer_of(s).inspector, checkup=checkup)
+    return Served(s=s, zone=UTC, checkup=checkup)
 
 
 def test_what_is_kept_is_given_while_a_thread_reads_it_again(clock: Clock, served: Served) -> None:

@@ -21,7 +21,8 @@ from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
-from workkit.web.actions.verbs import Verbs
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
 from workkit.web.mask import Veil
@@ -178,15 +179,13 @@ class _Kept:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
-    """One schedule. `inspector` opens what looks at it, at the first question; `checkup` is what the doctor last found;
-    `zone` is that of its times. It notes since when the server does not answer. Thread-safe.
+    """One schedule, `s`. `checkup` is what the doctor last found; `zone` is that of its times. It notes since when the
+    server does not answer. Thread-safe.
     """
 
-    name: str
+    s: Schedule
     zone: tzinfo
-    inspector: Callable[[], Inspector]
     checkup: Checkup
-    verbs: Verbs | None = None
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
@@ -200,7 +199,16 @@ class Served:
     deaths: Deaths = field(default_factory=Deaths)
 
     def __post_init__(self) -> None:
-        self.rail = Rail(inspector=lambda: self.inspector())
+        self.rail = Rail(inspector=self.inspector)
+
+    @property
+    def name(self) -> str:
+        """The name of the schedule."""
+        return self.s.name
+
+    def inspector(self) -> Inspector:
+        """Open what looks at the schedule; the same for each question."""
+        return producer_of(self.s).inspector
 
     def reached(self) -> None:
         """Note that the server has answered."""

@@ -22,12 +22,12 @@ from starlette.responses import RedirectResponse, Response
 from workkit.contract.changes import Author
 from workkit.errors import TriggerError, WorkkitError
 from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs.author import acting, author_of
 from workkit.web.actions.action import Doing, Order, Result
 from workkit.web.actions.perform import carry_out_all, read_order
 from workkit.web.actions.registry import ACTS
 from workkit.web.actions.trail import tell
 from workkit.web.actions.undo import Deeds
-from workkit.web.actions.verbs import Verbs
 from workkit.web.address import url_path, with_parameter
 from workkit.web.auth import COOKIE, LOGIN_S, Login, Signer, Way, is_same_origin
 from workkit.web.cache import Served
@@ -286,7 +286,7 @@ class Acting:
     async def answer(self, request: Request, served: Served, frame: Frame, who: Who, *, is_body: bool) -> Response:
         """Carry out the act of a request, once for its number. Raises Refused, WorkkitError."""
         verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in VERBS or served.verbs is None or role is None:
+        if verb not in VERBS or role is None:
             raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
         _check_role(role, verb)
         fields = await self.entrance.form(request, who=who, is_body=is_body)
@@ -303,9 +303,7 @@ class Acting:
         author = _author(request, who, role)
         told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
         try:
-            result = await self.asking.of(
-                served, partial(self._carried_out, served, served.verbs, orders, role, frame.zone, author)
-            )
+            result = await self.asking.of(served, partial(self._carried_out, served, orders, role, frame.zone, author))
         except WorkkitError as error:
             self.deeds.keep(who.session, number, None)
             told(error)
@@ -323,15 +321,13 @@ class Acting:
             return html(request, "shown.html", values)
         return _did(request, frame, fields, number, result)
 
-    def _carried_out(
-        self, served: Served, verbs: Verbs, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author
-    ) -> Result:
+    def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
         doing = Doing(
-            schedule=served.name, verbs=verbs, inspector=served.inspector(), checkup=served.checkup, role=role,
+            s=served.s, inspector=served.inspector(), checkup=served.checkup, role=role,
             now=datetime.now(UTC), zone=zone, graves=served.dead(self.entrance.settings.veil), works=self.works,
             veil=self.entrance.settings.veil,
         )  # fmt: skip
-        with verbs.acting(author):
+        with acting(author if author.by else replace(author, by=author_of(None).by)):
             return carry_out_all(doing, orders)
 
     def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:

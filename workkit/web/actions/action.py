@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
+from workkit.contract.admin import Admin
 from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural
-from workkit.web.actions.verbs import Verbs
+from workkit.verbs.author import author_of
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
 from workkit.web.checkup import Checkup
 from workkit.web.dead.index import DeadIndex
 from workkit.web.mask import Veil
@@ -97,8 +100,7 @@ class Result:
 class Doing:
     """Somebody with a role, who acts on one schedule now."""
 
-    schedule: str
-    verbs: Verbs
+    s: Schedule
     inspector: Inspector
     checkup: Checkup
     role: Role
@@ -107,6 +109,16 @@ class Doing:
     graves: DeadIndex
     works: Works
     veil: Veil
+
+    @property
+    def schedule(self) -> str:
+        """The name of the schedule."""
+        return self.s.name
+
+    @property
+    def admin(self) -> Admin:
+        """The changes of the server of the schedule, in the name of this somebody."""
+        return producer_of(self.s).admin.by(author_of(None))
 
     def at(self, instant: datetime) -> str:
         """Write an instant as pages do."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from workkit.errors import NotFound
+from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import Act, Doing, Done, Order
 
 
@@ -21,7 +22,8 @@ def repair(doing: Doing, _: Order, which: str | None) -> Done:
     finding = doing.checkup.finding(which)
     if finding is None:
         raise NotFound.about(f'finding "{which}"', "is over, or was found long ago", "Check again.", given=which)
-    is_done = doing.verbs.repair(finding)
+    doing.admin.note("repair", {"faults": [finding.kind]})
+    is_done = producer_of(doing.s).doctor.repair(finding)
     doing.checkup.forget(finding)
     return Done(f"Repaired: {finding.what}." if is_done else f"Nothing to repair any more: {finding.what}.")
 

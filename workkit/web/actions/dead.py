@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from workkit import schedule
+from workkit.contract.admin import Arguments
 from workkit.contract.filters import read_filter
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
@@ -13,6 +15,7 @@ from workkit.jobs.known import check_known
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
+from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.web.actions.action import Act, Doing, Done, Order, Result
 from workkit.web.actions.editing import known_here
 from workkit.web.masked_text import MASK
@@ -38,7 +41,7 @@ def retry(doing: Doing, order: Order) -> Result:
         return Result(done=(), lines=() if refused else ("Nothing to retry: none of them is dead any more.",),
                       refused=refused)  # fmt: skip
     if not per_ms and len(dead) <= DIRECTLY:
-        errors = doing.verbs.retry(dead, args=None, rate=None)
+        errors = _revive(doing, dead)
         _forget(doing, dead, errors)
         done = [job for job, error in zip(dead, errors, strict=True) if error is None]
         refused += tuple((job.id, error) for job, error in zip(dead, errors, strict=True) if error is not None)
@@ -59,7 +62,7 @@ def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -
     oldest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0)
     for start in range(0, len(oldest_first), size):
         portion = oldest_first[start : start + size]
-        errors = doing.verbs.retry(portion, args=None, rate=rate)
+        errors = _revive(doing, portion, rate=rate)
         back = sum(error is None for error in errors)
         work.given += back
         work.refused += len(portion) - back
@@ -67,6 +70,18 @@ def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -
         _forget(doing, portion, errors)
         if work.wait(len(portion) * work.per_ms / 1000):
             return
+
+
+def _revive(
+    doing: Doing, dead: Sequence[Job], *, args: Arguments | None = None, rate: str | None = None
+) -> list[WorkkitError | None]:
+    """Put dead jobs back, at a rate, one of them perhaps with other arguments. Return for each why it was refused, or
+    None.
+    """
+    latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
+    found = revive(doing.admin, latest_first, args=args, rate=rate, most_bytes=doing.s.max_payload)
+    refusals = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
+    return [refusals[job.dead_id] for job in dead]
 
 
 def try_one(doing: Doing, order: Order) -> Result:
@@ -77,7 +92,7 @@ def try_one(doing: Doing, order: Order) -> Result:
                       refused=refused)  # fmt: skip
     grave = doing.graves.of_key(dead[0].dead_id or "")
     begun_ms = doing.inspector.pulse().now_ms
-    (error,) = doing.verbs.retry(dead[:1], args=None, rate=None)
+    (error,) = _revive(doing, dead[:1])
     _forget(doing, dead[:1], [error])
     if error is not None:
         return Result(done=(), lines=(), refused=((dead[0].id, error),))
@@ -119,7 +134,7 @@ def _held_back(doing: Doing, work: Work, dead: Sequence[Job]) -> None:
         return
     for start in range(0, len(dead), DIRECTLY):
         portion = dead[start : start + DIRECTLY]
-        stood = doing.verbs.discard(portion)
+        stood = discard_dead(doing.admin, portion)
         work.given += stood
         work.refused += len(portion) - stood
         _forget(doing, portion)
@@ -149,7 +164,7 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
     for job in dead[:1]:
         other = {"args": job.args, "kwargs": args} if isinstance(args, dict) else {"args": args, "kwargs": job.kwargs}
         check_known(known_here(doing, job.fn), **other)
-    (error, *_) = doing.verbs.retry(dead, args=args, rate=None)
+    (error, *_) = _revive(doing, dead, args=args)
     if error is not None:
         raise error
     _forget(doing, dead)
@@ -196,7 +211,7 @@ def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, Wor
 
 def _named(doing: Doing, which: str) -> list[Job]:
     grave = doing.graves.of_key(which)
-    return doing.verbs.dead(which) if grave is None else [grave.job]
+    return schedule.dead(doing.s, which) if grave is None else [grave.job]
 
 
 def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:

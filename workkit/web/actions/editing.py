@@ -13,6 +13,7 @@ from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupporte
 from workkit.jobs.job import Job
 from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
+from workkit.verbs import rescheduling, saving
 from workkit.web.actions.action import Act, Doing, Done, Order
 from workkit.web.actions.jobs import called
 from workkit.web.adding import filled
@@ -22,7 +23,7 @@ from workkit.web.mask import mask
 def add(doing: Doing, order: Order, _: str | None) -> Done:
     """Add a job. Its name must be free."""
     given = _checked(doing, filled.keywords(order.fields, known=_known(doing, order)))
-    job = doing.verbs.saved(given, seen=None, stands=None)
+    job = saving.saved(doing.s, given, seen=None)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
         raise ChangedMeanwhile.about(
@@ -57,7 +58,7 @@ def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
     """Give a job another time, and keep everything else."""
     assert which is not None, "it was checked"
     when, tz, seen = (order.fields.get(name) for name in ("when", "tz", "seen"))
-    before, after = doing.verbs.reschedule(which, when=when or "", tz=tz, seen=seen)
+    before, after = rescheduling.rescheduled(doing.s, which, {"typed": when or "", "tz": tz}, seen=seen)
     if not after.new:
         return Done(f"{called(after)} is so already; nothing has changed.")
     at = f", next {doing.at(after.due)}" if after.due else ""
@@ -70,14 +71,14 @@ def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
 def unreschedule(doing: Doing, order: Order, _: str | None) -> Done:
     """Give a job its former time back."""
     former, latter = order.kept
-    job = doing.verbs.reschedule_back(former, over=latter)
+    job = rescheduling.put_back(doing.s, former, over=latter)
     return Done(f"Put {called(job)} back: {_content(job)}.")
 
 
 def unedit(doing: Doing, order: Order, _: str | None) -> Done:
     """Put the former content of a job back."""
     former, latter = order.kept
-    job = doing.verbs.put_back(former, over=latter)
+    job = saving.put_back(doing.s, former, over=latter)
     if job is None:
         raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
     return Done(f"Put {called(job)} back: {_content(job)}.")
@@ -105,7 +106,7 @@ def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, st
 
 
 def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool) -> Done:
-    job = doing.verbs.saved(_checked(doing, given), seen=stands, stands=stands if keeps_time else None)
+    job = saving.saved(doing.s, _checked(doing, given), seen=stands, stands=stands if keeps_time else None)
     if job is None:
         raise _changed(doing, given.get("name") or stands.id, stands)
     if not job.new:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from workkit import schedule
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso
+from workkit.verbs import control
+from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order
 from workkit.web.actions.matching import FIELDS as ALL
 from workkit.web.actions.putting_back import undoing
@@ -27,7 +30,7 @@ class Left:
 def pause(doing: Doing, order: Order, which: str | None) -> Done:
     """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
     before = _checked(doing, order, which)
-    doing.verbs.pause(which, reason=order.fields.get("reason"), until=order.fields.get("until"))
+    schedule.pause(doing.s, which, reason=order.fields.get("reason"), until=order.fields.get("until"))
     left = Left(_pause(doing, which))
     until = f" until {doing.at(left.pause.until)}" if left.pause is not None and left.pause.until else ""
     undo = Order(verb="resume", which=_listed(which), kept=left) if before is None else _again(which, before, left)
@@ -37,7 +40,7 @@ def pause(doing: Doing, order: Order, which: str | None) -> Done:
 def resume(doing: Doing, order: Order, which: str | None) -> Done:
     """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
     before = _checked(doing, order, which)
-    doing.verbs.resume(which)
+    schedule.resume(doing.s, which)
     if before is None:
         return Done(f"{which or doing.schedule} was not paused.")
     return Done(f"Resumed {which or doing.schedule}.", _again(which, before, Left(None)))
@@ -65,7 +68,7 @@ def skip(doing: Doing, _: Order, which: str | None) -> Done:
     """Leave out the next run of a recurring job."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    following, undo = doing.verbs.skip(which)
+    following, undo = control.make(producer_of(doing.s), "skip", which)
     at, then = (doing.at(one.due) if one.due else "never" for one in (job, following))
     return Done(f"Skipped {called(job)} of {at}; next is {then}.", undoing(undo))
 
@@ -74,7 +77,7 @@ def run(doing: Doing, _order: Order, which: str | None) -> Done:
     """Run a job once now."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
-    _, undo = doing.verbs.run(which)
+    _, undo = control.make(producer_of(doing.s), "run", which)
     return Done(f"Running {called(job)}{', beside its times' if job.recurs else ''}.", undoing(undo))
 
 
@@ -84,7 +87,7 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     job = doing.inspector.job(which)
     if job.recurs and not may(doing.role, "editor"):
         raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
-    after, undo = doing.verbs.cancel(which)
+    after, undo = control.make(producer_of(doing.s), "cancel", which)
     if after.state == "cancelling":
         return Done(f"Cancelling {called(job)}: its run is interrupted.", undoing(undo))
     return Done(f"Cancelled {called(job)}.", undoing(undo))
@@ -100,7 +103,7 @@ def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
     )
     if run is None:
         raise NotFound.about(f"That run of {called(job)}", "is over", "Nothing was cancelled.", given=which)
-    doing.verbs.interrupt(run, listener)
+    doing.admin.interrupt(run, listener)
     return Done(
         f"Cancelling the run of {called(job)} that was due {doing.at(run.due or doing.now)}. It keeps its times."
     )

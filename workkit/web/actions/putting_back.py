@@ -9,6 +9,8 @@ from typing import Final
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, CorruptRecord, NotFound, Unsupported
 from workkit.jobs.names import shown
+from workkit.verbs import control
+from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order
 from workkit.web.users import may
 
@@ -32,7 +34,7 @@ def put_back(doing: Doing, order: Order, _: str | None) -> Done:
     if undo.verb == "cancel" and recurs and not may(doing.role, "editor"):
         raise NotAllowed(f"{called} recurs. Your role is {doing.role}; this needs editor.", given=undo.job.id)
     try:
-        job = doing.verbs.undo(undo)
+        job = control.undo(producer_of(doing.s), undo)
     except ChangedMeanwhile as error:
         raise ChangedMeanwhile(f"{error} {_standing(doing, undo)}".strip(), given=error.given) from error
     match undo.verb:

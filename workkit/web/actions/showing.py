@@ -21,7 +21,7 @@ def show(doing: Doing, order: Order, which: str | None) -> Done:
     path = order.fields.get("argument", "")
     job = doing.inspector.job(which)
     text = json.dumps(value_at(job, path), ensure_ascii=False, indent=1)
-    doing.verbs.note_shown(job, path)
+    doing.admin.note("show", {"argument": path}, job=job)
     return Done(f"Showed {path} of {called(job)}.", shown=shorten(text, LONGEST))
 
 

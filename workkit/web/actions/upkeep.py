@@ -11,7 +11,7 @@ from workkit.web.actions.action import Act, Doing, Done, Order
 def quiet(doing: Doing, _: Order, which: str | None) -> Done:
     """Have a listener take nothing new. What it has taken goes on."""
     assert which is not None, "it was checked"
-    if not doing.verbs.quiet(which, True):
+    if not doing.admin.quiet(which, True):
         return Done(f"{which} was quiet already.")
     return Done(f"{which} finishes what it runs, and takes nothing new.", Order(verb="listen", which=(which,)))
 
@@ -19,14 +19,14 @@ def quiet(doing: Doing, _: Order, which: str | None) -> Done:
 def listen(doing: Doing, _: Order, which: str | None) -> Done:
     """Have a quiet listener take work again."""
     assert which is not None, "it was checked"
-    if not doing.verbs.quiet(which, False):
+    if not doing.admin.quiet(which, False):
         return Done(f"{which} was not quiet.")
     return Done(f"{which} takes work again.", Order(verb="quiet", which=(which,)))
 
 
 def purge(doing: Doing, _: Order, __: str | None) -> Done:
     """Remove all that is kept of past runs."""
-    doing.verbs.purge_history()
+    doing.admin.forget_history()
     return Done(f"Purged the history of {doing.schedule}. Listeners begin anew; this cannot be undone.")
 
 

@@ -13,6 +13,7 @@ from workkit.errors import Invalid, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
+from workkit.verbs import saving
 from workkit.web.adding import choices, filled, spelled, values
 from workkit.web.adding.saying import Answer
 from workkit.web.masked_text import MASK
@@ -137,13 +138,10 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
     return mask.text(sentence, hide=() if job is None else mask.hidden(job, *mask.arguments(job.args, job.kwargs)))
 
 
-def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job | None:
+def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
-    verbs = asked.served.verbs
-    if verbs is None:
-        return None
     keeps = job if job is not None and filled.keeps_time(given, job) else None
-    return verbs.imagined(filled.keywords(given, stands=job), stands=keeps)
+    return saving.imagined(asked.served.s, filled.keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:
