@@ -12,10 +12,9 @@ from tests import handlers
 from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.schedule import Schedule
+from workkit.web.auth import Local, Login, Mounted, Signer, UsersFile
 from workkit.web.calendar import Event, calendar, escaped, folded
-from workkit.web.door.signer import Signer
-from workkit.web.door.users import add_user
-from workkit.web.door.ways import Local, Login, Mounted, UsersFile
+from workkit.web.users import add_user
 
 LINK = re.compile(r'href="([^"]*next\.ics\?token=[^"]+)"')
 

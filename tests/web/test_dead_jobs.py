@@ -14,7 +14,7 @@ from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.job import Job
 from workkit.web import dead_jobs as index_room
 from workkit.web.dead_jobs import DeadIndex
-from workkit.web.hiding.veil import veil_of
+from workkit.web.mask import veil_of
 
 
 def dead(number: int) -> Job:

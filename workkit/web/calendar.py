@@ -16,8 +16,8 @@ from workkit.jobs.names import shown
 from workkit.jobs.recurrence import spread_offset_ms
 from workkit.text.wording import printable
 from workkit.triggers import explain
+from workkit.web.cache import Served
 from workkit.web.forecast import instants
-from workkit.web.served import Served
 from workkit.web.words import pause_end
 
 SPAN: Final = timedelta(days=30)

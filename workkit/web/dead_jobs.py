@@ -24,7 +24,7 @@ from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
-from workkit.web.hiding.veil import Veil
+from workkit.web.mask import Veil
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50

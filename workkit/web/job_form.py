@@ -20,8 +20,8 @@ from workkit.text.duration import duration_text
 from workkit.text.wording import iso
 from workkit.triggers import explain
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.web.hiding.masked_text import MASK
-from workkit.web.hiding.masking import Mask
+from workkit.web.mask import Mask
+from workkit.web.masked_text import MASK
 from workkit.web.typed_time import is_seven
 
 MOST_BOXES: Final = 20

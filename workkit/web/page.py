@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from workkit.contract.inspector import Pulse
 from workkit.errors import InvalidOptions
 from workkit.web.address import read_spelled
-from workkit.web.background.works import Work
-from workkit.web.hiding.veil import Veil
-from workkit.web.served import Served
+from workkit.web.cache import Served
+from workkit.web.mask import Veil
+from workkit.web.works import Work
 
 
 class View(Protocol):

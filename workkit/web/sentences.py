@@ -19,7 +19,7 @@ from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
-from workkit.web.background.deaths import Death, is_silent
+from workkit.web.cache import Death, is_silent
 from workkit.web.words import Ref, Sentence, joined, pause_end
 
 OVERDUE_MS: Final = 10_000

@@ -16,10 +16,10 @@ from workkit.errors import NotFound, Unsupported
 from workkit.jobs.fingerprint import print_of
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.web.background.works import Work
 from workkit.web.dead_jobs import LONGEST_ARGS, DeadJob, Known, by_error, dead_job, key_of
-from workkit.web.hiding.veil import veil_of
+from workkit.web.mask import veil_of
 from workkit.web.pages.dead import headline, spoken_rest, trial
+from workkit.web.works import Work
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")

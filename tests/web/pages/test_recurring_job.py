@@ -22,7 +22,7 @@ from workkit.contract.history import Day, PastRun
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule
 from workkit.triggers import parse
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 from workkit.web.pages.recurring_job import clocks_of_year, coming_runs, next_clock_change, planned, zone_of_times
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from tests import handlers
 from tests.servers import Server
-from tests.web.acts.test_standing import contents
+from tests.web.actions.test_jobs import contents
 from tests.web.conftest import ORIGIN, Browser, Open
 from tests.web.security.places import Place, every_address
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.acts.registry import ACTS
-from workkit.web.answering.acting import UNDO, VERBS
-from workkit.web.door.ways import Local
+from workkit.web.actions.registry import ACTS
+from workkit.web.auth import Local
+from workkit.web.request import UNDO, VERBS
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 SAVED = {"when": "every day at noon", "fn": "tests.handlers:note"}

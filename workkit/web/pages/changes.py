@@ -16,7 +16,7 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
 from workkit.web.address import job_path
-from workkit.web.hiding.veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, plain
 

@@ -21,13 +21,13 @@ from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.listing import plural
 from workkit.text.wording import iso
 from workkit.web.address import job_path
-from workkit.web.background.works import Fate, Work
 from workkit.web.charts.bars import burst
 from workkit.web.charts.shapes import Drawing
 from workkit.web.dead_jobs import DeadJob, Group, Known, by_error
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
+from workkit.web.works import Fate, Work
 
 VIEWS: Final = ("error", "job")
 MOST_GROUPS, MOST_ROWS, MOST_OPEN = 50, 50, 6

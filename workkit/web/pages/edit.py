@@ -13,7 +13,7 @@ from workkit.errors import Invalid, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
-from workkit.web.hiding.masked_text import MASK
+from workkit.verbs import saving
 from workkit.web.job_form import (
     FIELDS,
     Box,
@@ -27,6 +27,7 @@ from workkit.web.job_form import (
     known_of,
     option_fields,
 )
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 from workkit.web.pages.say import said
@@ -150,13 +151,10 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
     return mask.text(sentence, hide=() if job is None else mask.hidden(job, *mask.arguments(job.args, job.kwargs)))
 
 
-def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job | None:
+def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
-    verbs = asked.served.verbs
-    if verbs is None:
-        return None
     keeps = job if job is not None and keeps_time(given, job) else None
-    return verbs.imagined(keywords(given, stands=job), stands=keeps)
+    return saving.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:

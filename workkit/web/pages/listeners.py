@@ -15,7 +15,7 @@ from workkit.errors import Unsupported
 from workkit.jobs.names import shown
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
-from workkit.web.background.deaths import is_silent
+from workkit.web.cache import is_silent
 from workkit.web.page import Asked, Page
 from workkit.web.sentences import ailing
 from workkit.web.words import Ref, Sentence, joined, plain

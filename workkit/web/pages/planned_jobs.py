@@ -17,9 +17,9 @@ from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
 from workkit.web import recurring_jobs
+from workkit.web.cache import Served
 from workkit.web.forecast import Planned
 from workkit.web.predictions import Prediction, predicted
-from workkit.web.served import Served
 from workkit.web.words import pause_end, paused_by
 
 LONGEST: Final = timedelta(days=3660)  # the period of what does not come again

@@ -29,7 +29,7 @@ from workkit.text.wording import iso, progress
 from workkit.web.charts.attempts import Attempts, attempts
 from workkit.web.charts.bars import function_day
 from workkit.web.charts.shapes import Drawing
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked
 from workkit.web.pages.dead import given_json
 from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence
