@@ -13,7 +13,7 @@ from typing import Final
 from workkit.contract.inspector import Counts, Pulse
 from workkit.text.wording import zone_name
 from workkit.web.actions.action import Result
-from workkit.web.actions.registry import ACTS
+from workkit.web.actions.perform import ACTS, act_of
 from workkit.web.address import spelled, url_path
 from workkit.web.cache import Served
 from workkit.web.mask import Veil
@@ -84,7 +84,9 @@ class Frame:
     @property
     def may_undo(self) -> bool:
         """Say whether the asker may undo what was done."""
-        return self.did is not None and bool(self.did.undo) and all(self.may(one.verb) for one in self.did.undo)
+        if self.did is None or self.role is None or not self.did.undo:
+            return False
+        return all(may(self.role, act_of(order).role) for order in self.did.undo)
 
     @property
     def number(self) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from workkit.contract.admin import Admin
 from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, WorkkitError
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.verbs.author import author_of
@@ -26,9 +28,8 @@ Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener"
 error (the field `print`); listeners, at least one; one job.
 """
 
-Stage = Literal["form", "undo"]
-"""By what an act is asked for: by a form or a program, or only to undo another act."""
-
+LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
+"""The fields by which an act names all jobs of a list."""
 
 SPELLED = 3  # so many lines of an act on several jobs are shown
 
@@ -39,13 +40,16 @@ class NotAllowed(WorkkitError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in. `kept`: what it needs to undo
-    another act, and no form has. `until`: until when it can be done; None: as long as results of acts are kept.
+    """One act: a verb, the jobs it names, and the other fields that were filled in.
+
+    The rest is for an order that undoes another act. `act`: what carries it out, where no form may ask for it. `kept`:
+    what must still hold. `until`: until when it can be done; None: as long as results of acts are kept.
     """
 
     verb: str
     which: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    act: Act | None = None
     kept: Any = None
     until: datetime | None = None
 
@@ -138,7 +142,7 @@ class Act:
     """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job, or
     with all `together`.
 
-    `did`: what was done to several jobs, as a past participle. `stage`: by what it is asked for.
+    `did`: what was done to several jobs, as a past participle.
     """
 
     role: Role
@@ -147,4 +151,8 @@ class Act:
     one: One | None = None
     together: Together | None = None
     did: str = "Done"
-    stage: Stage = "form"
+
+
+def called(job: Job) -> str:
+    """Name a job in a line: its name, else its function."""
+    return job.name or shown(job.fn)

@@ -12,11 +12,10 @@ from workkit.contract.filters import read_filter
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.known import check_known
-from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
 from workkit.verbs.dead import discard_dead, revival_refusal, revive
-from workkit.web.actions.action import Act, Doing, Done, Order, Result
+from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here
 from workkit.web.masked_text import MASK
 from workkit.web.works import Work
@@ -45,7 +44,7 @@ def retry(doing: Doing, order: Order) -> Result:
         _forget(doing, dead, errors)
         done = [job for job, error in zip(dead, errors, strict=True) if error is None]
         refused += tuple((job.id, error) for job, error in zip(dead, errors, strict=True) if error is not None)
-        said = _called(done[0]) if len(done) == 1 else f"{len(done):,}"
+        said = called(done[0]) if len(done) == 1 else f"{len(done):,}"
         return Result(done=tuple(job.id for job in done), lines=(f"Retried {said}.",) if done else (), refused=refused)
     pace = _pace(rate) if rate else ""
     work = Work(schedule=doing.schedule, kind="retry", total=len(dead), print=order.fields.get("print", ""),
@@ -102,13 +101,13 @@ def try_one(doing: Doing, order: Order) -> Result:
         total=len(dead),
         print=order.fields.get("print", "") if grave is None else grave.print,
         job_id=dead[0].id,
-        job=_called(dead[0]),
+        job=called(dead[0]),
         begun_ms=begun_ms,
     )
     doing.works.keep(work)
     left = len(dead) - 1
     others = "" if not left else "; the other stays as it is" if left == 1 else f"; the other {left:,} stay as they are"
-    return Result(done=(dead[0].id,), lines=(f"Trying {_called(dead[0])} first{others}.",), work=work.id)
+    return Result(done=(dead[0].id,), lines=(f"Trying {called(dead[0])} first{others}.",), work=work.id)
 
 
 def discard(doing: Doing, order: Order) -> Result:
@@ -168,7 +167,7 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
     if error is not None:
         raise error
     _forget(doing, dead)
-    return Done(f"Runs {_called(dead[0])} with other arguments, as a new job.")
+    return Done(f"Runs {called(dead[0])} with other arguments, as a new job.")
 
 
 def stop(doing: Doing, order: Order, _: str | None) -> Done:
@@ -251,10 +250,6 @@ def _forget(doing: Doing, dead: Sequence[Job], errors: Sequence[WorkkitError | N
     """Take those out of the index that are not dead any more."""
     stays = [error is not None and not isinstance(error, NotFound) for error in errors] or [False] * len(dead)
     doing.graves.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
-
-
-def _called(job: Job) -> str:
-    return job.name or shown(job.fn)
 
 
 def _pace(rate: str) -> str:
