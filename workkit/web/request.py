@@ -323,8 +323,7 @@ class Acting:
 
     def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
         doing = Doing(
-            s=served.s, inspector=served.inspector(), checkup=served.checkup, role=role,
-            now=datetime.now(UTC), zone=zone, graves=served.dead(self.entrance.settings.veil), works=self.works,
+            served=served, role=role, now=datetime.now(UTC), zone=zone, works=self.works,
             veil=self.entrance.settings.veil,
         )  # fmt: skip
         with acting(author if author.by else replace(author, by=author_of(None).by)):

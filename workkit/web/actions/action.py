@@ -17,7 +17,7 @@ from workkit.text.listing import plural
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.checkup import Checkup
+from workkit.web.cache import Served
 from workkit.web.dead.index import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.users import Role
@@ -104,24 +104,36 @@ class Result:
 class Doing:
     """Somebody with a role, who acts on one schedule now."""
 
-    s: Schedule
-    inspector: Inspector
-    checkup: Checkup
+    served: Served
     role: Role
     now: datetime
     zone: tzinfo
-    graves: DeadIndex
     works: Works
     veil: Veil
 
     @property
+    def s(self) -> Schedule:
+        """The schedule, as the verbs take it."""
+        return self.served.s
+
+    @property
     def schedule(self) -> str:
         """The name of the schedule."""
-        return self.s.name
+        return self.served.name
+
+    @property
+    def inspector(self) -> Inspector:
+        """What looks at the schedule."""
+        return self.served.inspector()
+
+    @property
+    def dead(self) -> DeadIndex:
+        """The dead jobs of the schedule, as this process keeps them."""
+        return self.served.dead(self.veil)
 
     @property
     def admin(self) -> Admin:
-        """The changes of the server of the schedule, in the name of this somebody."""
+        """What changes the schedule in their name."""
         return producer_of(self.s).admin.by(author_of(None))
 
     def at(self, instant: datetime) -> str:

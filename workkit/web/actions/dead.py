@@ -89,7 +89,7 @@ def try_one(doing: Doing, order: Order) -> Result:
     if not dead:
         return Result(done=(), lines=() if refused else ("Nothing to try: none of them is dead any more.",),
                       refused=refused)  # fmt: skip
-    grave = doing.graves.of_key(dead[0].dead_id or "")
+    grave = doing.dead.of_key(dead[0].dead_id or "")
     begun_ms = doing.inspector.pulse().now_ms
     (error,) = _revive(doing, dead[:1])
     _forget(doing, dead[:1], [error])
@@ -209,7 +209,7 @@ def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, Wor
 
 
 def _named(doing: Doing, which: str) -> list[Job]:
-    grave = doing.graves.of_key(which)
+    grave = doing.dead.of_key(which)
     return schedule.dead(doing.s, which) if grave is None else [grave.job]
 
 
@@ -222,7 +222,7 @@ def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
         raise InvalidOptions.about("count", "is not given", "Say how many are meant.", where="count")
     where = read_filter(fields.get("q", ""), "dead")
     pulse = doing.inspector.pulse()
-    known = doing.graves.look(doing.inspector, count=pulse.counts.dead)
+    known = doing.dead.look(doing.inspector, count=pulse.counts.dead)
     found = [
         grave.job
         for grave in known.graves
@@ -249,7 +249,7 @@ def _number(fields: Mapping[str, str], name: str) -> int | None:
 def _forget(doing: Doing, dead: Sequence[Job], errors: Sequence[WorkkitError | None] = ()) -> None:
     """Take those out of the index that are not dead any more."""
     stays = [error is not None and not isinstance(error, NotFound) for error in errors] or [False] * len(dead)
-    doing.graves.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
+    doing.dead.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
 
 
 def _pace(rate: str) -> str:
