@@ -28,7 +28,7 @@ from workkit.verbs.opening import producer_of
 from workkit.web import cache as served_room
 from workkit.web.cache import COUNTED_S, Deaths, Rail, Served
 from workkit.web.checkup import Checkup
-from workkit.web.planning.recurring import read_rows
+from workkit.web.pages.planned_jobs import read_planned_jobs
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -137,13 +137,13 @@ def test_jobs_with_names_are_decoded_once_and_only_new_rows_are_looked_into(
     for n in range(20):
         schedule.add(s, handlers.note, args=(n,), every="hour", name=f"job-{n}")
     schedule.add(s, handlers.note, args=(20,), in_="1 hour", name="once")
-    first = read_rows(served, Control(), {}, now=NOW)
+    first = read_planned_jobs(served, Control(), {}, now=NOW)
     assert [row.next(NOW) for row in first] == [datetime(2030, 1, 1, 1, tzinfo=UTC)] * 20
     decoded, asked = counting(monkeypatch, Codec, "decode"), counting(monkeypatch, Trigger, "next_after")
     schedule.add(s, handlers.note, args=(21,), every="day", name="new")
     asked.clear()
     served.forget()
-    second = read_rows(served, Control(), {}, now=NOW)
+    second = read_planned_jobs(served, Control(), {}, now=NOW)
     old = {row.name: row for row in first}
     assert [row.name for row in second if row is not old.get(row.name)] == ["new"]
     for row in second:

@@ -13,15 +13,15 @@ thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.
    thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
    request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. What
    everyone sees alike, and unmasked, may be kept for some seconds: `asked.served.fresh`. When triggers fire:
-   `ahead/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
-   place. A sentence with links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no
+   `predictions.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
+   place. A sentence with links is a `Sentence` (`words.py`): its links are paths below the schedule, and a path that no
    page has is shown as plain text, so a page may name pages that are yet to come. At the end of the file:
    `PAGE = Page(name=, path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as
    `asked.names`, parameters as `asked.params` (`asked.one_of` refuses what is not accepted). Without an `icon` it is
    not in the rail.
 2. `pages/registry.py`: its `PAGE`, at its place in the rail. Address, `.json`, links and rail follow.
 3. `templates/NAME.html`: extends `base.html`, fills `main` (and `crumb`), and gets `frame` and `view`; in the block,
-   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
+   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `charts/`) and `say.*`
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
    `static/workkit.css`. What goes on by itself, and which keys it has: below. A page that takes a form (`takes_form`)

@@ -24,7 +24,7 @@ from workkit.web.actions.undo import Results
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
-from workkit.web.calendar.feed import feed
+from workkit.web.calendar import feed
 from workkit.web.frame import Frame, Looking
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live

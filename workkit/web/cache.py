@@ -24,10 +24,9 @@ from workkit.jobs.admission import Control
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.checkup import Checkup
-from workkit.web.dead.index import DeadIndex
+from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
-from workkit.web.recurring.recent_runs import RecentRuns
-from workkit.web.recurring.rows import Standing
+from workkit.web.recurring_jobs import RecentRuns, Standing
 
 SILENT_MS: Final = 5_000
 """A listener tells of itself every second or so; without a heartbeat for so long it is silent."""

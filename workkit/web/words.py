@@ -1,12 +1,17 @@
-"""Sentences with links in them, and when something is due. Pure. How values read: `workkit.text.glance`."""
+"""Words that pages share: sentences with links, pauses, when something is due, and the question before a run by hand.
+
+Pure. How values read: `workkit.text.glance`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from typing import Final
 from urllib.parse import quote
 
+from workkit.contract.limit_use import LimitUse
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
@@ -31,7 +36,7 @@ class Ref:
     path: str
 
 
-Said = tuple[str | Ref, ...]
+Sentence = tuple[str | Ref, ...]
 """A sentence: texts, and references to pages."""
 
 
@@ -41,12 +46,12 @@ def job_ref(job: Job) -> str:
     return path if job.dead_id is None else f"{job_path(job.id)}?dead={quote(job.dead_id, errors='replace')}"
 
 
-def plain(said: Said) -> str:
+def plain(said: Sentence) -> str:
     """Write a sentence without its links."""
     return "".join(part if isinstance(part, str) else part.text for part in said)
 
 
-def joined(parts: Sequence[Ref], word: str = "and") -> Said:
+def joined(parts: Sequence[Ref], word: str = "and") -> Sentence:
     """Join references as a sentence does."""
     found: list[str | Ref] = []
     for number, part in enumerate(parts):
@@ -93,3 +98,34 @@ def until(due: datetime, now: datetime) -> str:
         return away((due - now) / MILLISECOND)
     behind = now - due
     return "due" if behind < timedelta(milliseconds=LATE_MS) else f"overdue {away(behind / MILLISECOND)}"
+
+
+HELD_BY: Final[Mapping[str, str]] = {
+    "running": "A run of it has not ended",
+    "cancelling": "A run of it has not ended",
+    "retrying": "A run of it waits for another attempt",
+    "held": "A run of it waits to start",
+}
+"""By the state of a job: which run of it keeps another one from starting."""
+
+
+def overlap_key(job: Job) -> str:
+    """Name the limit key under which the runs of a recurring job exclude each other: see `workkit.jobs.admission`."""
+    return f"over:{job.terms.name or job.id}"
+
+
+def may_wait(job: Job) -> bool:
+    """Say whether a run now would wait behind an earlier one, unless one waits there already: `LimitUse.waiting`."""
+    return job.terms.overlap in ("queue", "cancel") and job.state in HELD_BY
+
+
+def left_out(job: Job, uses: Iterable[LimitUse] = ()) -> str:
+    """Ask whether to run a job all the same, where its `overlap` would leave that run out; "" where it would not."""
+    overlap = job.terms.overlap
+    if overlap == "skip" and job.state in HELD_BY:
+        because = HELD_BY[job.state]
+    elif may_wait(job) and any(use.key == overlap_key(job) and use.waiting for use in uses):
+        because = "One run of it waits already until the one before it has ended"
+    else:
+        return ""
+    return f'{because}. With overlap "{overlap}", a run now is left out. Run it all the same?'

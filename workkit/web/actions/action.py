@@ -18,7 +18,7 @@ from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.cache import Served
-from workkit.web.dead.index import DeadIndex
+from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.users import Role
 from workkit.web.works import Works

@@ -15,15 +15,15 @@ from workkit.jobs.job import Job
 from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
 from workkit.verbs import rescheduling, saving
+from workkit.web import job_form
 from workkit.web.actions.action import Act, Doing, Done, Order, called
 from workkit.web.actions.undo import undone_by
-from workkit.web.adding import filled
 from workkit.web.mask import mask
 
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:
     """Add a job. Its name must be free."""
-    given = _checked(doing, filled.keywords(order.fields, known=_known(doing, order)))
+    given = _checked(doing, job_form.keywords(order.fields, known=_known(doing, order)))
     job = saving.saved(doing.s, given, seen=None)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
@@ -38,11 +38,11 @@ def add(doing: Doing, order: Order, _: str | None) -> Done:
 def edit(doing: Doing, order: Order, which: str | None) -> Done:
     """Put what is filled in in the place of a job, if that still has the content that was seen."""
     stands = _stands(doing, order, which)
-    given = filled.keywords(order.fields, stands=stands, known=_known(doing, order))
+    given = job_form.keywords(order.fields, stands=stands, known=_known(doing, order))
     if not given.get("name"):
         trouble = "is empty: without a name two jobs would stand"
         raise InvalidOptions.about("name", trouble, "Give the job a name.", where="name")
-    return _save(doing, given, stands, keeps_time=filled.keeps_time(order.fields, stands))
+    return _save(doing, given, stands, keeps_time=job_form.keeps_time(order.fields, stands))
 
 
 def arguments(doing: Doing, order: Order, which: str | None) -> Done:
@@ -69,7 +69,7 @@ def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
     return Done(f"Rescheduled {called(after)}: {words_of(after) or 'at once'}{at}.{plan}", undo)
 
 
-FIELDS: Final = filled.FIELDS
+FIELDS: Final = job_form.FIELDS
 ACTS: Final[Mapping[str, Act]] = {
     "add": Act(role="editor", needs="schedule", fields=FIELDS, one=add),
     "edit": Act(role="editor", fields=FIELDS, one=edit),
@@ -96,10 +96,10 @@ def _put_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) 
 def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, str]) -> Done:
     """Change a part of a job, and keep the rest as it is stored, its time too."""
     stands = _stands(doing, order, which)
-    stored = filled.of_job(stands, mask=mask(decide=_show), known=None)
+    stored = job_form.form_of_job(stands, mask=mask(decide=_show), known=None)
     if "args" in said and order.fields.get("shown"):
         stored["shown"] = order.fields["shown"]
-    return _save(doing, filled.keywords({**stored, **said}, stands=stands), stands, keeps_time=True)
+    return _save(doing, job_form.keywords({**stored, **said}, stands=stands), stands, keeps_time=True)
 
 
 def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool) -> Done:
@@ -152,7 +152,7 @@ def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
 def known_here(doing: Doing, fn: str) -> Known | None:
     """Find what listeners tell of a function."""
     try:
-        return filled.known_of(fn, doing.inspector.knows())
+        return job_form.known_of(fn, doing.inspector.knows())
     except (Unsupported, Invalid):
         return None
 

@@ -28,7 +28,7 @@ from workkit.text.brief import one_line
 from workkit.text.listing import plural
 from workkit.web.actions import dead, editing, jobs, upkeep
 from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
-from workkit.web.recurring.rows import SHOWS, Standing, asked_for
+from workkit.web.recurring_jobs import SHOWS, Standing, asked_for
 from workkit.web.works import Work
 
 ACTS: Final[Mapping[str, Act]] = {

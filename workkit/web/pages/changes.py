@@ -18,7 +18,7 @@ from workkit.text.wording import iso
 from workkit.web.address import job_path
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.words import Said, plain
+from workkit.web.words import Sentence, plain
 
 SHOWN: Final = 50  # changes on a page
 LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most
@@ -50,7 +50,7 @@ class ChangesView:
 
     schedule: str
     now: datetime
-    said: Said
+    said: Sentence
     rows: tuple[Row, ...]
     given: Mapping[str, str]
     next: str
@@ -115,7 +115,7 @@ def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
 
 def headline(
     found: Sequence[Change], *, schedule: str, now: datetime, given: Mapping[str, str], is_first: bool
-) -> Said:
+) -> Sentence:
     """Say who made the last change, or that there is none."""
     if not found and given:
         return ("No change matches ", " and ".join(f"{kind} {value}" for kind, value in given.items()), ".")

@@ -14,11 +14,24 @@ from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
 from workkit.verbs import saving
-from workkit.web.adding import choices, filled, spelled, values
-from workkit.web.adding.saying import Answer
+from workkit.web.job_form import (
+    FIELDS,
+    Box,
+    OptionField,
+    boxes,
+    call_of,
+    fn_text,
+    form_of_job,
+    keeps_time,
+    keywords,
+    known_of,
+    option_fields,
+)
 from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
+from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 from workkit.web.pages.say import said
+from workkit.web.typed_time import Answer
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers
 
@@ -35,8 +48,8 @@ class EditView:
     title: str
     job: Job | None
     filled: Mapping[str, str]
-    options: Mapping[str, choices.Field]
-    boxes: tuple[values.Box, ...] | None
+    options: Mapping[str, OptionField]
+    boxes: tuple[Box, ...] | None
     answer: Answer
     known: Known | None
     functions: Mapping[str, str] | None
@@ -71,7 +84,7 @@ def new(asked: Asked) -> EditView:
     given: dict[str, str] = {}
     if like := asked.params.get("like"):
         job = asked.served.inspector().job(like)
-        given = filled.of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+        given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
         given |= {"name": "", "seen": "", "shown": ""}
     return _view(asked, given, job=None)
 
@@ -79,32 +92,32 @@ def new(asked: Asked) -> EditView:
 def edit(asked: Asked) -> EditView:
     """Show the form of a job that stands. Raises NotFound."""
     job = asked.served.inspector().job(asked.names["which"])
-    given = filled.of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+    given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
     return _view(asked, given, job=job)
 
 
 def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
     tells, functions = _knows(asked)
-    given = dict.fromkeys(filled.FIELDS, "") | {"tz": zone_name(asked.served.zone)} | given
+    given = dict.fromkeys(FIELDS, "") | {"tz": zone_name(asked.served.zone)} | given
     is_sent = "laid" in asked.params
-    given |= {name: asked.params[name] for name in filled.FIELDS if name in asked.params}
+    given |= {name: asked.params[name] for name in FIELDS if name in asked.params}
     given["when"] = asked.params.get("suggested") or given.get("when", "")
     given["spread"] = asked.params.get("put_off") or given.get("spread", "")
     given["json"] = asked.params.get("json", "")
-    known = _veiled(asked, filled.known_of(given.get("fn", ""), functions))
+    known = _veiled(asked, known_of(given.get("fn", ""), functions))
     answer = said(asked, given, job)
     trouble, planned, texts, laid = "", None, ("", "", ""), None
     try:
-        args, kwargs = filled.call_of(given, known=known if is_sent else None)
+        args, kwargs = call_of(given, known=known if is_sent else None)
         given |= {"args": argument_text(args) if args else "", "kwargs": argument_text(kwargs) if kwargs else ""}
-        laid = None if given["json"] else values.boxes(known, args, kwargs)
+        laid = None if given["json"] else boxes(known, args, kwargs)
         given["laid"] = ""
         if given.get("fn") and answer.trigger is not None:
-            shown = filled.keywords(given, is_shown=True)
+            shown = keywords(given, is_shown=True)
             texts = (
-                spelled.in_python(shown),
-                spelled.on_the_command_line(shown, asked.served.name),
-                spelled.in_a_plan(shown),
+                in_python(shown),
+                on_the_command_line(shown, asked.served.name),
+                in_a_plan(shown),
             )
             planned = _planned(asked, given, job)
     except Invalid as error:
@@ -114,10 +127,10 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
         schedule=asked.served.name,
         now=asked.now,
         which=asked.names.get("which"),
-        title="New" if job is None else job.name or filled.fn_text(job.fn),
+        title="New" if job is None else job.name or fn_text(job.fn),
         job=None if job is None else asked.veil.job(job),
         filled=given,
-        options=choices.fields(given),
+        options=option_fields(given),
         boxes=laid,
         answer=answer,
         known=known,
@@ -140,8 +153,8 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
 
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
-    keeps = job if job is not None and filled.keeps_time(given, job) else None
-    return saving.imagined(asked.served.s, filled.keywords(given, stands=job), stands=keeps)
+    keeps = job if job is not None and keeps_time(given, job) else None
+    return saving.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:
@@ -164,7 +177,7 @@ def _veiled(asked: Asked, known: Known | None) -> Known | None:
 
 def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
     names = sorted(functions)[:MOST_NAMED]
-    return {filled.fn_text(name): functions[name].doc for name in names}
+    return {fn_text(name): functions[name].doc for name in names}
 
 
 NEW = Page(

@@ -9,7 +9,7 @@ from workkit.contract.past_runs import finished_job
 from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import spread_offset_ms
-from workkit.web.dead.grave import key_of
+from workkit.web.dead_jobs import key_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 

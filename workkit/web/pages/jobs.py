@@ -19,7 +19,7 @@ from workkit.text.glance import moment
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
-from workkit.web.words import Said, job_ref, pause_of, plain, why_paused
+from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
@@ -70,7 +70,7 @@ class JobsView:
     understood: str
     tabs: tuple[Tab, ...]
     rows: tuple[Row, ...]
-    said: Said
+    said: Sentence
     looked: str
     more: str | None
     unknown: tuple[str, ...]
@@ -175,7 +175,7 @@ def _why(job: Job, asked: Asked) -> str:
     return job.error or "" if job.state in ("retrying", "dead") or job.fn == "?" else job.why or job.error or ""
 
 
-def _said(schedule: str, page: JobPage, where: Where, state: str) -> Said:
+def _said(schedule: str, page: JobPage, where: Where, state: str) -> Sentence:
     if page.jobs:
         return (f"Jobs of {schedule}",)
     if not where.is_everything:

@@ -17,8 +17,8 @@ from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.cache import is_silent
 from workkit.web.page import Asked, Page
-from workkit.web.planning.ailing import ailing
-from workkit.web.words import Ref, Said, joined, plain
+from workkit.web.sentences import ailing
+from workkit.web.words import Ref, Sentence, joined, plain
 
 Kind = Literal["done", "pause", "fail"]
 MOST_NAMED: Final = 3
@@ -42,7 +42,7 @@ class Row:
         return self.info.listener.removeprefix(f"{self.info.host}:")
 
     @property
-    def refusal(self) -> Said:
+    def refusal(self) -> Sentence:
         """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
         if not self.cannot_run:
             return ()
@@ -64,8 +64,8 @@ class ListenersView:
 
     schedule: str
     now: datetime
-    said: Said
-    rest: Said
+    said: Sentence
+    rest: Sentence
     hosts: tuple[tuple[str, tuple[Row, ...]], ...]
     more: int
     unknown: str
@@ -112,7 +112,7 @@ def look(asked: Asked) -> ListenersView:
     )
 
 
-def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
+def headline(rows: list[Row], *, schedule: str, unknown: str) -> Sentence:
     """Say how many listen, on how many machines, and how busy they are."""
     if unknown:
         return ("The server does not tell who listens.",)

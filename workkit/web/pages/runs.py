@@ -15,9 +15,9 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.text.duration import epoch_ms
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.drawing.endings import KINDS, STATES
+from workkit.web.charts.shapes import KINDS, STATES
 from workkit.web.page import Asked, Page
-from workkit.web.typed.instants import read_instant
+from workkit.web.pages.window import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at

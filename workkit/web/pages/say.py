@@ -10,8 +10,8 @@ from typing import Any
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.text.wording import iso, zone_name
-from workkit.web.adding.saying import Answer, answer
 from workkit.web.page import Asked, Page
+from workkit.web.typed_time import Answer, answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
