@@ -25,10 +25,9 @@ from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
 from workkit.web.calendar import feed
-from workkit.web.frame import Frame, Looking
+from workkit.web.frame import Frame, Looking, live_address
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
-from workkit.web.live.view import live_address
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
