@@ -32,16 +32,16 @@ thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.
    Its line in spec/web.md, 1 and 2.
 
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `actions/` and its `Act` in the `ACTS` of
-that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41").
-`Done` has the line that is said, and the `Order` that undoes it, or None. An order that no form may ask for has
-`stage="undo"`, and what it needs in `kept` (`actions/putting_back.py`); its `until` says until when it can be done. A
-new file goes into `actions/registry.py`. It calls a verb of `workkit.schedule` or `workkit.verbs` with `doing.s`, or
-`doing.admin`. Every act is carried out within `acting(author)`, so that `S:changes` says who; an act that concerns all
-that it names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works` (`works.py`), of
-which every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or `say.asks(...)` with a
-question first; it is absent for who may not. `actions/undo.py` keeps results, for the line after an act, for `undo`,
-and so that a form sent twice acts once; `actions/trail.py` logs each. Tests: `tests/web/actions/`, where `contents`
-compares all keys of a schedule before an act and after its undo. Its row: spec/web.md, 8.
+that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). It
+calls a verb of `workkit.schedule` or `workkit.verbs` with `doing.s`, or `doing.admin`. `Done` has the line to show, and
+the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/undo.py` where no form may ask for it.
+A new file goes into the `ACTS` of `actions/perform.py`. Every act is carried out within `acting(author)`, so that
+`S:changes` has its author. An act that concerns all that it names as one has `together` in place of `one`. What takes a
+while is a `Work` in `doing.works` (`works.py`), and every page shows it. A button is `say.act(frame, "verb", "Text",
+[("which", name)])`, or `say.asks(...)` with a question first; it is absent for who may not. The results in
+`actions/undo.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `request.py` logs
+each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
+undo. Its row: spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page

@@ -20,15 +20,14 @@ from starlette.routing import Route
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.web import sentences
-from workkit.web.actions.undo import Deeds
+from workkit.web.actions.undo import Results
 from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
 from workkit.web.calendar import feed
-from workkit.web.frame import Frame, Looking
+from workkit.web.frame import Frame, Looking, live_address
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
-from workkit.web.live.view import live_address
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
@@ -97,10 +96,10 @@ class Site:
         self.served = {one.name: one for one in served}
         self.settings = settings
         self.asking = Asking()
-        self.deeds = Deeds()
+        self.results = Results()
         self.works = Works()
         self.entrance = Entrance(settings)
-        self.acting = Acting(asking=self.asking, deeds=self.deeds, works=self.works, entrance=self.entrance)
+        self.acting = Acting(asking=self.asking, results=self.results, works=self.works, entrance=self.entrance)
         self.hub = Hub(self.asking)
         self.streams = Live(self.hub, self.asking, self.works, polls=settings.polls)
 
@@ -193,7 +192,7 @@ class Site:
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
-        frame = replace(frame, did=self.deeds.result(who.session, number), did_number=number)
+        frame = replace(frame, did=self.results.result(who.session, number), did_number=number)
         request.state.frame = frame
         found = found_page(PAGES, path)
         if found is None:

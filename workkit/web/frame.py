@@ -9,16 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Final
+from urllib.parse import urlencode
 
 from workkit.contract.inspector import Counts, Pulse
 from workkit.text.wording import zone_name
 from workkit.web.actions.action import Result
-from workkit.web.actions.registry import ACTS
+from workkit.web.actions.perform import ACTS, act_of
 from workkit.web.address import spelled, url_path
 from workkit.web.cache import Served
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
+from workkit.web.render import static_version
 from workkit.web.users import Role, Who, may
 from workkit.web.works import Work, Works
 
@@ -84,7 +86,9 @@ class Frame:
     @property
     def may_undo(self) -> bool:
         """Say whether the asker may undo what was done."""
-        return self.did is not None and bool(self.did.undo) and all(self.may(one.verb) for one in self.did.undo)
+        if self.did is None or self.role is None or not self.did.undo:
+            return False
+        return all(may(self.role, act_of(order).role) for order in self.did.undo)
 
     @property
     def number(self) -> str:
@@ -155,6 +159,8 @@ class Frame:
 
 
 OLD_S: Final = 30.0  # what is older says so: the Timeline, the page that changes least, is written again so often
+OWN: Final = ("page", "version", "did")
+"""Parameters that are the stream's, or of one viewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,3 +202,9 @@ class Looking:
             counts=asked.pulse.counts, findings=None if checked is None else len(checked.findings), works=asked.works,
             age_ms=asked.age_s * 1000 if asked.age_s > OLD_S else None, counted=self.served.rail.glance(),
         )  # fmt: skip
+
+
+def live_address(frame: Frame, path: str, params: Mapping[str, str]) -> str:
+    """Name the stream of a page: that of its schedule, with the page, its parameters, and our version."""
+    known = {name: value for name, value in params.items() if name not in OWN}
+    return f"{frame.base}live?{urlencode({'page': path, 'version': static_version(), **known})}"

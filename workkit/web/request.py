@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,14 +21,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from workkit.contract.changes import Author
+from workkit.contract.record import compact
 from workkit.errors import TriggerError, WorkkitError
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs.author import acting, author_of
 from workkit.web.actions.action import Doing, Order, Result
-from workkit.web.actions.perform import carry_out_all, read_order
-from workkit.web.actions.registry import ACTS
-from workkit.web.actions.trail import tell
-from workkit.web.actions.undo import Deeds
+from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
+from workkit.web.actions.undo import UNDO, Results
 from workkit.web.address import url_path, with_parameter
 from workkit.web.auth import COOKIE, LOGIN_S, Login, Signer, Way, is_same_origin
 from workkit.web.cache import Served
@@ -270,8 +270,8 @@ def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https" or request.url.hostname not in ("127.0.0.1", "::1", "localhost")
 
 
-UNDO: Final = "undo"
-VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
+LOGGER: Final = logging.getLogger("workkit.web")
+VERBS: Final = (*ACTS, UNDO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +279,7 @@ class Acting:
     """Answers acts."""
 
     asking: Asking
-    deeds: Deeds
+    results: Results
     works: Works
     entrance: Entrance
 
@@ -288,31 +288,31 @@ class Acting:
         verb, role = request.path_params["verb"], who.role(served.name)
         if verb not in VERBS or role is None:
             raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
-        _check_role(role, verb)
+        _check_role(role, ACTS[verb].role if verb in ACTS else "operator")
         fields = await self.entrance.form(request, who=who, is_body=is_body)
         order = None if verb == UNDO else read_order(verb, fields)
         if isinstance(order, str):
             raise Refused(400, order)
         orders = self._undoing(who, fields) if order is None else (order,)
         for one in orders:
-            _check_role(role, one.verb)
+            _check_role(role, act_of(one).role)
         number = str(fields.get("number", [""])[-1])
-        if number and not self.deeds.is_new(who.session, number):
-            return _did(request, frame, fields, number, self.deeds.result(who.session, number))
+        if number and not self.results.is_new(who.session, number):
+            return _did(request, frame, fields, number, self.results.result(who.session, number))
         number = number or secrets.token_hex(8)
         author = _author(request, who, role)
-        told = partial(tell, replace(author, by=who.name), verb, served.name, orders)
+        log = partial(_log, replace(author, by=who.name), verb, served.name, orders)
         try:
             result = await self.asking.of(served, partial(self._carried_out, served, orders, role, frame.zone, author))
         except WorkkitError as error:
-            self.deeds.keep(who.session, number, None)
-            told(error)
+            self.results.keep(who.session, number, None)
+            log(error)
             raise
         shown, result = result.shown, replace(result, shown=None)
-        self.deeds.keep(who.session, number, result)
+        self.results.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
-            self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))
-        told(result)
+            self.results.undone(who.session, str(fields.get("of", [""])[-1]))
+        log(result)
         if shown is not None and request.state.is_json:
             return json_answer(request, result_record(result, number) | {"shown": shown})
         if shown is not None:
@@ -323,8 +323,7 @@ class Acting:
 
     def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
         doing = Doing(
-            s=served.s, inspector=served.inspector(), checkup=served.checkup, role=role,
-            now=datetime.now(UTC), zone=zone, graves=served.dead(self.entrance.settings.veil), works=self.works,
+            served=served, role=role, now=datetime.now(UTC), zone=zone, works=self.works,
             veil=self.entrance.settings.veil,
         )  # fmt: skip
         with acting(author if author.by else replace(author, by=author_of(None).by)):
@@ -332,14 +331,13 @@ class Acting:
 
     def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
         """Find the acts that undo one of this session."""
-        result = self.deeds.result(who.session, str(fields.get("of", [""])[-1]))
+        result = self.results.result(who.session, str(fields.get("of", [""])[-1]))
         if result is None or not result.undo:
             raise Refused(409, "This can no longer be undone.")
         return result.undo
 
 
-def _check_role(role: Role, verb: str) -> None:
-    needed = ACTS[verb].role if verb in ACTS else "operator"
+def _check_role(role: Role, needed: Role) -> None:
     if not may(role, needed):
         raise Refused(403, f"Your role is {role}; this needs {needed}.")
 
@@ -355,3 +353,22 @@ def _author(request: Request, who: Who, role: Role) -> Author:
     """Say who acts. Without a name it is who runs this program."""
     name = who.name if who.via in ("login", "proxy", "token") else ""
     return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
+
+
+def _log(author: Author, verb: str, schedule: str, orders: Sequence[Order], outcome: Result | WorkkitError) -> None:
+    """Log an act that somebody has carried out, or that was refused as a whole: a JSON object, without masked texts."""
+    record: dict[str, Any] = {
+        "who": author.by,
+        "role": author.role,
+        "address": author.address,
+        "schedule": schedule,
+        "verb": verb,
+        "which": [which for order in orders for which in order.which],
+    }
+    if isinstance(outcome, Result):
+        record |= {"done": list(outcome.done), "refused": [which for which, _ in outcome.refused]}
+        is_done = not outcome.refused
+    else:
+        record |= {"done": [], "error": type(outcome).__name__}
+        is_done = False
+    LOGGER.log(logging.INFO if is_done else logging.WARNING, "%s", compact(record))

@@ -12,7 +12,7 @@ from tests.processes import until
 from tests.web.conftest import Browser, Open, text_of
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.actions import matching
+from workkit.web.actions import perform
 from workkit.web.auth import Local
 
 JSON = {"accept": "application/json"}
@@ -84,7 +84,7 @@ def test_what_is_not_meant_changes_nothing(
 def test_to_cancel_many_one_types_their_number(
     browser: Browser, filled: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matching, "MANY", 4)
+    monkeypatch.setattr(perform, "MANY", 4)
     for typed in ("", "4", "all"):
         answer = post(browser, filled, "cancel", all="recurring", seen="5", typed=typed)
         assert (answer.status_code, "Type 5." in answer.json()["error"]) == (400, True)
@@ -95,7 +95,7 @@ def test_to_cancel_many_one_types_their_number(
 def test_more_than_a_portion_is_done_in_the_background(
     browser: Browser, filled: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matching, "PORTION", 2)
+    monkeypatch.setattr(perform, "PORTION", 2)
     answer = post(browser, filled, "pause", all="recurring")
     assert (answer.status_code, answer.json()["line"]) == (200, "Pausing 5.")
     until(lambda: len(paused(filled)) == 5, what="the pauses")

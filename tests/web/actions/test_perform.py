@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from workkit import schedule
 from workkit.errors import ChangedMeanwhile, NotFound, ServerUnreachable
 from workkit.web.actions import perform as subject
 from workkit.web.actions.action import Act, Doing, Done, Order
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
-HOW: dict[str, Any] = {"s": schedule.create("app-tasks"), "role": "editor", "now": NOW} | dict.fromkeys(
-    ("inspector", "checkup", "graves", "works", "veil")
-)
+HOW: dict[str, Any] = {"role": "editor", "now": NOW} | dict.fromkeys(("served", "works", "veil"))
 
 
 def one(_: Doing, order: Order, which: str | None) -> Done:

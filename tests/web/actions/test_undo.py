@@ -19,7 +19,7 @@ from workkit.errors import ChangedMeanwhile
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import Order, Result
-from workkit.web.actions.undo import Deeds
+from workkit.web.actions.undo import Results
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 
@@ -159,10 +159,10 @@ def test_a_time_that_has_passed_is_not_put_back(s: Schedule, server: Server) -> 
 def test_a_skip_can_be_undone_for_longer_than_other_acts(
     monkeypatch: pytest.MonkeyPatch, until: timedelta | None, is_kept: bool
 ) -> None:
-    now, deeds = datetime.now(UTC), Deeds()
-    order = Order(verb="put back", which=("nightly",), until=None if until is None else now + until)
-    deeds.keep("session", "7", Result(done=("nightly",), lines=("Skipped.",), undo=(order,)), now=now)
-    assert deeds.result("session", "7") is not None
+    now, results = datetime.now(UTC), Results()
+    order = Order(verb="undo", which=("nightly",), until=None if until is None else now + until)
+    results.keep("session", "7", Result(done=("nightly",), lines=("Skipped.",), undo=(order,)), now=now)
+    assert results.result("session", "7") is not None
     later = time.monotonic() + 700
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    assert (deeds.result("session", "7") is not None) is is_kept
+    assert (results.result("session", "7") is not None) is is_kept

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from workkit.contract.admin import Admin
 from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, WorkkitError
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
 from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.checkup import Checkup
+from workkit.web.cache import Served
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.users import Role
@@ -26,9 +28,8 @@ Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener"
 error (the field `print`); listeners, at least one; one job.
 """
 
-Stage = Literal["form", "undo"]
-"""By what an act is asked for: by a form or a program, or only to undo another act."""
-
+LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
+"""The fields by which an act names all jobs of a list."""
 
 SPELLED = 3  # so many lines of an act on several jobs are shown
 
@@ -39,13 +40,16 @@ class NotAllowed(WorkkitError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in. `kept`: what it needs to undo
-    another act, and no form has. `until`: until when it can be done; None: as long as results of acts are kept.
+    """One act: a verb, the jobs it names, and the other fields that were filled in.
+
+    The rest is for an order that undoes another act. `act`: what carries it out, where no form may ask for it. `kept`:
+    what must still hold. `until`: until when it can be done; None: as long as results of acts are kept.
     """
 
     verb: str
     which: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    act: Act | None = None
     kept: Any = None
     until: datetime | None = None
 
@@ -100,24 +104,36 @@ class Result:
 class Doing:
     """Somebody with a role, who acts on one schedule now."""
 
-    s: Schedule
-    inspector: Inspector
-    checkup: Checkup
+    served: Served
     role: Role
     now: datetime
     zone: tzinfo
-    graves: DeadIndex
     works: Works
     veil: Veil
 
     @property
+    def s(self) -> Schedule:
+        """The schedule, as the verbs take it."""
+        return self.served.s
+
+    @property
     def schedule(self) -> str:
         """The name of the schedule."""
-        return self.s.name
+        return self.served.name
+
+    @property
+    def inspector(self) -> Inspector:
+        """What looks at the schedule."""
+        return self.served.inspector()
+
+    @property
+    def dead(self) -> DeadIndex:
+        """The dead jobs of the schedule, as this process keeps them."""
+        return self.served.dead(self.veil)
 
     @property
     def admin(self) -> Admin:
-        """The changes of the server of the schedule, in the name of this somebody."""
+        """What changes the schedule in their name."""
         return producer_of(self.s).admin.by(author_of(None))
 
     def at(self, instant: datetime) -> str:
@@ -138,7 +154,7 @@ class Act:
     """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job, or
     with all `together`.
 
-    `did`: what was done to several jobs, as a past participle. `stage`: by what it is asked for.
+    `did`: what was done to several jobs, as a past participle.
     """
 
     role: Role
@@ -147,4 +163,8 @@ class Act:
     one: One | None = None
     together: Together | None = None
     did: str = "Done"
-    stage: Stage = "form"
+
+
+def called(job: Job) -> str:
+    """Name a job in a line: its name, else its function."""
+    return job.name or shown(job.fn)

@@ -12,11 +12,10 @@ from workkit.contract.filters import read_filter
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.known import check_known
-from workkit.jobs.names import shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
 from workkit.verbs.dead import discard_dead, revival_refusal, revive
-from workkit.web.actions.action import Act, Doing, Done, Order, Result
+from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here
 from workkit.web.masked_text import MASK
 from workkit.web.works import Work
@@ -45,7 +44,7 @@ def retry(doing: Doing, order: Order) -> Result:
         _forget(doing, dead, errors)
         done = [job for job, error in zip(dead, errors, strict=True) if error is None]
         refused += tuple((job.id, error) for job, error in zip(dead, errors, strict=True) if error is not None)
-        said = _called(done[0]) if len(done) == 1 else f"{len(done):,}"
+        said = called(done[0]) if len(done) == 1 else f"{len(done):,}"
         return Result(done=tuple(job.id for job in done), lines=(f"Retried {said}.",) if done else (), refused=refused)
     pace = _pace(rate) if rate else ""
     work = Work(schedule=doing.schedule, kind="retry", total=len(dead), print=order.fields.get("print", ""),
@@ -90,7 +89,7 @@ def try_one(doing: Doing, order: Order) -> Result:
     if not dead:
         return Result(done=(), lines=() if refused else ("Nothing to try: none of them is dead any more.",),
                       refused=refused)  # fmt: skip
-    grave = doing.graves.of_key(dead[0].dead_id or "")
+    grave = doing.dead.of_key(dead[0].dead_id or "")
     begun_ms = doing.inspector.pulse().now_ms
     (error,) = _revive(doing, dead[:1])
     _forget(doing, dead[:1], [error])
@@ -102,13 +101,13 @@ def try_one(doing: Doing, order: Order) -> Result:
         total=len(dead),
         print=order.fields.get("print", "") if grave is None else grave.print,
         job_id=dead[0].id,
-        job=_called(dead[0]),
+        job=called(dead[0]),
         begun_ms=begun_ms,
     )
     doing.works.keep(work)
     left = len(dead) - 1
     others = "" if not left else "; the other stays as it is" if left == 1 else f"; the other {left:,} stay as they are"
-    return Result(done=(dead[0].id,), lines=(f"Trying {_called(dead[0])} first{others}.",), work=work.id)
+    return Result(done=(dead[0].id,), lines=(f"Trying {called(dead[0])} first{others}.",), work=work.id)
 
 
 def discard(doing: Doing, order: Order) -> Result:
@@ -168,7 +167,7 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
     if error is not None:
         raise error
     _forget(doing, dead)
-    return Done(f"Runs {_called(dead[0])} with other arguments, as a new job.")
+    return Done(f"Runs {called(dead[0])} with other arguments, as a new job.")
 
 
 def stop(doing: Doing, order: Order, _: str | None) -> Done:
@@ -210,7 +209,7 @@ def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, Wor
 
 
 def _named(doing: Doing, which: str) -> list[Job]:
-    grave = doing.graves.of_key(which)
+    grave = doing.dead.of_key(which)
     return schedule.dead(doing.s, which) if grave is None else [grave.job]
 
 
@@ -223,7 +222,7 @@ def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
         raise InvalidOptions.about("count", "is not given", "Say how many are meant.", where="count")
     where = read_filter(fields.get("q", ""), "dead")
     pulse = doing.inspector.pulse()
-    known = doing.graves.look(doing.inspector, count=pulse.counts.dead)
+    known = doing.dead.look(doing.inspector, count=pulse.counts.dead)
     found = [
         grave.job
         for grave in known.dead_jobs
@@ -250,11 +249,7 @@ def _number(fields: Mapping[str, str], name: str) -> int | None:
 def _forget(doing: Doing, dead: Sequence[Job], errors: Sequence[WorkkitError | None] = ()) -> None:
     """Take those out of the index that are not dead any more."""
     stays = [error is not None and not isinstance(error, NotFound) for error in errors] or [False] * len(dead)
-    doing.graves.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
-
-
-def _called(job: Job) -> str:
-    return job.name or shown(job.fn)
+    doing.dead.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
 
 
 def _pace(rate: str) -> str:

@@ -5,6 +5,7 @@ content back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from workkit.contract.owner import owning_sync
@@ -15,8 +16,8 @@ from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
 from workkit.verbs import rescheduling, saving
 from workkit.web import job_form
-from workkit.web.actions.action import Act, Doing, Done, Order
-from workkit.web.actions.jobs import called
+from workkit.web.actions.action import Act, Doing, Done, Order, called
+from workkit.web.actions.undo import undone_by
 from workkit.web.mask import mask
 
 
@@ -64,24 +65,8 @@ def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
     at = f", next {doing.at(after.due)}" if after.due else ""
     owned = owning_sync(doing.inspector, after.name) is not None
     plan = " A plan owns it; the next sync sets it back." if owned else ""
-    undo = Order(verb="unreschedule", kept=(before, after))
+    undo = undone_by(partial(_put_time_back, before, after), role="editor")
     return Done(f"Rescheduled {called(after)}: {words_of(after) or 'at once'}{at}.{plan}", undo)
-
-
-def unreschedule(doing: Doing, order: Order, _: str | None) -> Done:
-    """Give a job its former time back."""
-    former, latter = order.kept
-    job = rescheduling.put_back(doing.s, former, over=latter)
-    return Done(f"Put {called(job)} back: {_content(job)}.")
-
-
-def unedit(doing: Doing, order: Order, _: str | None) -> Done:
-    """Put the former content of a job back."""
-    former, latter = order.kept
-    job = saving.put_back(doing.s, former, over=latter)
-    if job is None:
-        raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
-    return Done(f"Put {called(job)} back: {_content(job)}.")
 
 
 FIELDS: Final = job_form.FIELDS
@@ -91,9 +76,21 @@ ACTS: Final[Mapping[str, Act]] = {
     "arguments": Act(role="editor", fields=("args", "kwargs", "shown", "seen"), one=arguments),
     "spread": Act(role="editor", fields=("spread", "seen"), one=spread),
     "reschedule": Act(role="editor", needs="one job", fields=("when", "tz", "seen"), one=reschedule),
-    "unreschedule": Act(role="editor", needs="schedule", one=unreschedule, stage="undo"),
-    "unedit": Act(role="editor", needs="schedule", one=unedit, stage="undo"),
 }
+
+
+def _put_time_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) -> Done:
+    """Give a job its former time back."""
+    job = rescheduling.put_back(doing.s, former, over=latter)
+    return Done(f"Put {called(job)} back: {_content(job)}.")
+
+
+def _put_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) -> Done:
+    """Put the former content of a job back."""
+    job = saving.put_back(doing.s, former, over=latter)
+    if job is None:
+        raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
+    return Done(f"Put {called(job)} back: {_content(job)}.")
 
 
 def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, str]) -> Done:
@@ -111,7 +108,7 @@ def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool)
         raise _changed(doing, given.get("name") or stands.id, stands)
     if not job.new:
         return Done(f"{called(job)} is so already; nothing has changed.")
-    undo = Order(verb="unedit", kept=(stands, job))
+    undo = undone_by(partial(_put_back, stands, job), role="editor")
     return Done(_saved(doing, job), undo)
 
 

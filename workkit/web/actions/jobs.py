@@ -9,14 +9,12 @@ from typing import Final
 from workkit import schedule
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import SCHEDULE, Pause
-from workkit.jobs.job import Job
-from workkit.jobs.names import shown
 from workkit.text.wording import iso
 from workkit.verbs import control
 from workkit.verbs.opening import producer_of
-from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order
-from workkit.web.actions.matching import FIELDS as ALL
-from workkit.web.actions.putting_back import undoing
+from workkit.web.actions.action import LIST_FIELDS as ALL
+from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order, called
+from workkit.web.actions.undo import undoing
 from workkit.web.users import may
 
 
@@ -117,11 +115,6 @@ ACTS: Final[Mapping[str, Act]] = {
     "interrupt": Act(role="operator", needs="one job", fields=("listener", "due"), one=interrupt, did="Cancelled"),
     "cancel": Act(role="operator", fields=ALL, one=cancel, did="Cancelled"),
 }
-
-
-def called(job: Job) -> str:
-    """Name a job in a line: its name, else its function."""
-    return job.name or shown(job.fn)
 
 
 def _pause(doing: Doing, which: str | None) -> Pause | None:

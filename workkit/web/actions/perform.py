@@ -1,16 +1,147 @@
-"""From the fields of a form to an act, and from an act to what became of it."""
+"""From the fields of a form to an act, and from an act to what became of it.
+
+`ACTS` are the acts that there are: one that is not in it has no address and no button. An act concerns the jobs that it
+names, or all jobs of a list (`all_of`): those of its filter, and not only those of one page of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from workkit.errors import ChangedMeanwhile, CorruptRecord, Invalid, NotFound, ServerError, Unsupported, WorkkitError
+from workkit.contract.filters import read_filter
+from workkit.contract.job_page import JobQuery
+from workkit.errors import (
+    ChangedMeanwhile,
+    CorruptRecord,
+    Invalid,
+    InvalidOptions,
+    NotFound,
+    ServerError,
+    Unsupported,
+    WorkkitError,
+)
+from workkit.jobs.job import STATES, JobState
 from workkit.text.brief import one_line
-from workkit.web.actions.action import Doing, NotAllowed, Order, Result
-from workkit.web.actions.matching import all_of
-from workkit.web.actions.registry import ACTS
+from workkit.text.listing import plural
+from workkit.web.actions import dead, editing, jobs, upkeep
+from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
+from workkit.web.recurring_jobs import SHOWS, RecurringJobs, asked_for
+from workkit.web.works import Work
+
+ACTS: Final[Mapping[str, Act]] = {
+    **jobs.ACTS,
+    **editing.ACTS,
+    **dead.ACTS,
+    **upkeep.ACTS,
+}
+
+
+LISTS: Final = ("recurring", "jobs")
+
+PORTION: Final = 500
+"""So many are acted on before the answer; of more, a thread takes portions."""
+
+MOST_FOUND: Final = 10_000
+LOOK_S: Final = 5.0
+MANY: Final = 100
+"""To cancel more than so many, one types the number."""
+
+WORDS: Final = {"pause": "Pausing", "resume": "Resuming", "run": "Running", "skip": "Skipping", "cancel": "Cancelling"}
+
+Each = Callable[[Doing, Order], Result]
+"""Carries out an act on the jobs that an order names."""
+
+
+def all_of(doing: Doing, order: Order, each: Each, did: str) -> Result:
+    """Find all jobs that the order's list has, and act on each. Raises ChangedMeanwhile where there are more than were
+    seen, InvalidOptions for what cannot be meant.
+    """
+    found = _keys(doing, order)
+    if not found:
+        return Result(done=(), lines=("No job matches any more.",))
+    _check(order, len(found))
+    fields = {name: value for name, value in order.fields.items() if name not in LIST_FIELDS}
+    if len(found) <= PORTION:
+        return each(doing, replace(order, which=tuple(found), fields=fields))
+    work = Work(schedule=doing.schedule, kind="all", total=len(found), words=(WORDS[order.verb], did))
+
+    def run(work: Work) -> None:
+        for start in range(0, len(found), PORTION):
+            portion = each(doing, replace(order, which=tuple(found[start : start + PORTION]), fields=fields))
+            work.given += len(portion.done)
+            work.refused += len(portion.refused)
+            if portion.refused and not work.trouble:
+                work.trouble = f"One of them: {portion.refused[0][1]}"
+            if work.stop.is_set():
+                return
+
+    doing.works.start(work, run)
+    return Result(
+        done=tuple(found[:PORTION]), lines=(f"{WORDS[order.verb]} {len(found):,}.",), work=work.id,
+        undo=(Order(verb="stop", fields={"work": work.id}),),
+    )  # fmt: skip
+
+
+def _check(order: Order, n: int) -> None:
+    seen, typed = (order.fields.get(name, "").replace(",", "").strip() for name in ("seen", "typed"))
+    if seen and (not (seen.isascii() and seen.isdigit()) or n > int(seen)):
+        raise ChangedMeanwhile.about(plural(n, "job"), f"match now, and {seen[:20]} were seen", "Load the page again.")
+    if order.verb == "cancel" and n > MANY and typed != f"{n}":
+        trouble = f"is not the number of jobs that would be cancelled, {n:,}"
+        raise InvalidOptions.about(f'typed="{typed[:100]}"', trouble, f"Type {n}.", where="typed", given=typed[:100])
+
+
+def _keys(doing: Doing, order: Order) -> Sequence[str]:
+    """Name all jobs of the list, as its page has them."""
+    chosen, q = order.fields["all"], order.fields.get("q", "").strip()
+    if chosen not in LISTS:
+        accepted = ", ".join(LISTS)
+        raise InvalidOptions.about(f'all="{chosen[:100]}"', "is no list", f"Accepted: {accepted}.", accepted=accepted)
+    found = list(dict.fromkeys(_recurring(doing, order, q) if chosen == "recurring" else _jobs(doing, order, q)))
+    if len(found) > MOST_FOUND:
+        raise InvalidOptions.about("this list", f"has more than {MOST_FOUND:,} jobs", "Filter it.", where="all")
+    return found
+
+
+def _recurring(doing: Doing, order: Order, q: str) -> Iterator[str]:
+    show = _one_of(order, "show", SHOWS)
+    jobs = tuple(doing.inspector.recurring())
+    try:
+        standing = RecurringJobs(read=doing.now, jobs=jobs, runs=doing.inspector.lately([one.key for one in jobs]))
+    except Unsupported:
+        standing = RecurringJobs(read=doing.now, jobs=jobs)
+    rows = asked_for(standing.rows("name", now=doing.now), read_filter(q, "recurring"), now=doing.now)
+    return (row.key for row in rows if row.belongs(show))
+
+
+def _jobs(doing: Doing, order: Order, q: str) -> Iterator[str]:
+    state = _one_of(order, "state", ("all", *STATES))
+    query = JobQuery(
+        state=None if state == "all" else cast(JobState, state), where=read_filter(q, "jobs"), limit=PORTION,
+        budget_ms=1000, see=doing.veil.job,
+    )  # fmt: skip
+    ends, n = time.monotonic() + LOOK_S, 0
+    while n <= MOST_FOUND:
+        page = doing.inspector.page(query)
+        yield from (job.name or job.id for job in page.jobs)
+        n += len(page.jobs)
+        if page.after is None:
+            return
+        if time.monotonic() > ends:
+            raise InvalidOptions.about("this list", "is too long to be looked through at once", "Filter it.", where="q")
+        query = replace(query, after=page.after)
+
+
+def _one_of(order: Order, name: str, accepted: Sequence[str]) -> str:
+    given = order.fields.get(name) or accepted[0]
+    if given not in accepted:
+        said = ", ".join(accepted)
+        raise InvalidOptions.about(f'{name}="{given[:100]}"', "is not accepted", f"Accepted: {said}.", accepted=said)
+    return given
+
 
 MOST: Final = 500
 """How many jobs one act may name."""
@@ -43,11 +174,16 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
     return Order(verb=verb, which=tuple(dict.fromkeys(which)), fields=given)
 
 
+def act_of(order: Order) -> Act:
+    """Find what carries an order out, and which role it needs."""
+    return order.act or ACTS[order.verb]
+
+
 def carry_out(doing: Doing, order: Order) -> Result:
     """Do it for each job. One that is refused leaves the others; those after the loss of the server are refused too.
     Raises ServerError where nothing was done, and what concerns all.
     """
-    act = ACTS[order.verb]
+    act = act_of(order)
     if "all" in order.fields:
         return all_of(doing, order, carry_out, act.did)
     if act.together is not None:

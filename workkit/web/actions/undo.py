@@ -1,4 +1,8 @@
-"""What was done a short while ago: for the line after an act, and so that a form sent twice acts once."""
+"""Undo: the order that undoes an act, and the results that are kept so that it can be given.
+
+An act returns the order that undoes it in its `Done`: another act, as resume undoes pause, or one that no form may ask
+for (`undone_by`). `Results` keeps it for the session that has acted, until it is given once.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,18 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
-from workkit.web.actions.action import Result
+from workkit.contract.undo import Undo
+from workkit.errors import ChangedMeanwhile, CorruptRecord, NotFound, Unsupported
+from workkit.jobs.names import shown
+from workkit.verbs import control
+from workkit.verbs.opening import producer_of
+from workkit.web.actions.action import Act, Doing, Done, NotAllowed, One, Order, Result, called
+from workkit.web.users import Role, may
+
+UNDO: Final = "undo"
 
 KEPT_S: Final = 600.0
 LONGEST_S: Final = 400 * 86_400.0
@@ -17,7 +30,7 @@ MOST: Final = 10_000
 
 
 @dataclass(slots=True, eq=False)
-class Deeds:
+class Results:
     """Results of acts by session and number: for ten minutes, or as long as an act can be undone that has an end for
     that. A number is held from the beginning of its act on.
     """
@@ -69,3 +82,46 @@ def _seconds(result: Result, now: datetime) -> float:
     if not known or len(known) < len(ends):
         return KEPT_S
     return min(LONGEST_S, max(KEPT_S, (max(known) - now).total_seconds()))
+
+
+def undone_by(one: One, *, role: Role, which: str = "", until: datetime | None = None) -> Order:
+    """Make an order that no form may ask for. `which`: the job by which its lines name it; empty: the schedule."""
+    act = Act(role=role, one=one, did="Undone" if which else "Done")
+    return Order(verb=UNDO, which=(which,) if which else (), act=act, until=until)
+
+
+def undoing(undo: Undo | None) -> Order | None:
+    """Make the order that undoes a change of the server. None: it cannot be undone."""
+    if undo is None:
+        return None
+    until = None if undo.until_ms is None else datetime.fromtimestamp(undo.until_ms / 1000, UTC)
+    return undone_by(partial(_put_back, undo), role="operator", which=undo.job.name or undo.job.id, until=until)
+
+
+def _put_back(undo: Undo, doing: Doing, _: Order, __: str | None) -> Done:
+    """Undo a change of a job. Raises ChangedMeanwhile, which says what stands now."""
+    name = called(undo.job)
+    if undo.verb == "cancel" and undo.job.recurs and not may(doing.role, "editor"):
+        raise NotAllowed(f"{name} recurs. Your role is {doing.role}; this needs editor.", given=undo.job.id)
+    try:
+        job = control.undo(producer_of(doing.s), undo)
+    except ChangedMeanwhile as error:
+        raise ChangedMeanwhile(f"{error} {_standing(doing, undo)}".strip(), given=error.given) from error
+    match undo.verb:
+        case "run":
+            return Done(f"{name} does not run now.")
+        case "skip":
+            return Done(f"{name} runs {doing.at(job.due)} again." if job.due else f"{name} runs again.")
+        case "cancel":
+            at = f" Next is {doing.at(job.due)}." if job.due else ""
+            return Done(f"{name} is back.{at}")
+
+
+def _standing(doing: Doing, undo: Undo) -> str:
+    """Say how the job stands now, of this name or else of this id."""
+    try:
+        job = doing.inspector.job(undo.job.name or undo.job.id)
+    except (NotFound, Unsupported, CorruptRecord):
+        return "It is over."
+    due = f", due {doing.at(job.due)}" if job.due else ""
+    return f"Now: {job.short_id} {shown(job.fn)}, {job.state}{due}."

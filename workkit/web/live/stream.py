@@ -21,9 +21,9 @@ from workkit.contract.record import compact, counts_record, job_record, listener
 from workkit.errors import ServerError
 from workkit.text.wording import iso
 from workkit.web.cache import Served
-from workkit.web.frame import Frame, Looking
+from workkit.web.frame import OWN, Frame, Looking
 from workkit.web.live.channel import Away, Channel, Hub
-from workkit.web.live.view import OWN, LiveView, Pieces, changed, shared, tag_of
+from workkit.web.live.view import LiveView, Pieces, changed, shared, tag_of
 from workkit.web.mask import Veil
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES

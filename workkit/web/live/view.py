@@ -19,7 +19,7 @@ from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
 from workkit.web.address import url_path
 from workkit.web.frame import Frame, Looking
-from workkit.web.render import render, static_version
+from workkit.web.render import render
 from workkit.web.response import refusal_of
 from workkit.web.users import Role, Who
 
@@ -108,8 +108,6 @@ def _compared(page: str, start: int, end: int, inner: list[tuple[str, int, int]]
 
 
 Key = tuple[object, ...]
-OWN: Final = ("page", "version", "did")
-"""Parameters that are the stream's, or of one viewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +145,3 @@ def shared(frame: Frame, role: Role, *, path: str, params: Mapping[str, str]) ->
     return replace(
         frame, who=anybody, role=role, token="", feed="", is_shared=True, here=f"{frame.base}{url_path(path)}{query}"
     )  # fmt: skip
-
-
-def live_address(frame: Frame, path: str, params: Mapping[str, str]) -> str:
-    """Name the stream of a page: that of its schedule, with the page, its parameters, and our version."""
-    known = {name: value for name, value in params.items() if name not in OWN}
-    return f"{frame.base}live?{urlencode({'page': path, 'version': static_version(), **known})}"
