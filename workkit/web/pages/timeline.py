@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, Final, cast
 
-from workkit.contract.changes import Change
 from workkit.contract.history import NO_RUN, Bucket
 from workkit.contract.record import run_record
 from workkit.errors import Unsupported
@@ -226,15 +225,11 @@ def read_pauses(asked: Asked) -> Mapping[str, datetime]:
         for number, change in enumerate(asked.served.inspector().changes()):
             if number >= MOST_CHANGES or len(found) == len(paused):
                 break
-            if _pauses(change) and change.target in paused:
+            if change.verb == "pause" and change.target in paused:
                 found.setdefault(change.target, change.at)
     except Unsupported:
         return {}
     return found
-
-
-def _pauses(change: Change) -> bool:
-    return change.verb == "pause"
 
 
 def looked_at(rows: Sequence[PlannedJob], axis: Axis) -> list[PlannedJob]:
