@@ -57,7 +57,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def looked(index: DeadIndex, listing: Any) -> set[int]:
     known = index.look(listing, count=len(listing.dead))
-    return {int(grave.job.id, 16) for grave in known.graves}
+    return {int(dead_job.job.id, 16) for dead_job in known.dead_jobs}
 
 
 @pytest.mark.parametrize("has_places", [True, False])

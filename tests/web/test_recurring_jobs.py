@@ -16,7 +16,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.triggers import cron
 from workkit.web import recurring_jobs
 from workkit.web.pages.recurring import p95_ms, took_within
-from workkit.web.recurring_jobs import RecentRuns, Row, Standing, counted, in_a_row, in_order, page_of
+from workkit.web.recurring_jobs import RecentRuns, RecurringJobs, RecurringRow, counted, in_a_row, in_order, page_of
 
 
 def run(ending: Ended = "done", *, ago: int = 60, late_ms: int = 0, took_ms: int = 5) -> PastRun:
@@ -24,12 +24,14 @@ def run(ending: Ended = "done", *, ago: int = 60, late_ms: int = 0, took_ms: int
     return PastRun(id=None, name=None, fn=None, due=due, ended=due, ending=ending, late_ms=late_ms, took_ms=took_ms)
 
 
-def row(key: str, *runs: PastRun, due: int | None = 60, state: JobState = "waiting", named: bool = True) -> Row:
+def row(
+    key: str, *runs: PastRun, due: int | None = 60, state: JobState = "waiting", named: bool = True
+) -> RecurringRow:
     job = Job(
         id=key.ljust(40, "0"), schedule="s", fn="app.f", name=key if named else None, trigger=cron("* * * * * 0 0")
     )
     at = None if due is None else NOW + timedelta(seconds=due)
-    standing = Standing(read=NOW, jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
+    standing = RecurringJobs(read=NOW, jobs=(Recurs(key=key, job=job, state=state, due=at),), runs={key: runs})
     (found,) = standing.rows("name", now=NOW)
     assert standing.rows("next", now=NOW) == [found]
     assert standing.counts()["all"] == 1

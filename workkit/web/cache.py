@@ -26,7 +26,7 @@ from workkit.verbs.opening import producer_of
 from workkit.web.checkup import Checkup
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
-from workkit.web.recurring_jobs import RecentRuns, Standing
+from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
 
 SILENT_MS: Final = 5_000
 """A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
@@ -245,11 +245,11 @@ class Served:
         except Unsupported:
             return {}
 
-    def recurring(self, now: datetime, control: Control) -> Standing:
+    def recurring(self, now: datetime, control: Control) -> RecurringJobs:
         """Read the recurring jobs and their last runs under the pauses of a pulse, kept as `fresh` keeps. Raises
         Unsupported.
         """
-        before = self.before("recurring", Standing)
+        before = self.before("recurring", RecurringJobs)
         seconds, stays = self.spans(0 if before is None else len(before.jobs))
         read = partial(self._read_recurring, now)
         return self.fresh("recurring", read, seconds=seconds, stays=stays, given=control)
@@ -260,14 +260,14 @@ class Served:
         """
         return (seconds, STAYS_S) if count > MANY else (NAMED_S, 2 * NAMED_S)
 
-    def _read_recurring(self, now: datetime) -> Standing:
-        inspector, before = self.inspector(), self.before("recurring", Standing)
+    def _read_recurring(self, now: datetime) -> RecurringJobs:
+        inspector, before = self.inspector(), self.before("recurring", RecurringJobs)
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
         try:
-            found = Standing(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            found = RecurringJobs(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:
-            found = Standing(read=now, jobs=jobs, no_history=str(error))
+            found = RecurringJobs(read=now, jobs=jobs, no_history=str(error))
         if before is not None:
             found.prepare(before, now=now)
         return found

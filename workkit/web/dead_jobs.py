@@ -47,7 +47,7 @@ class DeadJob:
     __repr__ = brief_repr
 
 
-def dead_job(job: Job, veil: Veil) -> DeadJob:
+def dead_job_of(job: Job, veil: Veil) -> DeadJob:
     """Keep a dead job as it may be shown."""
     dead_id = job.dead_id or job.id
     failed = job.failure
@@ -112,34 +112,34 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class ErrorGroup:
     """One error, and those that died of it, the last one first. `error` is masked, and told in pieces by its `parts`;
     `print` is that of the error before it was masked.
     """
 
     print: str
     error: Fingerprint
-    graves: tuple[DeadJob, ...]
+    dead_jobs: tuple[DeadJob, ...]
 
     @property
     def n(self) -> int:
         """How many died of it."""
-        return len(self.graves)
+        return len(self.dead_jobs)
 
     @cached_property
     def fns(self) -> list[str]:
         """The functions that raised it, the last one first."""
-        return list(dict.fromkeys(shown(grave.job.fn) for grave in self.graves))
+        return list(dict.fromkeys(shown(dead_job.job.fn) for dead_job in self.dead_jobs))
 
     @cached_property
     def died(self) -> list[datetime]:
         """When they died, the last one first."""
-        return [grave.job.due for grave in self.graves if grave.job.due is not None]
+        return [dead_job.job.due for dead_job in self.dead_jobs if dead_job.job.due is not None]
 
     @cached_property
     def upto(self) -> int:
         """When the last one died, in epoch ms: an act concerns those that were seen."""
-        return max((grave.died_ms for grave in self.graves), default=0)
+        return max((dead_job.died_ms for dead_job in self.dead_jobs), default=0)
 
     def record(self) -> dict[str, Any]:
         """Write it as `dead --by error --json` does."""
@@ -151,16 +151,18 @@ class Group:
             fns=self.fns,
             first=died[-1] if died else None,
             last=died[0] if died else None,
-            ids=[grave.job.id for grave in self.graves[:MOST_IDS]],
+            ids=[dead_job.job.id for dead_job in self.dead_jobs[:MOST_IDS]],
         )
 
 
-def by_error(graves: Iterable[DeadJob]) -> list[Group]:
+def by_error(dead_jobs: Iterable[DeadJob]) -> list[ErrorGroup]:
     """Put dead jobs (the last one first) together by their error; the one with the most jobs first."""
     found: dict[str, list[DeadJob]] = {}
-    for grave in graves:
-        found.setdefault(grave.print, []).append(grave)
-    groups = [Group(print=print_, error=print_of(same[0].job), graves=tuple(same)) for print_, same in found.items()]
+    for dead_job in dead_jobs:
+        found.setdefault(dead_job.print, []).append(dead_job)
+    groups = [
+        ErrorGroup(print=print_, error=print_of(same[0].job), dead_jobs=tuple(same)) for print_, same in found.items()
+    ]
     return sorted(groups, key=lambda group: -group.n)
 
 
@@ -174,12 +176,12 @@ LOOK_S: Final = 1.0  # so often it is asked which ones still stand, at most
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
-    """What the index knows now. `graves`: the last one first; `of`: how many there were at the last look; `is_all`:
+class KnownDead:
+    """What the index knows now. `dead_jobs`: the last one first; `of`: how many there were at the last look; `is_all`:
     all of them were read; `most`, `kept_ms`: see `Graves`.
     """
 
-    graves: tuple[DeadJob, ...]
+    dead_jobs: tuple[DeadJob, ...]
     of: int
     is_all: bool
     most: int | None = None
@@ -187,9 +189,9 @@ class Known:
     trouble: str = ""
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[ErrorGroup]:
         """All of them by their error."""
-        return by_error(self.graves)
+        return by_error(self.dead_jobs)
 
 
 class DeadIndex:
@@ -199,16 +201,16 @@ class DeadIndex:
         self._veil = veil
         self._lock = Lock()  # for the values
         self._reading = Lock()  # one reads at a time
-        self._graves: dict[str, DeadJob] = {}
+        self._dead_jobs: dict[str, DeadJob] = {}
         self._after = ""
         self._page: Graves | None = None
         self._is_all = False
         self._of = 0
         self._looked = self._began = -AGAIN_S
         self._trouble = ""
-        self._known: Known | None = None  # as long as nothing has changed
+        self._known: KnownDead | None = None  # as long as nothing has changed
 
-    def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> Known:
+    def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> KnownDead:
         """Bring the index up to date, as far as that is quick, and tell what it knows. `count`: how many are dead by
         the pulse; `reads_whole`: also where that takes reading all of them. Raises ServerUnreachable, ServerRefused.
         """
@@ -223,10 +225,10 @@ class DeadIndex:
                     self._reading.release()
         with self._lock:
             page, known = self._page, self._known
-            graves = known.graves if known is not None else self._sorted()
-            found = Known(
-                graves=graves,
-                of=max(self._of, len(graves)),
+            dead_jobs = known.dead_jobs if known is not None else self._sorted()
+            found = KnownDead(
+                dead_jobs=dead_jobs,
+                of=max(self._of, len(dead_jobs)),
                 is_all=self._is_all,
                 most=page.most if page else None,
                 kept_ms=page.kept_ms if page else None,
@@ -237,20 +239,20 @@ class DeadIndex:
             return known
 
     def _sorted(self) -> tuple[DeadJob, ...]:
-        return tuple(sorted(self._graves.values(), key=lambda grave: -grave.died_ms))
+        return tuple(sorted(self._dead_jobs.values(), key=lambda dead_job: -dead_job.died_ms))
 
     def left(self, dead_ids: Collection[str]) -> None:
         """Forget jobs that are not dead any more."""
         with self._lock:
             self._known = None
             for dead_id in dead_ids:
-                self._graves.pop(dead_id, None)
+                self._dead_jobs.pop(dead_id, None)
 
     def of_key(self, key: str) -> DeadJob | None:
         """Find one by the name of its record in addresses."""
         with self._lock:
-            found = self._graves.get(key)
-            return found or next((grave for grave in self._graves.values() if grave.key == key), None)
+            found = self._dead_jobs.get(key)
+            return found or next((dead_job for dead_job in self._dead_jobs.values() if dead_job.key == key), None)
 
     def _refresh(self, inspector: Inspector, count: int, *, reads_whole: bool) -> bool:
         """Read what is new, and forget what has left. True: a thread reads on, and ends the reading."""
@@ -271,15 +273,15 @@ class DeadIndex:
     def _read(self, inspector: Inspector) -> bool:
         """Read one page. True: it was the last one."""
         page = inspector.graves(after=self._after, limit=PAGE_SIZE)
-        graves = [dead_job(job, self._veil) for job in page.jobs]
+        dead_jobs = [dead_job_of(job, self._veil) for job in page.jobs]
         with self._lock:
-            if any(self._graves.get(grave.dead_id) != grave for grave in graves):
+            if any(self._dead_jobs.get(dead_job.dead_id) != dead_job for dead_job in dead_jobs):
                 self._known = None
-            for grave in graves:
-                self._graves.pop(grave.dead_id, None)  # one that died again stands at the end
-                self._graves[grave.dead_id] = grave
-            for dead_id in [*islice(self._graves, max(0, len(self._graves) - MOST_KEPT))]:
-                del self._graves[dead_id]
+            for dead_job in dead_jobs:
+                self._dead_jobs.pop(dead_job.dead_id, None)  # one that died again stands at the end
+                self._dead_jobs[dead_job.dead_id] = dead_job
+            for dead_id in [*islice(self._dead_jobs, max(0, len(self._dead_jobs) - MOST_KEPT))]:
+                del self._dead_jobs[dead_id]
             self._page = page
             self._after = page.again if page.is_last else page.after
             self._is_all = self._is_all or page.is_last
@@ -299,27 +301,27 @@ class DeadIndex:
     def _compare(self, inspector: Inspector, count: int) -> None:
         """Where the numbers differ: forget those that have left; and where some are missing, begin anew."""
         now = time.monotonic()
-        if len(self._graves) == min(count, MOST_KEPT) and count <= MOST_KEPT:
+        if len(self._dead_jobs) == min(count, MOST_KEPT) and count <= MOST_KEPT:
             return
-        if now - self._looked >= LOOK_S or len(self._graves) <= PAGE_SIZE:  # few are asked about each time
+        if now - self._looked >= LOOK_S or len(self._dead_jobs) <= PAGE_SIZE:  # few are asked about each time
             self._looked = now
             with self._lock:
-                known = list(self._graves.values())
-            stand = inspector.still_dead([grave.job for grave in known]) if known else []
-            self.left([grave.dead_id for grave, stands in zip(known, stand, strict=True) if not stands])
-        if len(self._graves) < min(count, MOST_KEPT) and now - self._began >= AGAIN_S:
+                known = list(self._dead_jobs.values())
+            stand = inspector.still_dead([dead_job.job for dead_job in known]) if known else []
+            self.left([dead_job.dead_id for dead_job, stands in zip(known, stand, strict=True) if not stands])
+        if len(self._dead_jobs) < min(count, MOST_KEPT) and now - self._began >= AGAIN_S:
             self._began = now
             with self._lock:
                 self._after = ""
 
     def _read_whole(self, inspector: Inspector, count: int) -> None:
         """Read all of a dead set that has no places, where its number has changed."""
-        if self._is_all and len(self._graves) == min(count, MOST_KEPT):
+        if self._is_all and len(self._dead_jobs) == min(count, MOST_KEPT):
             return
         if time.monotonic() - self._looked < LOOK_S:
             return
         self._looked = time.monotonic()
-        graves = [dead_job(job, self._veil) for job in islice(inspector.jobs(state="dead"), MOST_KEPT)]
+        dead_jobs = [dead_job_of(job, self._veil) for job in islice(inspector.jobs(state="dead"), MOST_KEPT)]
         with self._lock:
-            self._graves, self._known = {grave.dead_id: grave for grave in graves}, None
+            self._dead_jobs, self._known = {dead_job.dead_id: dead_job for dead_job in dead_jobs}, None
             self._is_all, self._trouble = True, ""

@@ -23,7 +23,7 @@ from workkit.text.listing import listed
 from workkit.triggers import Trigger
 from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.skipped import touched
-from workkit.web.clock_changes import city, moves
+from workkit.web.words import city, moves
 
 MOST_INSTANTS: Final = 5_000  # of one job in a window
 HERD: Final = 50  # runs at one second

@@ -31,7 +31,7 @@ _CURSOR: Final = re.compile(r"(\d{1,7}):(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RecurringRow:
     """A recurring job with its last runs, the last one first. `trouble`: "failing", "late", "missed", or nothing."""
 
     recurs: Recurs
@@ -72,13 +72,13 @@ class Row:
         return show == "all" or (self.is_paused if show == "paused" else show in self.trouble)
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=RecurringRow)
 D = TypeVar("D")
 _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Standing:
+class RecurringJobs:
     """All recurring jobs of a schedule, and the last runs of each, as they were read at `read`; `no_history` says why
     there are no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
     """
@@ -87,21 +87,21 @@ class Standing:
     jobs: tuple[Recurs, ...] = ()
     runs: Mapping[str, Sequence[PastRun]] = field(default_factory=dict)
     no_history: str = ""
-    _all: Sequence[Row] = ()
-    _orders: dict[str, Sequence[Row]] = field(default_factory=dict)
+    _all: Sequence[RecurringRow] = ()
+    _orders: dict[str, Sequence[RecurringRow]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
     _derived: dict[str, _Derived] = field(default_factory=dict)
 
     __repr__ = brief_repr
 
-    def rows(self, sort: str, *, now: datetime) -> Sequence[Row]:
+    def rows(self, sort: str, *, now: datetime) -> Sequence[RecurringRow]:
         """Give all rows in one of `SORTS`."""
         found = self._orders.get(sort)
         if found is None:
             found = self._orders[sort] = in_order(next(iter(self._orders.values()), self.all()), sort, now=now)
         return found
 
-    def all(self) -> Sequence[Row]:
+    def all(self) -> Sequence[RecurringRow]:
         """Give all rows in no order."""
         self._all = self._all or self._made({})
         return self._all
@@ -112,7 +112,7 @@ class Standing:
             self._counts = counted(self.all())
         return self._counts
 
-    def derived(self, what: str, make: Callable[[Standing, D | None], D], *, given: object) -> D:
+    def derived(self, what: str, make: Callable[[RecurringJobs, D | None], D], *, given: object) -> D:
         """Give what is made of all rows for something that was `given`, kept with them. `make` gets what was made of
         them, or of the standing before.
         """
@@ -123,7 +123,7 @@ class Standing:
         value: D = known.value
         return value
 
-    def prepare(self, before: Standing, *, now: datetime) -> None:
+    def prepare(self, before: RecurringJobs, *, now: datetime) -> None:
         """Make at once what was asked for of the standing before. A row of which nothing has changed is the one of
         before.
         """
@@ -134,12 +134,12 @@ class Standing:
         for what, known in (*before._derived.items(),):
             self._derived[what] = replace(known, value=known.make(self, known.value))
 
-    def _made(self, before: Mapping[str, Row]) -> list[Row]:
+    def _made(self, before: Mapping[str, RecurringRow]) -> list[RecurringRow]:
         found = []
         for one in self.jobs:
             row, runs = before.get(one.key), self.runs.get(one.key, ())
             if row is None or row.recurs != one or row.runs != runs:
-                row = Row(recurs=one, runs=runs, trouble=troubles(runs))
+                row = RecurringRow(recurs=one, runs=runs, trouble=troubles(runs))
             found.append(row)
         return found
 
@@ -148,7 +148,7 @@ class Standing:
 class _Derived:
     """What was made of the rows of a standing, for what, and how."""
 
-    make: Callable[[Standing, Any], Any]
+    make: Callable[[RecurringJobs, Any], Any]
     given: object
     value: Any
 
@@ -157,26 +157,26 @@ def asked_for(rows: Iterable[R], where: Where, *, now: datetime) -> list[R]:
     """Choose the rows that a filter means."""
     needs_words = bool(where.texts or where.without)
 
-    def is_meant(row: Row) -> bool:
+    def is_meant(row: RecurringRow) -> bool:
         words = words_of(row.recurs.job) if needs_words else ""
         return where.recurring(row.recurs.standing, row.runs, words=words, now=now)
 
     return [row for row in rows if is_meant(row)]
 
 
-def counted(rows: Sequence[Row]) -> dict[str, int]:
+def counted(rows: Sequence[RecurringRow]) -> dict[str, int]:
     """Count the rows of each list of `SHOWS`."""
     found = Counter(one for row in rows for one in (*row.trouble, *(("paused",) if row.is_paused else ())))
     return {show: len(rows) if show == "all" else found[show] for show in SHOWS}
 
 
-def in_order(rows: Iterable[Row], sort: str, *, now: datetime) -> list[Row]:
+def in_order(rows: Iterable[RecurringRow], sort: str, *, now: datetime) -> list[RecurringRow]:
     """Sort rows by one of `SORTS`; those without a name stand below the others."""
     by = _BY[sort]
     return sorted(rows, key=lambda row: (row.recurs.job.name is None, by(row, now), row.key))
 
 
-def page_of(rows: Sequence[Row], after: str | None, *, most: int) -> tuple[Sequence[Row], str | None]:
+def page_of(rows: Sequence[RecurringRow], after: str | None, *, most: int) -> tuple[Sequence[RecurringRow], str | None]:
     """Cut the rows that follow a place, and name the place of the next ones. A place is the row before it; where that
     one has left the list, its number counts. Raises InvalidOptions for what is no place.
     """
@@ -218,20 +218,20 @@ def _words(trigger: Trigger) -> str:
 _FAR: Final = float("inf")
 
 
-def _due(row: Row) -> float:
+def _due(row: RecurringRow) -> float:
     return _FAR if row.recurs.due is None else row.recurs.due.timestamp()
 
 
-def _trouble(row: Row, now: datetime) -> tuple[int, float]:
+def _trouble(row: RecurringRow, now: datetime) -> tuple[int, float]:
     return row.rank + (not row.trouble and not row.is_overdue(now)), _due(row)
 
 
-def _took(row: Row, now: datetime) -> float:
+def _took(row: RecurringRow, now: datetime) -> float:
     last = ran_last(row.runs)
     return 1.0 if last is None else -float(last.took_ms)
 
 
-_BY: Final[Mapping[str, Callable[[Row, datetime], object]]] = {
+_BY: Final[Mapping[str, Callable[[RecurringRow, datetime], object]]] = {
     "trouble": _trouble,
     "next": lambda row, now: _due(row),
     "name": lambda row, now: (row.recurs.job.name or shown(row.recurs.job.fn)).casefold(),

@@ -18,8 +18,8 @@ from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
 from workkit.web.charts.year import Weeks, weeks
-from workkit.web.clock_changes import city
 from workkit.web.forecast import HERD
+from workkit.web.words import city
 
 LONGEST: Final = 1_000  # characters of a time
 COMING: Final = 6

@@ -16,7 +16,7 @@ from workkit.errors import NotFound, Unsupported
 from workkit.jobs.fingerprint import print_of
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.web.dead_jobs import LONGEST_ARGS, DeadJob, Known, by_error, dead_job, key_of
+from workkit.web.dead_jobs import LONGEST_ARGS, DeadJob, KnownDead, by_error, dead_job_of, key_of
 from workkit.web.mask import veil_of
 from workkit.web.pages.dead import headline, spoken_rest, trial
 from workkit.web.works import Work
@@ -35,31 +35,31 @@ def dead(number: int, *, type_: str = "OSError", minutes: int = 0, **how: Any) -
     )  # fmt: skip
 
 
-def graves(*jobs: Job) -> tuple[DeadJob, ...]:
-    return tuple(dead_job(job, veil_of()) for job in jobs)
+def dead_jobs(*jobs: Job) -> tuple[DeadJob, ...]:
+    return tuple(dead_job_of(job, veil_of()) for job in jobs)
 
 
-THREE = graves(dead(1, minutes=17), dead(2, minutes=30), dead(3, type_="ValueError", minutes=94))
+THREE = dead_jobs(dead(1, minutes=17), dead(2, minutes=30), dead(3, type_="ValueError", minutes=94))
 
 
 @pytest.mark.parametrize(
     ("known", "matching", "how", "said"),
     [
-        (Known(graves=(), of=0, is_all=True), 0, {}, "Nobody died. What fails for good comes here"),
-        (Known(graves=THREE, of=3, is_all=True), 3, {}, "3 dead jobs, 2 errors."),
-        (Known(graves=THREE, of=3, is_all=True), 1, {"has_filter": True}, "1 of 3 dead jobs, 2 errors."),
-        (Known(graves=THREE, of=10_000, is_all=False), 3, {"reading": 43}, "Reading 10,000 dead jobs: 43 %."),
-        (Known(graves=THREE, of=3, is_all=True), 2, {"is_one": True}, "2 jobs died of one error."),
-        (Known(graves=THREE, of=3, is_all=True), 0, {"is_one": True}, "Nobody is dead of this error any more."),
+        (KnownDead(dead_jobs=(), of=0, is_all=True), 0, {}, "Nobody died. What fails for good comes here"),
+        (KnownDead(dead_jobs=THREE, of=3, is_all=True), 3, {}, "3 dead jobs, 2 errors."),
+        (KnownDead(dead_jobs=THREE, of=3, is_all=True), 1, {"has_filter": True}, "1 of 3 dead jobs, 2 errors."),
+        (KnownDead(dead_jobs=THREE, of=10_000, is_all=False), 3, {"reading": 43}, "Reading 10,000 dead jobs: 43 %."),
+        (KnownDead(dead_jobs=THREE, of=3, is_all=True), 2, {"is_one": True}, "2 jobs died of one error."),
+        (KnownDead(dead_jobs=THREE, of=3, is_all=True), 0, {"is_one": True}, "Nobody is dead of this error any more."),
     ],
 )
-def test_the_headline(known: Known, matching: int, how: dict[str, Any], said: str) -> None:
+def test_the_headline(known: KnownDead, matching: int, how: dict[str, Any], said: str) -> None:
     given: dict[str, Any] = {"reading": None, "has_filter": False, "is_one": False} | how
-    assert headline(known, matching, by_error(known.graves), **given).startswith(said)
+    assert headline(known, matching, by_error(known.dead_jobs), **given).startswith(said)
 
 
 def test_what_stands_out_and_when_the_oldest_leaves() -> None:
-    known = Known(graves=THREE, of=3, is_all=True, most=10_000, kept_ms=90 * 86_400_000)
+    known = KnownDead(dead_jobs=THREE, of=3, is_all=True, most=10_000, kept_ms=90 * 86_400_000)
     assert spoken_rest(known, by_error(THREE), now=NOW, zone=PARIS, is_one=False) == (
         "2 of them died of one error between 10:45 and 10:58. "
         "Kept until 10,000 newer ones stand here, or for 90 days; the oldest leaves on Thu 18 Feb 2027."
@@ -71,7 +71,7 @@ def test_what_stands_out_and_when_the_oldest_leaves() -> None:
 
 def test_the_groups_are_those_of_the_error_before_it_was_masked() -> None:
     jobs = [dead(1), dead(2), dead(3, type_="KeyError")]
-    groups = by_error(graves(*jobs))
+    groups = by_error(dead_jobs(*jobs))
     assert [(group.print, group.n) for group in groups] == [(print_of(jobs[0]).print, 2), (print_of(jobs[2]).print, 1)]
     assert groups[0].record()["ids"] == [jobs[0].id, jobs[1].id]
 
@@ -87,9 +87,9 @@ def test_the_groups_are_those_of_the_error_before_it_was_masked() -> None:
     ],
 )
 def test_a_large_job_is_kept_small(how: dict[str, Any]) -> None:
-    (grave,) = graves(dead(1, **how)) if "fn" not in how else graves(replace(dead(1), **how))
-    kept = grave.job
-    assert grave.is_whole is ("fn" in how)
+    (dead_job,) = dead_jobs(dead(1, **how)) if "fn" not in how else dead_jobs(replace(dead(1), **how))
+    kept = dead_job.job
+    assert dead_job.is_whole is ("fn" in how)
     assert len(json.dumps([kept.args, kept.kwargs])) < 2 * LONGEST_ARGS
     assert len(kept.fn) + len(kept.name or "") <= 400
     assert kept.failure is not None
@@ -99,8 +99,8 @@ def test_a_large_job_is_kept_small(how: dict[str, Any]) -> None:
 def test_no_secret_is_kept() -> None:
     failure = Failure(type="E", message="token=hunter2", traceback="password = 'hunter2'")
     job = replace(dead(1), kwargs={"password": "hunter2"}, failure=failure, error=failure.line)
-    (grave,) = graves(job)
-    assert "hunter2" not in f"{grave.job.args}{grave.job.kwargs}{grave.job.error}{grave.job.failure}"
+    (dead_job,) = dead_jobs(job)
+    assert "hunter2" not in f"{dead_job.job.args}{dead_job.job.kwargs}{dead_job.job.error}{dead_job.job.failure}"
 
 
 @pytest.mark.parametrize("dead_id", ["x" * 200, '{"args":{"password":"hunter2"},"pad":"' + "y" * 200, "a\nb", "é"])
@@ -115,7 +115,7 @@ ID = "5c0d41" + "0" * 34
 def died(id: str, *, error: str = "E: full", seconds: int = 600) -> DeadJob:
     due = NOW - timedelta(seconds=seconds)
     job = Job(id=id, schedule="s", fn="f", due=due, state="dead", error=error, dead_id=id)
-    return dead_job(job, veil_of())
+    return dead_job_of(job, veil_of())
 
 
 def run(ending: Any) -> PastRun:
@@ -144,7 +144,7 @@ OTHERS = (died("a" * 40), died("b" * 40))
 
 
 @pytest.mark.parametrize(
-    ("there", "graves", "said", "ran"),
+    ("there", "dead_jobs", "said", "ran"),
     [
         (There("running", []), OTHERS, "It runs.", False),
         (There("due", []), OTHERS, "It is due.", False),
@@ -162,16 +162,16 @@ OTHERS = (died("a" * 40), died("b" * 40))
          "Failed again: E: other. 2 left as they are.", False),
     ],
 )  # fmt: skip
-def test_where_it_is(there: There, graves: tuple[DeadJob, ...], said: str, ran: bool) -> None:
+def test_where_it_is(there: There, dead_jobs: tuple[DeadJob, ...], said: str, ran: bool) -> None:
     begun_ms = round((NOW - timedelta(seconds=5)).timestamp() * 1000)
     work = Work(
         schedule="s", kind="try", total=3, print=OTHERS[0].print, job_id=ID, job="f", begun_ms=begun_ms
     )  # fmt: skip
-    found = trial(there, work, graves, now=NOW)  # type: ignore[arg-type]  # as much of one as is asked
+    found = trial(there, work, dead_jobs, now=NOW)  # type: ignore[arg-type]  # as much of one as is asked
     assert (found.said, found.ran, found.left) == (said, ran, 2)
     asked = there.asked
     if work.fate in ("ran", "failed", "over"):
-        assert trial(there, work, graves, now=NOW) == found  # type: ignore[arg-type]
+        assert trial(there, work, dead_jobs, now=NOW) == found  # type: ignore[arg-type]
         assert there.asked == asked
 
 

@@ -225,7 +225,7 @@ def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
     known = doing.dead.look(doing.inspector, count=pulse.counts.dead)
     found = [
         grave.job
-        for grave in known.graves
+        for grave in known.dead_jobs
         if grave.print == fields["print"]
         and (upto is None or grave.died_ms <= upto)
         and where.job(grave.job, now=doing.now)

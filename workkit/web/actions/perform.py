@@ -28,7 +28,7 @@ from workkit.text.brief import one_line
 from workkit.text.listing import plural
 from workkit.web.actions import dead, editing, jobs, upkeep
 from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
-from workkit.web.recurring_jobs import SHOWS, Standing, asked_for
+from workkit.web.recurring_jobs import SHOWS, RecurringJobs, asked_for
 from workkit.web.works import Work
 
 ACTS: Final[Mapping[str, Act]] = {
@@ -110,9 +110,9 @@ def _recurring(doing: Doing, order: Order, q: str) -> Iterator[str]:
     show = _one_of(order, "show", SHOWS)
     jobs = tuple(doing.inspector.recurring())
     try:
-        standing = Standing(read=doing.now, jobs=jobs, runs=doing.inspector.lately([one.key for one in jobs]))
+        standing = RecurringJobs(read=doing.now, jobs=jobs, runs=doing.inspector.lately([one.key for one in jobs]))
     except Unsupported:
-        standing = Standing(read=doing.now, jobs=jobs)
+        standing = RecurringJobs(read=doing.now, jobs=jobs)
     rows = asked_for(standing.rows("name", now=doing.now), read_filter(q, "recurring"), now=doing.now)
     return (row.key for row in rows if row.belongs(show))
 

@@ -35,7 +35,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ChangeRow:
     """A change. `about`: what it is about, in words; `path`: the page of that job, or none."""
 
     change: Change
@@ -51,7 +51,7 @@ class ChangesView:
     schedule: str
     now: datetime
     said: Sentence
-    rows: tuple[Row, ...]
+    rows: tuple[ChangeRow, ...]
     given: Mapping[str, str]
     next: str
     export: str
@@ -126,10 +126,10 @@ def headline(
     return (f"{'The last' if is_first else 'This'} change is {last.verb}, by {last.by or 'somebody'}, {ago} ago.",)
 
 
-def _row(change: Change, veil: Veil) -> Row:
+def _row(change: Change, veil: Veil) -> ChangeRow:
     change = veil.change(change)
     kind, _, of = change.target.partition(":")
-    return Row(
+    return ChangeRow(
         change=change,
         about=change.subject if change.subject != "schedule" else "the schedule",
         path=job_path(of) if kind == "job" else "",

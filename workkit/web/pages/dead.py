@@ -23,7 +23,7 @@ from workkit.text.wording import iso
 from workkit.web.address import job_path
 from workkit.web.charts.bars import burst
 from workkit.web.charts.shapes import Drawing
-from workkit.web.dead_jobs import DeadJob, Group, Known, by_error
+from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error
 from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
@@ -52,7 +52,7 @@ class DeadView:
     groups: tuple[Shown, ...]
     n_groups: int
     n_jobs: int
-    rows: tuple[Row, ...]
+    rows: tuple[DeadRow, ...]
     after: str
     trials: tuple[Trial, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -81,17 +81,17 @@ class DeadView:
 def look(asked: Asked) -> DeadView:
     """Look at the dead jobs, by their errors or one by one."""
     by = asked.one_of("by", VIEWS)
-    known, graves, unknown = _graves(asked)
-    groups = _groups(known, graves)
-    rows, after = page_of(asked, graves, MOST_ROWS) if by == "job" else ((), "")
+    known, dead_jobs, unknown = _dead_jobs(asked)
+    groups = _groups(known, dead_jobs)
+    rows, after = page_of(asked, dead_jobs, MOST_ROWS) if by == "job" else ((), "")
     shown: list[Shown] = []
     if by == "error":
         start = start_of([group.print for group in groups], asked.params.get("after", ""))
         for k, group in enumerate(groups[start : start + MOST_GROUPS], start):
-            open_rows = tuple(row_of(grave) for grave in group.graves[:MOST_OPEN]) if k == 0 else ()
+            open_rows = tuple(row_of(dead_job) for dead_job in group.dead_jobs[:MOST_OPEN]) if k == 0 else ()
             shown.append(shown_of(group, asked, rows=open_rows, is_open=k == 0))
         after = shown[-1].group.print if start + MOST_GROUPS < len(groups) else ""
-    return _view(asked, known, graves, groups, tuple(shown), by=by, rows=rows, after=after, unknown=unknown)
+    return _view(asked, known, dead_jobs, groups, tuple(shown), by=by, rows=rows, after=after, unknown=unknown)
 
 
 def look_at_one(asked: Asked) -> DeadView:
@@ -99,43 +99,43 @@ def look_at_one(asked: Asked) -> DeadView:
     wanted = asked.names["print"]
     if not re.fullmatch(r"[0-9a-f]{6,40}", wanted):
         raise NotFound.about(f'no error "{wanted[:100]}"', f"in {asked.served.name}", "All: dead.", given=wanted[:100])
-    known, graves, unknown = _graves(asked)
-    groups = [group for group in _groups(known, graves) if group.print.startswith(wanted)]
+    known, dead_jobs, unknown = _dead_jobs(asked)
+    groups = [group for group in _groups(known, dead_jobs) if group.print.startswith(wanted)]
     shown: tuple[Shown, ...] = ()
     after = ""
     if groups:
-        rows, after = page_of(asked, groups[0].graves, MOST_ROWS)
+        rows, after = page_of(asked, groups[0].dead_jobs, MOST_ROWS)
         one = shown_of(groups[0], asked, rows=rows, is_open=True, after=after)
         shown = (replace(one, message=groups[0].error.parts),)  # here it is whole
-    mine = groups[0].graves if groups else ()
+    mine = groups[0].dead_jobs if groups else ()
     return _view(asked, known, mine, groups[:1], shown, by="error", after=after, unknown=unknown, one=wanted)
 
 
-def _graves(asked: Asked) -> tuple[Known, tuple[DeadJob, ...], dict[str, str]]:
+def _dead_jobs(asked: Asked) -> tuple[KnownDead, tuple[DeadJob, ...], dict[str, str]]:
     unknown: dict[str, str] = {}
     where = read_filter(asked.params.get("q", ""), "dead")
     try:
         known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=asked.pulse.counts.dead)
     except Unsupported as error:
         unknown["dead"] = str(error)
-        known = Known(graves=(), of=0, is_all=True)
+        known = KnownDead(dead_jobs=(), of=0, is_all=True)
     if known.trouble:
         unknown["dead"] = asked.veil.text(known.trouble)
     if where.is_everything:
-        return known, known.graves, unknown
-    return known, tuple(grave for grave in known.graves if where.job(grave.job, now=asked.now)), unknown
+        return known, known.dead_jobs, unknown
+    return known, tuple(dead_job for dead_job in known.dead_jobs if where.job(dead_job.job, now=asked.now)), unknown
 
 
-def _groups(known: Known, graves: tuple[DeadJob, ...]) -> list[Group]:
-    return known.groups if graves is known.graves else by_error(graves)
+def _groups(known: KnownDead, dead_jobs: tuple[DeadJob, ...]) -> list[ErrorGroup]:
+    return known.groups if dead_jobs is known.dead_jobs else by_error(dead_jobs)
 
 
 def _view(
-    asked: Asked, known: Known, graves: tuple[DeadJob, ...], groups: list[Group], shown: tuple[Shown, ...], *, by: str,
-    after: str, unknown: dict[str, str], rows: tuple[Row, ...] = (), one: str = "",
+    asked: Asked, known: KnownDead, dead_jobs: tuple[DeadJob, ...], groups: list[ErrorGroup], shown: tuple[Shown, ...],
+    *, by: str, after: str, unknown: dict[str, str], rows: tuple[DeadRow, ...] = (), one: str = "",
 ) -> DeadView:  # fmt: skip
     q = asked.params.get("q", "").strip()
-    reading = None if known.is_all else min(99, round(100 * len(known.graves) / max(1, known.of)))
+    reading = None if known.is_all else min(99, round(100 * len(known.dead_jobs) / max(1, known.of)))
     where = read_filter(q, "dead")
     tried = [work for work in asked.works if work.kind == "try"]
     inspector = asked.served.inspector()
@@ -143,7 +143,7 @@ def _view(
         schedule=asked.served.name,
         now=asked.now,
         said=headline(
-            known, len(graves), groups, reading=reading, has_filter=not where.is_everything, is_one=bool(one)
+            known, len(dead_jobs), groups, reading=reading, has_filter=not where.is_everything, is_one=bool(one)
         ),
         rest=spoken_rest(known, groups, now=asked.now, zone=asked.zone, is_one=bool(one)),
         by=by,
@@ -155,10 +155,10 @@ def _view(
         reading=reading,
         groups=shown,
         n_groups=len(groups),
-        n_jobs=len(graves),
+        n_jobs=len(dead_jobs),
         rows=rows,
         after=after,
-        trials=tuple(trial(inspector, work, known.graves, now=asked.now) for work in tried),
+        trials=tuple(trial(inspector, work, known.dead_jobs, now=asked.now) for work in tried),
         unknown=unknown,
     )
 
@@ -167,7 +167,7 @@ MOST_MESSAGE: Final = 200  # characters of a message in a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DeadRow:
     """A dead job in a list. `args`: its arguments as JSON, to be changed; empty where they are not all there."""
 
     key: str
@@ -183,15 +183,15 @@ class Shown:
     where it is open; `after`: the following ones.
     """
 
-    group: Group
+    group: ErrorGroup
     drawing: Drawing
     message: tuple[tuple[str, bool], ...]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[DeadRow, ...] = ()
     is_open: bool = False
     after: str = ""
 
 
-def shown_of(group: Group, asked: Asked, *, rows: tuple[Row, ...], is_open: bool, after: str = "") -> Shown:
+def shown_of(group: ErrorGroup, asked: Asked, *, rows: tuple[DeadRow, ...], is_open: bool, after: str = "") -> Shown:
     """Draw one error of a list, with the beginning of its message."""
     message = tuple(beginning(group.error.parts, MOST_MESSAGE))
     drawing = burst(group.died, now=asked.now)
@@ -208,11 +208,11 @@ def beginning(parts: Iterable[tuple[str, bool]], most: int) -> Iterator[tuple[st
         yield text, varies
 
 
-def page_of(asked: Asked, graves: tuple[DeadJob, ...], most: int) -> tuple[tuple[Row, ...], str]:
+def page_of(asked: Asked, dead_jobs: tuple[DeadJob, ...], most: int) -> tuple[tuple[DeadRow, ...], str]:
     """Take a page of dead jobs, and where the following one begins, if there is one."""
-    start = start_of([grave.key for grave in graves], asked.params.get("after", ""))
-    page = graves[start : start + most]
-    return tuple(row_of(grave) for grave in page), page[-1].key if start + most < len(graves) else ""
+    start = start_of([dead_job.key for dead_job in dead_jobs], asked.params.get("after", ""))
+    page = dead_jobs[start : start + most]
+    return tuple(row_of(dead_job) for dead_job in page), page[-1].key if start + most < len(dead_jobs) else ""
 
 
 def start_of(keys: list[str], after: str) -> int:
@@ -225,12 +225,16 @@ def start_of(keys: list[str], after: str) -> int:
     return keys.index(after) + 1
 
 
-def row_of(grave: DeadJob) -> Row:
+def row_of(dead_job: DeadJob) -> DeadRow:
     """Show one dead job."""
-    job = grave.job
-    path = f"{job_path(job.id)}?dead={quote(grave.key, safe='@:')}"
-    return Row(
-        key=grave.key, job=job, attempts=attempts_text(job), path=path, args=given_json(job) if grave.is_whole else ""
+    job = dead_job.job
+    path = f"{job_path(job.id)}?dead={quote(dead_job.key, safe='@:')}"
+    return DeadRow(
+        key=dead_job.key,
+        job=job,
+        attempts=attempts_text(job),
+        path=path,
+        args=given_json(job) if dead_job.is_whole else "",
     )
 
 
@@ -245,12 +249,18 @@ DAY_MS = 86_400_000
 
 
 def headline(
-    known: Known, matching: int, groups: Sequence[Group], *, reading: int | None, has_filter: bool, is_one: bool
+    known: KnownDead,
+    matching: int,
+    groups: Sequence[ErrorGroup],
+    *,
+    reading: int | None,
+    has_filter: bool,
+    is_one: bool,
 ) -> str:
     """Say how many there are, and of how many errors."""
     if reading is not None:
         return f"Reading {plural(known.of, 'dead job')}: {reading} %."
-    if not known.graves:
+    if not known.dead_jobs:
         return "Nobody died. What fails for good comes here, with its arguments and traceback."
     if is_one:
         return f"{plural(matching, 'job')} died of one error." if matching else "Nobody is dead of this error any more."
@@ -260,7 +270,7 @@ def headline(
     return f"{plural(known.of, 'dead job')}, {errors}."
 
 
-def spoken_rest(known: Known, groups: Sequence[Group], *, now: datetime, zone: tzinfo, is_one: bool) -> str:
+def spoken_rest(known: KnownDead, groups: Sequence[ErrorGroup], *, now: datetime, zone: tzinfo, is_one: bool) -> str:
     """Say what stands out, and when the oldest leaves."""
     said: list[str] = []
     first = groups[0] if groups else None
@@ -268,20 +278,20 @@ def spoken_rest(known: Known, groups: Sequence[Group], *, now: datetime, zone: t
         span = between(first.died[-1], first.died[0], now, zone)
         some = "All" if len(groups) == 1 else f"{first.n:,}"
         said.append(f"They died {span}." if is_one else f"{some} of them died of one error {span}.")
-    if known.graves and not is_one:
+    if known.dead_jobs and not is_one:
         kept = [] if known.most is None else [f"until {known.most:,} newer ones stand here"]
         if known.kept_ms is not None:
             kept.append(f"for {plural(known.kept_ms // DAY_MS, 'day')}")
         if kept and known.kept_ms is not None and known.is_all:
-            leaves = datetime.fromtimestamp(known.graves[-1].died_ms / 1000, UTC) + timedelta(
+            leaves = datetime.fromtimestamp(known.dead_jobs[-1].died_ms / 1000, UTC) + timedelta(
                 milliseconds=known.kept_ms
             )
             today = now.astimezone(zone).date()
             said.append(f"Kept {', or '.join(kept)}; the oldest leaves {on(leaves.astimezone(zone), today)}.")
         elif kept:
             said.append(f"Kept {', or '.join(kept)}.")
-        if known.of > len(known.graves) and known.is_all:
-            said.append(f"The last {len(known.graves):,} are shown.")
+        if known.of > len(known.dead_jobs) and known.is_all:
+            said.append(f"The last {len(known.dead_jobs):,} are shown.")
     return " ".join(said)
 
 
@@ -318,11 +328,11 @@ class Trial:
     ran: bool
 
 
-def trial(inspector: Inspector, work: Work, graves: Sequence[DeadJob], *, now: datetime) -> Trial:
+def trial(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, now: datetime) -> Trial:
     """Look where it is. Once it has ended, nothing is asked any more."""
-    others = [grave for grave in graves if grave.print == work.print and grave.died_ms < work.begun_ms]
+    others = [dead_job for dead_job in dead_jobs if dead_job.print == work.print and dead_job.died_ms < work.begun_ms]
     if work.fate not in ENDED:
-        work.said, work.fate = _found(inspector, work, graves, now=now)
+        work.said, work.fate = _found(inspector, work, dead_jobs, now=now)
     said, fate = work.said, work.fate
     left = f" {len(others):,} left as they are." if fate in ("failing", "failed") and others else ""
     return Trial(
@@ -330,14 +340,14 @@ def trial(inspector: Inspector, work: Work, graves: Sequence[DeadJob], *, now: d
         job=work.job,
         said=said + left,
         left=len(others),
-        upto=max((grave.died_ms for grave in others), default=0),
+        upto=max((dead_job.died_ms for dead_job in others), default=0),
         ran=fate == "ran",
     )
 
 
-def _found(inspector: Inspector, work: Work, graves: Sequence[DeadJob], *, now: datetime) -> tuple[str, Fate]:
+def _found(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, now: datetime) -> tuple[str, Fate]:
     """Say where it is, and what that means."""
-    again = next((one for one in graves if one.job.id == work.job_id and one.died_ms >= work.begun_ms), None)
+    again = next((one for one in dead_jobs if one.job.id == work.job_id and one.died_ms >= work.begun_ms), None)
     if again is not None:
         same = again.print == work.print
         return ("Failed again with the same error." if same else f"Failed again: {again.job.error}."), "failed"

@@ -1,4 +1,4 @@
-"""The pages New and Edit: a job as a form, answered before anything is saved."""
+"""The pages New and Edit: a job as a form, answered before anything is saved. And the answer below a *When?* box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from workkit.contract.changes import Change
 from workkit.contract.owner import owning_sync
-from workkit.errors import Invalid, Unsupported
+from workkit.errors import Invalid, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
@@ -30,8 +30,7 @@ from workkit.web.job_form import (
 from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
-from workkit.web.pages.say import said
-from workkit.web.typed_time import Answer
+from workkit.web.typed_time import Answer, answer
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers
 
@@ -105,7 +104,7 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
     given["spread"] = asked.params.get("put_off") or given.get("spread", "")
     given["json"] = asked.params.get("json", "")
     known = _veiled(asked, known_of(given.get("fn", ""), functions))
-    answer = said(asked, given, job)
+    answer = answer_of(asked, given, job)
     trouble, planned, texts, laid = "", None, ("", "", ""), None
     try:
         args, kwargs = call_of(given, known=known if is_sent else None)
@@ -180,10 +179,58 @@ def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
     return {fn_text(name): functions[name].doc for name in names}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayView:
+    """What the page and the fragment show. `when` and `tz`: what is filled in."""
+
+    now: datetime
+    when: str
+    tz: str
+    answer: Answer
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {"as_of": iso(self.now), **self.answer.record()}
+
+
+def say(asked: Asked) -> SayView:
+    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name."""
+    job = None
+    if which := asked.params.get("job"):
+        try:
+            job = asked.served.inspector().job(which)
+        except NotFound:
+            job = None
+    filled = dict(asked.params)
+    filled["when"] = filled.get("suggested") or filled.get("when", "")
+    filled["spread"] = filled.get("put_off") or filled.get("spread", "")
+    filled["tz"] = filled.get("tz") or zone_name(asked.served.zone)
+    return SayView(now=asked.now, when=filled["when"], tz=filled["tz"], answer=answer_of(asked, filled, job))
+
+
+def answer_of(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
+    """Answer what is filled in as a time, with what stands beside it."""
+    tz = filled.get("tz") or zone_name(asked.served.zone)
+    others = [one for one in asked.served.named().values() if job is None or one.job.id != job.id]
+    return answer(
+        filled.get("when", ""),
+        tz=tz,
+        now=asked.now,
+        before=None if job is None else job.trigger,
+        others=others,
+        threads=sum(info.threads for info in asked.pulse.listeners),
+        spread=filled.get("spread", ""),
+    )
+
+
 NEW = Page(
     name="new", path="new", title="New", template="edit.html", look=new, takes_form=True, is_live=False, needs="add"
 )
 PAGE = Page(
     name="edit", path="jobs/{which}/edit", title="Edit", template="edit.html", look=edit, takes_form=True,
     is_live=False, needs="edit",
+)  # fmt: skip
+SAY = Page(
+    name="say", path="say", title="When?", template="when.html", fragment="say.html", look=say, takes_form=True,
+    is_live=False,
 )  # fmt: skip

@@ -49,7 +49,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class JobRow:
     """A job, where its page is, and why it stands as it does."""
 
     job: Job
@@ -69,7 +69,7 @@ class JobsView:
     filter: str
     understood: str
     tabs: tuple[Tab, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[JobRow, ...]
     said: Sentence
     looked: str
     more: str | None
@@ -116,7 +116,7 @@ def look(asked: Asked) -> JobsView:
         filter=text,
         understood="" if where.is_everything else understood(where),
         tabs=tuple(_tabs(counts, state, text)),
-        rows=tuple(Row(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
+        rows=tuple(JobRow(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
         said=_said(asked.served.name, page, where, state),
         looked=_looked(page, where, before, total, asked),
         more=more,

@@ -27,9 +27,8 @@ from workkit.web.charts.axis import Axis
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text
 from workkit.web.charts.shapes import kind_of
 from workkit.web.page import Asked
-from workkit.web.pages.past_runs import Seen, by_job, counted, joined, known_since, runs_of_cells
 from workkit.web.pages.planned_jobs import PlannedJob
-from workkit.web.pages.window import tier_of
+from workkit.web.pages.window import Seen, by_job, counted, joined, known_since, runs_of_cells, tier_of
 from workkit.web.predictions import THIN, between, sparse
 from workkit.web.recurring_jobs import asked_for, words_in
 from workkit.web.words import pause_end
@@ -78,7 +77,7 @@ def rows_chosen(rows: Sequence[PlannedJob], q: str, now: datetime) -> list[Plann
 def of_jobs(
     rows: Iterable[PlannedJob], seen: Seen, axis: Axis, listeners: Iterable[ListenerInfo]
 ) -> Iterator[LaneSource]:
-    """Make a strand for each recurring job."""
+    """Make a lane for each recurring job."""
     single, running = by_job(seen), _began(listeners, lambda job: job.name or job.id)
     for row in rows:
         yield LaneSource(
@@ -95,7 +94,7 @@ def of_jobs(
 
 
 def of_functions(rows: Iterable[PlannedJob], seen: Seen, listeners: Iterable[ListenerInfo]) -> list[LaneSource]:
-    """Make a strand for each function that has recurring jobs, or ran: those in trouble first, then by name."""
+    """Make a lane for each function that has recurring jobs, or ran: those in trouble first, then by name."""
     jobs: dict[str, list[PlannedJob]] = {}
     runs: dict[str, list[PastRun]] = {}
     for row in rows:
@@ -122,7 +121,7 @@ def of_functions(rows: Iterable[PlannedJob], seen: Seen, listeners: Iterable[Lis
 
 
 def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[LaneSource]:
-    """Make a strand for each listener that is there, or ran something: those that are there first, then by name."""
+    """Make a lane for each listener that is there, or ran something: those that are there first, then by name."""
     runs: dict[str, list[PastRun]] = {info.listener: [] for info in listeners}
     for run in seen.runs:
         if run.listener is not None:
@@ -153,11 +152,11 @@ def _began(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]) 
     return found
 
 
-def lanes_of_page(strands: Sequence[N], after: str) -> tuple[list[N], str]:
+def lanes_of_page(sources: Sequence[N], after: str) -> tuple[list[N], str]:
     """Cut a page out of all lanes, behind the one of this key; and say what follows it, "" for nothing."""
-    start = next((k + 1 for k, one in enumerate(strands) if one.key == after), 0) if after else 0
-    found = list(strands[start : start + LANES_OF_A_PAGE])
-    return found, found[-1].key if start + LANES_OF_A_PAGE < len(strands) else ""
+    start = next((k + 1 for k, one in enumerate(sources) if one.key == after), 0) if after else 0
+    found = list(sources[start : start + LANES_OF_A_PAGE])
+    return found, found[-1].key if start + LANES_OF_A_PAGE < len(sources) else ""
 
 
 SECOND: Final = timedelta(seconds=1)
@@ -190,39 +189,39 @@ class DrawnLane:
 
 
 def draw(
-    asked: Asked, axis: Axis, strand: LaneSource, paused_since: Mapping[str, datetime], *, by: GroupBy
+    asked: Asked, axis: Axis, source: LaneSource, paused_since: Mapping[str, datetime], *, by: GroupBy
 ) -> DrawnLane:
     """Draw one lane."""
-    planned = _planned(axis, strand)
-    runs = [asked.veil.run(run) for run in strand.runs if axis.start <= run.ended and run.due <= axis.end]
+    planned = _planned(axis, source)
+    runs = [asked.veil.run(run) for run in source.runs if axis.start <= run.ended and run.due <= axis.end]
     drawing: Lane
     if axis.span == "90d":
         drawing = day_lane(
-            axis, strand.name, strand.words, days=_days(asked, axis, strand),
-            planned=Counter(at.astimezone(UTC).date() for at in planned.drawn), clocks=_clocks(axis, strand),
+            axis, source.name, source.words, days=_days(asked, axis, source),
+            planned=Counter(at.astimezone(UTC).date() for at in planned.drawn), clocks=_clocks(axis, source),
         )  # fmt: skip
     else:
         drawing = lane(
             axis,
-            strand.name,
-            strand.words,
-            past=[*runs, *_counts(asked, axis, strand)],
+            source.name,
+            source.words,
+            past=[*runs, *_counts(asked, axis, source)],
             planned=planned.drawn,
             planned_runs=planned.count,
-            usual_ms=max((row.usual_ms for row in strand.rows), default=0.0),
-            running=strand.running,
-            pauses=_pauses(asked, axis, strand, paused_since),
-            clocks=_clocks(axis, strand),
+            usual_ms=max((row.usual_ms for row in source.rows), default=0.0),
+            running=source.running,
+            pauses=_pauses(asked, axis, source, paused_since),
+            clocks=_clocks(axis, source),
         )
     return DrawnLane(
-        name=strand.name,
-        words=strand.words,
-        path=strand.path,
+        name=source.name,
+        words=source.words,
+        path=source.path,
         drawing=drawing,
         runs=tuple(runs[:MOST_SHOWN]),
         planned=planned.first,
         notes=tuple(run_text(run, axis) for run in islice(filter(_is_notable, runs), MOST_NOTABLE)),
-        parts=parts(axis, runs, by=by, key=strand.key),
+        parts=parts(axis, runs, by=by, key=source.key),
     )
 
 
@@ -239,13 +238,13 @@ class _Planned:
     first: tuple[datetime, ...]
 
 
-def _planned(axis: Axis, strand: LaneSource) -> _Planned:
+def _planned(axis: Axis, source: LaneSource) -> _Planned:
     """Predict the runs of a lane, thinned where they are dense, and count them. During a pause there is none."""
     since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
     drawn: list[Sequence[datetime]] = []
     firsts: list[Sequence[datetime]] = []
     count, room = 0.0, MOST_PLANNED
-    for row in strand.rows if since < axis.end else ():
+    for row in source.rows if since < axis.end else ():
         if room <= 0:
             break
         begin = since if row.pause is None else max(since, pause_end(row.pause) or axis.end)
@@ -269,42 +268,42 @@ def _since(instants: Sequence[datetime], begin: datetime) -> Sequence[datetime]:
     return instants[bisect_left(instants, begin) :]
 
 
-def _counts(asked: Asked, axis: Axis, strand: LaneSource) -> list[PastRun]:
+def _counts(asked: Asked, axis: Axis, source: LaneSource) -> list[PastRun]:
     """Read counts for the part of a window of which single runs are no longer known."""
-    if not strand.subject or strand.known_since is None:
+    if not source.subject or source.known_since is None:
         return []
-    return counted(asked, axis, strand.subject, strand.known_since)
+    return counted(asked, axis, source.subject, source.known_since)
 
 
-def _days(asked: Asked, axis: Axis, strand: LaneSource) -> Sequence[Day]:
+def _days(asked: Asked, axis: Axis, source: LaneSource) -> Sequence[Day]:
     """Read the days of a job; of a function, its counts by day; of a listener, what single runs tell."""
     inspector = asked.served.inspector()
     try:
-        if strand.subject.startswith(FN):
+        if source.subject.startswith(FN):
             cells = inspector.past(
-                strand.subject,
+                source.subject,
                 since_ms=epoch_ms(axis.start),
                 until_ms=epoch_ms(min(axis.now, axis.end)) + 1,
                 tier=tier_of(axis),
             )
             return days_of(runs_of_cells(cells))
-        if strand.rows:
-            return strand.rows[0].days(lambda: inspector.days(strand.key))
+        if source.rows:
+            return source.rows[0].days(lambda: inspector.days(source.key))
     except Unsupported:
         return []
-    return days_of(strand.runs)
+    return days_of(source.runs)
 
 
-def _clocks(axis: Axis, strand: LaneSource) -> list[ClockChange]:
-    zones = {row.trigger.tz for row in strand.rows} - {"UTC"}
+def _clocks(axis: Axis, source: LaneSource) -> list[ClockChange]:
+    zones = {row.trigger.tz for row in source.rows} - {"UTC"}
     return [change for tz in sorted(zones) for change in clock_changes(tz, axis.start, axis.end)]
 
 
 def _pauses(
-    asked: Asked, axis: Axis, strand: LaneSource, paused_since: Mapping[str, datetime]
+    asked: Asked, axis: Axis, source: LaneSource, paused_since: Mapping[str, datetime]
 ) -> list[tuple[datetime, datetime | None, str | None]]:
     """Give the pause of a lane's jobs, where all of them have one: from when it is known, else from now on."""
-    found = {row.paused_by: row.pause for row in strand.rows}
+    found = {row.paused_by: row.pause for row in source.rows}
     if len(found) != 1:
         return []
     ((target, pause),) = found.items()

@@ -25,7 +25,7 @@ MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ListenerRow:
     """A listener, its state as a sign and as a word, and what is wrong with it."""
 
     info: ListenerInfo
@@ -66,7 +66,7 @@ class ListenersView:
     now: datetime
     said: Sentence
     rest: Sentence
-    hosts: tuple[tuple[str, tuple[Row, ...]], ...]
+    hosts: tuple[tuple[str, tuple[ListenerRow, ...]], ...]
     more: int
     unknown: str
 
@@ -112,7 +112,7 @@ def look(asked: Asked) -> ListenersView:
     )
 
 
-def headline(rows: list[Row], *, schedule: str, unknown: str) -> Sentence:
+def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentence:
     """Say how many listen, on how many machines, and how busy they are."""
     if unknown:
         return ("The server does not tell who listens.",)
@@ -132,9 +132,9 @@ def _refused(asked: Asked, infos: Sequence[ListenerInfo]) -> Mapping[str, Sequen
         return {}
 
 
-def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool, refused: Sequence[str]) -> Row:
+def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool, refused: Sequence[str]) -> ListenerRow:
     kind, word, note = _state(info)
-    return Row(
+    return ListenerRow(
         info=info,
         kind=kind,
         word=word,

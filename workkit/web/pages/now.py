@@ -23,12 +23,11 @@ from workkit.text.wording import iso
 from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
 from workkit.web.forecast import HERD
 from workkit.web.page import Asked, Page
-from workkit.web.pages.past_runs import read_happened
 from workkit.web.pages.planned_jobs import PlannedJobs, read_planned_jobs
 from workkit.web.pages.recurring import took_within
 from workkit.web.pages.trouble import crowded
 from workkit.web.pages.trouble import facts as read_facts
-from workkit.web.pages.window import local_text, timeline_path
+from workkit.web.pages.window import local_text, read_happened, timeline_path
 from workkit.web.sentences import MOST_NEEDS, Facts, Need, needs, rest, sentence
 from workkit.web.words import Sentence, left_out, plain
 

@@ -26,7 +26,7 @@ LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedJob(recurring_jobs.Row):
+class PlannedJob(recurring_jobs.RecurringRow):
     """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target.
 
     What is found out about it is kept with it.
@@ -163,14 +163,16 @@ def read_planned_jobs(served: Served, control: Control, unknown: dict[str, str],
     return made
 
 
-def _made(control: Control, day: date, standing: recurring_jobs.Standing, before: PlannedJobs | None) -> PlannedJobs:
+def _made(
+    control: Control, day: date, standing: recurring_jobs.RecurringJobs, before: PlannedJobs | None
+) -> PlannedJobs:
     """Make the rows. One of which nothing has changed is the one of before, with what was found out about it."""
     known = {} if before is None else {row.key: row for row in before}
     found = (_row(one, known.get(one.key), control) for one in standing.all())
     return PlannedJobs(sorted(found, key=lambda row: row.order(day)))
 
 
-def _row(one: recurring_jobs.Row, before: PlannedJob | None, control: Control) -> PlannedJob:
+def _row(one: recurring_jobs.RecurringRow, before: PlannedJob | None, control: Control) -> PlannedJob:
     by = paused_by(one.recurs.job, control) if control.paused else None
     pause = None if by is None else control.paused[by]
     is_same = before is not None and before.recurs is one.recurs and before.runs is one.runs

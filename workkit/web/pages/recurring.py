@@ -23,7 +23,17 @@ from workkit.text.wording import iso
 from workkit.web.charts.bars import Bars, bars
 from workkit.web.charts.shapes import STATES, Kind, kind_of
 from workkit.web.page import Asked, Page
-from workkit.web.recurring_jobs import SHOWS, SORTS, Row, Standing, asked_for, counted, in_a_row, page_of, words_in
+from workkit.web.recurring_jobs import (
+    SHOWS,
+    SORTS,
+    RecurringJobs,
+    RecurringRow,
+    asked_for,
+    counted,
+    in_a_row,
+    page_of,
+    words_in,
+)
 from workkit.web.words import pause_end, pause_of, until
 
 GLYPHS: Final[dict[Kind, str]] = {
@@ -63,7 +73,7 @@ class RecurringLine:
 
 
 def line_of(
-    row: Row, job: Job, *, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
+    row: RecurringRow, job: Job, *, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
 ) -> RecurringLine:
     """Make the line of a row that was read at `read`, with its job as it is shown."""
     ring = list(row.runs)
@@ -102,7 +112,7 @@ def took_within(ring: Sequence[PastRun], share: float) -> int | None:
 
 
 def _next(
-    row: Row, job: Job, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
+    row: RecurringRow, job: Job, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
 ) -> TwoLines:
     if row.is_paused:
         end = pause_end(pause)
@@ -237,7 +247,7 @@ def look(asked: Asked) -> RecurringView:
     try:
         standing = asked.served.recurring(asked.now, asked.pulse.control)
     except Unsupported as error:
-        standing, unknown["recurring"] = Standing(read=asked.now), str(error)
+        standing, unknown["recurring"] = RecurringJobs(read=asked.now), str(error)
     if standing.no_history:
         unknown["history"] = standing.no_history
     rows, counts = standing.rows(sort, now=asked.now), standing.counts()

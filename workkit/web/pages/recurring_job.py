@@ -26,12 +26,11 @@ from workkit.triggers import Trigger
 from workkit.triggers.clock.zone import clock_changes
 from workkit.triggers.clock.zone import zone as zone_of
 from workkit.web.charts.year import planned_days
-from workkit.web.clock_changes import NextChange, city, moves, next_change, what_came
 from workkit.web.page import Asked
 from workkit.web.pages.policies import Policy, policies
 from workkit.web.pages.recurring_job_sections import (
     RUNS,
-    ChangeRow,
+    JobChangeRow,
     LastRunRow,
     Next,
     PastCharts,
@@ -48,7 +47,7 @@ from workkit.web.pages.recurring_job_sections import (
 )
 from workkit.web.pages.same_call import Same, same_call
 from workkit.web.recurring_jobs import words_of
-from workkit.web.words import left_out, may_wait, overlap_key, pause_of
+from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came
 
 MOST_SINGLES: Final = 1_000
 MOST_CHANGES: Final = 2_000  # of the schedule, among which those of the job are looked for
@@ -82,7 +81,7 @@ class RecurringJobView:
     city: str
     clock: NextChange | None
     policies: tuple[Policy, ...]
-    changes: tuple[ChangeRow, ...]
+    changes: tuple[JobChangeRow, ...]
     same: Same | None
     days: tuple[Day, ...]
     unknown: Mapping[str, str]

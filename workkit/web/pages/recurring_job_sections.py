@@ -122,7 +122,7 @@ class LastRunRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow:
+class JobChangeRow:
     """A change: what was done, from what to what, by whom, when."""
 
     change: Change
@@ -186,7 +186,7 @@ def is_of(change: Change, job: Job) -> bool:
     return change.target == f"job:{job.name or job.id}" or (change.id is not None and change.id == job.id)
 
 
-def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> list[ChangeRow]:
+def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> list[JobChangeRow]:
     """Make the rows of the list of changes."""
     rows = []
     for change, _ in zip(changes, range(CHANGES), strict=False):
@@ -196,7 +196,7 @@ def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> li
             did += f': "{change.reason}"'
         by = ", ".join(one for one in (change.by, change.via) if one)
         rows.append(
-            ChangeRow(change=change, did=did, before=before, after=after, by=by, when=moment(change.at, now, zone))
+            JobChangeRow(change=change, did=did, before=before, after=after, by=by, when=moment(change.at, now, zone))
         )
     return rows
 

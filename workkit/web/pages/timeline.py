@@ -35,10 +35,21 @@ from workkit.web.pages.lanes import (
     of_listeners,
     rows_chosen,
 )
-from workkit.web.pages.past_runs import Happened, Seen, read_cells, read_happened, read_seen
 from workkit.web.pages.planned_jobs import PlannedJob, read_planned_jobs
 from workkit.web.pages.trouble import crowded, one_time_crowds
-from workkit.web.pages.window import ACCEPTED_SPANS, Links, links, local_text, read_axis, timeline_path
+from workkit.web.pages.window import (
+    ACCEPTED_SPANS,
+    Happened,
+    Links,
+    Seen,
+    links,
+    local_text,
+    read_axis,
+    read_cells,
+    read_happened,
+    read_seen,
+    timeline_path,
+)
 from workkit.web.predictions import THIN, between, sparse
 from workkit.web.words import pause_end
 
@@ -144,7 +155,7 @@ def look(asked: Asked) -> TimelineView:
     unknown = dict(asked.pulse.unknown)
     found = read_planned_jobs(asked.served, asked.pulse.control, unknown, now=asked.now)
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
-    shown, following, total = _strands(asked, by, q, found, seen, axis)
+    shown, following, total = _lanes(asked, by, q, found, seen, axis)
     threads = sum(info.threads for info in asked.pulse.listeners)
     seconds, stays = asked.served.spans(len(found), seconds=PAGE.every_s)
     ahead = asked.served.fresh(
@@ -187,7 +198,7 @@ def _part(looked: int, of: int) -> str:
     return f"Of {of:,} recurring jobs, {looked:,} were looked at." if looked < of else ""
 
 
-def _strands(
+def _lanes(
     asked: Asked, by: GroupBy, q: str, found: Sequence[PlannedJob], seen: Seen, axis: Axis
 ) -> tuple[list[LaneSource], str, int]:
     """Choose the lanes that a filter means, those of this page; say what follows them, and count all there are."""

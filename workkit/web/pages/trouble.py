@@ -19,7 +19,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.web.address import job_path
 from workkit.web.cache import MANY as MANY_ROWS
-from workkit.web.dead_jobs import Known, by_error
+from workkit.web.dead_jobs import KnownDead, by_error
 from workkit.web.forecast import HERD, forecast
 from workkit.web.page import Asked
 from workkit.web.pages.planned_jobs import PlannedJob, PlannedJobs, period
@@ -247,17 +247,17 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
     known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
     until_ms = asked.pulse.control.known_dead_ms or 0
     return asked.served.fresh(
-        "died", lambda: _lately(known, asked.now, until_ms), given=(asked.veil, known.graves, until_ms)
+        "died", lambda: _lately(known, asked.now, until_ms), given=(asked.veil, known.dead_jobs, until_ms)
     )
 
 
-def _lately(known: Known, now: datetime, until_ms: int) -> tuple[Died, ...]:
+def _lately(known: KnownDead, now: datetime, until_ms: int) -> tuple[Died, ...]:
     """Those after the deaths that are acknowledged, up to `until_ms`."""
     first_ms = max((now - LATELY).timestamp() * 1000, until_ms + 1)
-    lately = tuple(takewhile(lambda grave: grave.died_ms >= first_ms, known.graves))
-    groups = known.groups if len(lately) == len(known.graves) else by_error(lately)
+    lately = tuple(takewhile(lambda dead_job: dead_job.died_ms >= first_ms, known.dead_jobs))
+    groups = known.groups if len(lately) == len(known.dead_jobs) else by_error(lately)
     return tuple(
-        Died(count=group.n, since=group.died[-1], error=group.graves[0].job.error or "", print=group.print)
+        Died(count=group.n, since=group.died[-1], error=group.dead_jobs[0].job.error or "", print=group.print)
         for group in groups
         if group.n >= MANY_DEAD
     )
