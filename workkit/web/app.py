@@ -105,7 +105,7 @@ class Site:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Make the templates ready beside; stop what goes on in the background when the program ends."""
+        """Make the templates ready in a thread. Stop the work in the background when the program ends."""
         Thread(target=make_ready, name="workkit-web-templates", daemon=True).start()
         yield
         self.works.close()

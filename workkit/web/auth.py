@@ -211,7 +211,7 @@ class Way(Protocol):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether somebody who may not come in is told that there is nothing."""
+        """Whether the answer to somebody who may not come in is that there is nothing."""
 
     async def who(self, request: Request) -> Who | None:
         """Tell who asks; None: somebody who may not come in."""
@@ -341,7 +341,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mounted:
-    """A program that mounts us, and tells the role by its own login."""
+    """A program that mounts us, and finds the role by its own login."""
 
     role: RoleOf
     has_login = False
@@ -364,7 +364,7 @@ class Mounted:
         return Who(name="mounted", roles=roles, via="mount", session="mount")
 
     def known(self, name: str) -> Known | None:
-        """Take our word: we sign for a schedule only when the program has given a role in it."""
+        """Trust our signature: we sign for a schedule only where the program has found a role in it."""
         return Known(roles="viewer") if name == "mounted" else None
 
 

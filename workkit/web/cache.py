@@ -29,14 +29,14 @@ from workkit.web.mask import Veil
 from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
 
 SILENT_MS: Final = 5_000
-"""A listener tells of itself every second or so; without a heartbeat for so long it is silent."""
+"""A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
 
 LATELY: Final = timedelta(hours=1)
 MOST_DEATHS: Final = 50
 
 
 def is_silent(info: ListenerInfo) -> bool:
-    """Say whether it has not told of itself for a while."""
+    """Say whether a listener has sent no heartbeat for a while."""
     return (info.beat_ms or 0) >= SILENT_MS
 
 
@@ -59,8 +59,8 @@ class Deaths:
     _now_ms: int = 0
 
     def note(self, pulse: Pulse) -> None:
-        """Look for those that are gone. One that has said nothing for a while and is there again has not died; one that
-        ended by itself was never silent.
+        """Look for those that are gone. A silent one that is there again has not died. One that ended by itself was
+        never silent.
         """
         with self._lock:
             is_whole = pulse.counts.listeners <= len(pulse.listeners)
@@ -84,10 +84,10 @@ class Deaths:
 
 
 COUNTED_S: Final = 60.0
-"""So long a count stays as it is, where no page has counted meanwhile."""
+"""How long a count is kept where no page counts anew."""
 
 WATCHED_S: Final = 5.0
-"""Who looks again after so long stays for a while: a page that is open, not one glance."""
+"""A viewer who looks again after this time has the page open, and did not look only once."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -148,20 +148,22 @@ COUNTS: Final[Mapping[str, Callable[[Inspector], int]]] = {
 
 
 NAMED_S: Final = 5.0
-"""So long what takes a while to read is kept, as the jobs with names where there are thousands; and once more so long
-while it is read again.
+"""How long an answer of the server is kept that many pages need. Later, for as long again, it may be given while a
+thread reads it anew.
 """
 
 MANY: Final = 1_000
 """More recurring jobs than these take a while to be read, and so does what is found out about them."""
 
 MANY_S: Final = 20.0
-"""So long these are kept, and given while they are read again for `STAYS_S` at most: see `Served.spans`."""
+"""How long many recurring jobs are kept. Until `STAYS_S` they may be given while a thread reads them again: see
+`Served.spans`.
+"""
 
 STAYS_S: Final = 120.0
 
 MOST_KEPT: Final = 100
-"""So many things that were read are kept, the last ones."""
+"""How many answers are kept: the last ones."""
 
 T = TypeVar("T")
 
@@ -189,7 +191,7 @@ class Served:
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
     _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
-    _given: local = field(default_factory=local)  # of each thread: how old the oldest is that it was given
+    _given: local = field(default_factory=local)  # of each thread: the age of the oldest answer that it got
     _acts: int = 0
     recent: RecentRuns = field(default_factory=RecentRuns)
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
@@ -253,8 +255,8 @@ class Served:
         return self.fresh("recurring", read, seconds=seconds, stays=stays, given=control)
 
     def spans(self, count: int, *, seconds: float = MANY_S) -> tuple[float, float]:
-        """Say how long what was read of so many recurring jobs is kept, in seconds, and how old it may be while it is
-        read again: where they are many, who comes after a while gets what was, and its age, and does not wait.
+        """Say for how many seconds a reading of `count` recurring jobs is kept, and how old it may be while a thread
+        reads it again. Where they are many, a later viewer gets the former reading with its age, and does not wait.
         """
         return (seconds, STAYS_S) if count > MANY else (NAMED_S, 2 * NAMED_S)
 
@@ -273,9 +275,9 @@ class Served:
     def fresh(
         self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, stays: float = 0.0, given: object = None
     ) -> T:
-        """Read what is the same for everyone, and keep it for so many seconds. In as many that follow, and until it is
-        `stays` seconds old, the first who asks has it read again by a thread, and what is kept is given meanwhile. What
-        was read before an act, or for something else that was `given`, is not.
+        """Read an answer that is the same for everyone, and keep it for `seconds`. For as long again, and until it is
+        `stays` seconds old, it is given while a thread, begun by the first who asks, reads it anew. An answer from
+        before an act, or for another `given`, is not used.
         """
         stays = max(stays, seconds * 2)
         with self._lock:
@@ -308,19 +310,19 @@ class Served:
         try:
             self._read(what, read, given, acts)
         except WorkkitError:
-            pass  # who asks later waits for it, and is told
+            pass  # the next one who asks waits for it, and gets the error
         finally:
             with self._lock:
                 self._refreshed.discard(what)
 
     @property
     def oldest_s(self) -> float:
-        """How old the oldest is that this thread was given since `begin_look`, in seconds."""
+        """The age of the oldest answer that this thread got since `begin_look`, in seconds."""
         age: float = getattr(self._given, "age", 0.0)
         return age
 
     def begin_look(self) -> None:
-        """Reckon the age of what this thread is given from now on: see `oldest_s`."""
+        """Start to note the age of the answers that this thread gets: see `oldest_s`."""
         self._given.age = 0.0
 
     def before(self, what: str, kind: type[T]) -> T | None:

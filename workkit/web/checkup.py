@@ -1,4 +1,4 @@
-"""The last checkup of a schedule: begun when somebody looks, read while it goes on, kept for ten minutes."""
+"""The last checkup of a schedule: begun when somebody looks, shown while it runs, kept for ten minutes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from workkit.errors import WorkkitError
 from workkit.triggers.duration import duration
 
 FRESH_S: Final = 600.0
-"""So long a checkup is not repeated."""
+"""For this time a checkup is not repeated."""
 
 GLANCE_S: Final = 0.5
-"""So long from its beginning pages wait for the end of a checkup: most schedules are looked through by then. Who looks
-later gets at once what was found so far.
+"""How long from its beginning pages wait for the end of a checkup. Most end by then. A later viewer gets at once the
+findings so far.
 """
 
 STAYS_S: Final = 5.0
-"""Who looks again after so long stays for a while: a page that is open, not one glance."""
+"""A viewer who looks again after this time has the page open, and did not look only once."""
 
 MOST: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a checkup has found so far. `age_s`: how long ago it ended; None: it goes on. `error`: why it ended early.
+    """What a checkup has found so far. `age_s`: how long ago it ended; None: it runs. `error`: why it ended early.
     `patience`: after how long a job that waits nowhere is a fault.
     """
 
@@ -66,7 +66,7 @@ class Checkup:
     _changed: Condition = field(default_factory=Condition)
 
     def look(self, patience: str | None = None) -> Checked:
-        """Tell what is known. Where that is ten minutes old, or was found with another patience, a checkup begins.
+        """Return the findings. Where they are ten minutes old, or of another patience, a checkup begins.
         Raises TriggerError where the patience is no duration.
         """
         with self._changed:
@@ -80,20 +80,20 @@ class Checkup:
             return self._told()
 
     def again(self) -> None:
-        """Begin a checkup, unless one goes on."""
+        """Begin a checkup, unless one runs."""
         with self._changed:
             course = self._course
             if course is None or course.ended is not None:
                 self._begin(self.patience if course is None else course.patience)
 
     def known(self) -> Checked | None:
-        """Tell what is known, and begin nothing; None: nobody has looked yet."""
+        """Return the findings, and begin nothing; None: nobody has looked yet."""
         with self._changed:
             return None if self._course is None else self._told()
 
     def glance(self) -> Checked | None:
-        """Tell what is known, as `known` does, and wait for nothing. Where that is ten minutes old, a checkup begins
-        for who has looked a while ago already, and looks still.
+        """Return the findings as `known` does, and wait for nothing. Where they are ten minutes old, a checkup begins
+        for a viewer who looked a while ago, and looks again.
         """
         with self._changed:
             known = None if self._course is None else self._told()
@@ -151,7 +151,7 @@ class Checkup:
 
 
 def digest_of(finding: Finding) -> str:
-    """Name a fault, so that a form can say which one is meant."""
+    """Make the name of a fault, by which a form chooses it."""
     text = "\0".join((finding.kind, finding.schedule, finding.what, *finding.about))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -40,7 +40,7 @@ Decide = Callable[[str, Any], bool | None]
 
 
 class Masked(str):
-    """The text that stands for a value. Its type tells a page where it stands."""
+    """The text in place of a value. Its type shows where a value was masked."""
 
     __slots__ = ()
 
@@ -134,7 +134,7 @@ class Mask:
         return sorted(texts, key=len, reverse=True)[:MOST_HIDDEN]
 
     def call_parts(self, job: Job, parameters: Sequence[str] = (), *, most: int = MOST_CALL) -> list[tuple[str, str]]:
-        """Write a job as the call it makes, in pieces of a kind: "fn", "arg" or "mask"; so many characters at most."""
+        """Write a job as the call it makes, in pieces of a kind: "fn", "arg" or "mask"; at most `most` characters."""
         args, kwargs = self.arguments(job.args, job.kwargs, parameters)
         parts = [(printable(shown(job.fn)), "fn"), ("(", "arg")]
         named = [("", value) for value in args] + [(f"{name}=", value) for name, value in kwargs.items()]
@@ -257,7 +257,7 @@ def _lost(pairs: Iterable[tuple[Any, Any]], deep: int = DEEPEST) -> Iterator[str
 
 
 def _pieces(value: Any) -> Iterator[tuple[str, str]]:
-    """Write a value as JSON; what is masked stands without quotes, as a piece of its own."""
+    """Write a value as JSON. A masked value is a piece of its own, without quotes."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_repr)
     except (ValueError, RecursionError, TypeError):
@@ -298,7 +298,7 @@ class Veil:
         return self.usual.text(text)
 
     def job(self, job: Job) -> Job:
-        """Mask the arguments of a job, its error, what its run has said, and why it waits."""
+        """Mask the arguments of a job, its error, its check-in, and why it waits."""
         masked = self.usual.job(job)
         return masked if job.why is None else replace(masked, why=self.text(job.why))
 

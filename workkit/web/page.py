@@ -66,8 +66,8 @@ class Page:
     template that is answered with the parameter `fragment`, in place of the page.
     `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
     with `.jsonl`, all of it, as JSON Lines.
-    `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
-    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page. `needs`: the act
+    `every_s`: how often an open page is made again while nothing changes; 30 for drawings, which cost more.
+    `is_live`: an open one stays fresh by itself; not where somebody fills in a form as long as a page. `needs`: the act
     for which it is the form; no link leads there for who may not.
     """
 

@@ -72,7 +72,7 @@ class Entrance:
         self.settings = settings
 
     async def enter(self, request: Request) -> Who:
-        """Tell who asks. Raises Refused: 401, or 404 where not even that is told."""
+        """Find who asks. Raises Refused: 401, or 404 where even that is hidden."""
         who = await self.settings.way.who(request)
         if who is None:
             if self.settings.way.is_hidden:

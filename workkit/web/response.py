@@ -50,13 +50,13 @@ class Refused(Exception):
 
     @property
     def suggestion(self) -> str | None:
-        """The path, below the schedule, of the job that was perhaps meant."""
+        """The path, below the schedule, of the job with the nearest name."""
         found = self.fields.get("suggestion")
         return job_path(found) if isinstance(found, str) else None
 
     @property
     def candidates(self) -> list[tuple[str, str]]:
-        """The ids that were perhaps meant, each with the path of its page below the schedule."""
+        """The ids that begin alike, each with the path of its page below the schedule."""
         return [(id, job_path(id)) for id in self.fields.get("ids", ())]
 
     def record(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from workkit.errors import InvalidOptions, NotFound
 
 Role = Literal["viewer", "operator", "editor"]
 ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")
-"""From the least to the most. A viewer looks. An operator acts on what stands. An editor brings in and takes out."""
+"""From the least to the most. A viewer looks. An operator acts on jobs that there are. An editor adds and removes."""
 
 Roles = Role | Mapping[str, Role]
 """One role, or one for each schedule."""
@@ -93,7 +93,7 @@ class Users:
     tokens: Mapping[str, User] = field(default_factory=dict)
 
     def token(self, given: str) -> tuple[str, User] | None:
-        """Find whose token this is."""
+        """Find the owner of a token."""
         hashed = token_hash(given)
         found = [(name, one) for name, one in self.tokens.items() if hmac.compare_digest(one.hash, hashed)]
         return found[0] if found else None

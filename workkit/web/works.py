@@ -19,7 +19,7 @@ from workkit.errors import InvalidOptions, WorkkitError
 
 MOST_AT_ONCE: Final = 20
 SHOWN_S: Final = 60.0
-"""So long a work that is over is still told of."""
+"""How long pages show a work that is over."""
 
 KEPT_S: Final = 600.0
 
@@ -30,7 +30,7 @@ Fate = Literal["going", "failing", "ran", "failed", "over"]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Work:
-    """One work. `total`: so many jobs; `print`: the error they died of, where it is one; `said`: what became of it."""
+    """One work. `total`: its number of jobs; `print`: the error they died of, where it is one; `said`: its result."""
 
     schedule: str
     kind: Kind
@@ -53,7 +53,7 @@ class Work:
     begun_ms: int = 0  # when it was, by the server's clock
     gone_ms: int = 0  # when the job was first seen to be over, by the same clock
     is_stopped: bool = False
-    held_s: float = 0.0  # so long it is held back
+    held_s: float = 0.0  # for how long it is held back
     stop: Event = field(default_factory=Event)
 
     @property
@@ -94,11 +94,11 @@ class Work:
         return max(0, ceil(self.began + self.held_s - time.monotonic()))
 
     def hold(self, count: int) -> None:
-        """Note that a portion of so many was given."""
+        """Note that a portion of `count` jobs was given."""
         self.portion = (time.monotonic(), count)
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long, or until it is stopped. True: it was."""
+        """Wait for a time, or until it is stopped. True: it was stopped."""
         return self.stop.wait(seconds)
 
 

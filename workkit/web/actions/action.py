@@ -31,7 +31,7 @@ error (the field `print`); listeners, at least one; one job.
 LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
 """The fields by which an act names all jobs of a list."""
 
-SPELLED = 3  # so many lines of an act on several jobs are shown
+SPELLED = 3  # lines of an act on several jobs that are shown
 
 
 class NotAllowed(WorkkitError):
@@ -69,7 +69,7 @@ class Done:
 class Result:
     """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
     it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
-    cannot be undone, where it can be for others. `work`: what goes on in the background, of which every page tells by
+    cannot be undone, where it can be for others. `work`: the work in the background, which every page shows by
     itself.
     """
 

@@ -1,4 +1,4 @@
-"""Acts on dead jobs: retry, try one first, discard, change arguments; and stop what goes on in the background."""
+"""Acts on dead jobs: retry, try one first, discard, change arguments; and stop a work in the background."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from workkit.web.works import Work
 DIRECTLY: Final = 500  # jobs that are put back before the answer; of more, a thread puts back portions
 PORTION_MS: Final = 10_000
 HELD_S: Final = 10.0
-"""So long a discard is held back, and can be undone."""
+"""How long a discard is held back, and can be undone."""
 
 MANY: Final = 100
-"""To discard more than so many, one types the number."""
+"""To discard more jobs, one types their number."""
 
 GROUP: Final = ("print", "count", "upto", "q")
 
@@ -56,7 +56,7 @@ def retry(doing: Doing, order: Order) -> Result:
 
 
 def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -> None:
-    """Put jobs back, oldest first, so many as have their turn within 10 s; then wait for that time."""
+    """Put jobs back, oldest first: those whose turn comes within 10 s; then wait for that time."""
     size = max(1, int(PORTION_MS / work.per_ms)) if work.per_ms else DIRECTLY
     oldest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0)
     for start in range(0, len(oldest_first), size):
@@ -171,7 +171,7 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def stop(doing: Doing, order: Order, _: str | None) -> Done:
-    """Stop what goes on in the background. What it has not done stays as it is."""
+    """Stop a work in the background. The jobs that it has not reached stay as they are."""
     work = doing.works.find(order.fields.get("work", ""))
     if work is None or work.schedule != doing.schedule:
         raise NotFound.about("this work", "is over, or was begun by another process")
@@ -194,7 +194,7 @@ ACTS: Final[Mapping[str, Act]] = {
 
 
 def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, WorkkitError], ...]]:
-    """Find the dead jobs that an order means, latest first, each once, and why some are not found."""
+    """Find the dead jobs of an order, latest first, each once, and why some are not found."""
     found: dict[str, Job] = {}
     refused: list[tuple[str, WorkkitError]] = []
     for which in order.which:
@@ -253,6 +253,6 @@ def _forget(doing: Doing, dead: Sequence[Job], errors: Sequence[WorkkitError | N
 
 
 def _pace(rate: str) -> str:
-    """Write a rate as it is said: ``10 a second``."""
+    """Write a rate in words: ``10 a second``."""
     count, slash, period = rate.partition("/")
     return f"{count.strip()} a {period.strip()}" if slash and not period.strip()[:1].isdigit() else rate

@@ -36,7 +36,7 @@ def add(doing: Doing, order: Order, _: str | None) -> Done:
 
 
 def edit(doing: Doing, order: Order, which: str | None) -> Done:
-    """Put what is filled in in the place of a job, if that still has the content that was seen."""
+    """Replace a job by the content of the form, if it still has the content that was seen."""
     stands = _stands(doing, order, which)
     given = job_form.keywords(order.fields, stands=stands, known=_known(doing, order))
     if not given.get("name"):
@@ -144,13 +144,13 @@ def _known(doing: Doing, order: Order) -> Known | None:
 
 
 def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
-    """Refuse arguments that the function does not take, as far as listeners tell. Raises InvalidArguments."""
+    """Refuse arguments that the function does not take, as far as listeners know it. Raises InvalidArguments."""
     check_known(known_here(doing, given["fn"]), args=given.get("args", ()), kwargs=given.get("kwargs"))
     return given
 
 
 def known_here(doing: Doing, fn: str) -> Known | None:
-    """Find what listeners tell of a function."""
+    """Find the signature of a function that listeners have published."""
     try:
         return job_form.known_of(fn, doing.inspector.knows())
     except (Unsupported, Invalid):

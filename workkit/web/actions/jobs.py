@@ -1,4 +1,4 @@
-"""Acts on what stands: pause, resume, skip, run, cancel."""
+"""Acts on jobs that there are: pause, resume, skip, run, cancel, interrupt."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workkit.web.users import may
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The pause that an act has left, or none: what stands when it is undone."""
+    """The pause that an act has left, or none. It must still hold when the act is undone."""
 
     pause: Pause | None
 
 
 def pause(doing: Doing, order: Order, which: str | None) -> Done:
-    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
+    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
     before = _checked(doing, order, which)
     schedule.pause(doing.s, which, reason=order.fields.get("reason"), until=order.fields.get("until"))
     left = Left(_pause(doing, which))
@@ -36,7 +36,7 @@ def pause(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def resume(doing: Doing, order: Order, which: str | None) -> Done:
-    """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause stands."""
+    """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
     before = _checked(doing, order, which)
     schedule.resume(doing.s, which)
     if before is None:
@@ -45,7 +45,7 @@ def resume(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
-    """Read the pause that stands. Raises ChangedMeanwhile where it is not the one that the act left that is undone."""
+    """Read the pause. Raises ChangedMeanwhile where it is not the one that the act left which is undone."""
     stands = _pause(doing, which)
     if isinstance(order.kept, Left) and order.kept.pause != stands:
         until = f", until {doing.at(stands.until)}" if stands is not None and stands.until else ""

@@ -42,12 +42,12 @@ ACTS: Final[Mapping[str, Act]] = {
 LISTS: Final = ("recurring", "jobs")
 
 PORTION: Final = 500
-"""So many are acted on before the answer; of more, a thread takes portions."""
+"""How many jobs are acted on before the answer. More are left to a thread, which takes portions."""
 
 MOST_FOUND: Final = 10_000
 LOOK_S: Final = 5.0
 MANY: Final = 100
-"""To cancel more than so many, one types the number."""
+"""To cancel more jobs, one types their number."""
 
 WORDS: Final = {"pause": "Pausing", "resume": "Resuming", "run": "Running", "skip": "Skipping", "cancel": "Cancelling"}
 
@@ -57,7 +57,7 @@ Each = Callable[[Doing, Order], Result]
 
 def all_of(doing: Doing, order: Order, each: Each, did: str) -> Result:
     """Find all jobs that the order's list has, and act on each. Raises ChangedMeanwhile where there are more than were
-    seen, InvalidOptions for what cannot be meant.
+    seen, InvalidOptions for an invalid field.
     """
     found = _keys(doing, order)
     if not found:

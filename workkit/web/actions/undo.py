@@ -1,4 +1,4 @@
-"""Undo: the order that undoes an act, and the results that are kept so that it can be given.
+"""Undo: the order that undoes an act, and the results that are kept until then.
 
 An act returns the order that undoes it in its `Done`: another act, as resume undoes pause, or one that no form may ask
 for (`undone_by`). `Results` keeps it for the session that has acted, until it is given once.
@@ -76,7 +76,7 @@ class Results:
 
 
 def _seconds(result: Result, now: datetime) -> float:
-    """Say for how long a result is kept: until each act that undoes it has ended, if all of these have an end."""
+    """Say for how many seconds a result is kept: until its undo ends, if each of its orders has an end."""
     ends = [order.until for order in result.undo]
     known = [end for end in ends if end is not None]
     if not known or len(known) < len(ends):
@@ -99,7 +99,7 @@ def undoing(undo: Undo | None) -> Order | None:
 
 
 def _put_back(undo: Undo, doing: Doing, _: Order, __: str | None) -> Done:
-    """Undo a change of a job. Raises ChangedMeanwhile, which says what stands now."""
+    """Undo a change of a job. Raises ChangedMeanwhile with the present state of the job."""
     name = called(undo.job)
     if undo.verb == "cancel" and undo.job.recurs and not may(doing.role, "editor"):
         raise NotAllowed(f"{name} recurs. Your role is {doing.role}; this needs editor.", given=undo.job.id)
@@ -118,7 +118,7 @@ def _put_back(undo: Undo, doing: Doing, _: Order, __: str | None) -> Done:
 
 
 def _standing(doing: Doing, undo: Undo) -> str:
-    """Say how the job stands now, of this name or else of this id."""
+    """Write the present state of the job of this name, or else of this id."""
     try:
         job = doing.inspector.job(undo.job.name or undo.job.id)
     except (NotFound, Unsupported, CorruptRecord):

@@ -32,7 +32,7 @@ def repair(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 def quiet(doing: Doing, _: Order, which: str | None) -> Done:
-    """Have a listener take nothing new. What it has taken goes on."""
+    """Have a listener take nothing new. What it has taken still runs."""
     assert which is not None, "it was checked"
     if not doing.admin.quiet(which, True):
         return Done(f"{which} was quiet already.")

@@ -48,7 +48,7 @@ class Shown:
     is_stale: bool = True
 
     def is_due(self, pulse: Pulse, now: float) -> bool:
-        """Say whether to look again: the pulse tells of something else, or it is time."""
+        """Say whether to look again: the pulse has changed, or it is time."""
         every_s, since = self.view.looking.page.every_s, now - self.looked
         if since < SHORTEST_S or self.is_broken:
             return False
@@ -58,7 +58,7 @@ class Shown:
 
 
 def stirred(before: Pulse, after: Pulse) -> bool:
-    """Say whether two pulses tell of different things. Clocks, heartbeats and ages do not count."""
+    """Say whether two pulses differ. Clocks, heartbeats and ages do not count."""
     return _told(before) != _told(after)
 
 
@@ -114,7 +114,7 @@ class Channel:
             self.end()
 
     def end(self) -> None:
-        """End it at once: all its viewers are told."""
+        """End it at once, and wake all its viewers."""
         self.is_over = True
         for task in (self._task, self._looks):
             if task is not None:
@@ -165,7 +165,7 @@ class Channel:
             await asyncio.sleep(least)
 
     async def _beat(self, now: float) -> None:
-        """Read the pulse. One that is slow goes on, and none is asked beside it."""
+        """Read the pulse. While a slow one is awaited, no other is asked for."""
         self.pulsed = now
         self._is_hurried = False
         if self._asked is None:
@@ -209,7 +209,7 @@ class Channel:
         shown.looked, shown.is_stale = time.monotonic(), False
         try:
             pieces = await self._asking.call(lambda: shown.view.draw(pulse))
-        except (ServerError, Refused):  # the pulse will tell
+        except (ServerError, Refused):  # the next pulse shows it
             shown.is_stale = True
             return
         except Exception:

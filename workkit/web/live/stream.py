@@ -140,7 +140,7 @@ class PageViewer:
         return said
 
     def _as_of(self) -> str | None:
-        """Say what time it was, in the shown zone, when the server was last heard."""
+        """Say what time it was, in the shown zone, of the last answer of the server."""
         if (pulse := self._channel.pulse) is None:
             return None
         return f"{pulse.now.astimezone(self._shown.view.frame.zone):%H:%M:%S}"

@@ -40,7 +40,7 @@ class Piece:
 
 
 Pieces = Mapping[str, Piece]
-"""By the id of the element; a piece stands after the one around it."""
+"""By the id of the element; a piece comes after the one around it."""
 
 
 def pieces_of(page: str) -> dict[str, Piece]:
@@ -63,15 +63,15 @@ def pieces_of(page: str) -> dict[str, Piece]:
 
 
 def changed(before: Pieces, after: Pieces) -> dict[str, str]:
-    """Tell the pieces that differ, by id; one that stands in another that differs is not told by itself."""
-    told: dict[str, str] = {}
+    """Return the HTML of the pieces that differ, by id. One within another that differs is left out."""
+    found: dict[str, str] = {}
     for name, piece in after.items():
-        if _is_within(piece, after, told):
+        if _is_within(piece, after, found):
             continue
         old = before.get(name)
         if old is None or old.compared != piece.compared:
-            told[name] = piece.html
-    return told
+            found[name] = piece.html
+    return found
 
 
 def tag_of(pieces: Pieces) -> str:
@@ -80,10 +80,10 @@ def tag_of(pieces: Pieces) -> str:
     return f'"{hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]}"'
 
 
-def _is_within(piece: Piece, pieces: Pieces, told: Mapping[str, str]) -> bool:
+def _is_within(piece: Piece, pieces: Pieces, found: Mapping[str, str]) -> bool:
     name = piece.outer
     while name is not None:
-        if name in told:
+        if name in found:
             return True
         name = pieces[name].outer
     return False
