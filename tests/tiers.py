@@ -107,7 +107,7 @@ SLOW = (
     "testing/test_plugin.py::test_without_a_server_program",
     "triggers/test_standard.py::test_the_values_are_those_of_a_crontab",
     "triggers/test_zones.py::test_every_change_of_every_zone",
-    "web/acts/test_dead.py::test_when_the_process_dies",
+    "web/actions/test_dead.py::test_when_the_process_dies",
     "web/security/test_hostile_records.py::test_each_",
     "web/security/test_layouts.py",
     "web/security/test_masked.py::test_no_page",

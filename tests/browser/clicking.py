@@ -13,7 +13,7 @@ from tests.browser.scene import SHOP
 from tests.browser.seen import Seen
 from tests.processes import until
 from tests.servers import Server
-from tests.web.acts.test_standing import contents
+from tests.web.actions.test_jobs import contents
 from workkit.schedule import Schedule
 
 

@@ -11,7 +11,7 @@ import uvicorn
 from tests.processes import until
 from workkit import asgi
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 class WebThread:

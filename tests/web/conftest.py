@@ -14,7 +14,7 @@ import pytest
 from tests.servers import Server
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local, Way
+from workkit.web.auth import Local, Way
 
 ORIGIN = "http://127.0.0.1:5040"
 

@@ -10,44 +10,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
-from workkit import schedule as verbs
 from workkit.brokers.layout import layout_of
 from workkit.brokers.redis_server.care.unhurried import Unhurried
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.verbs import control as undoing
-from workkit.verbs import rescheduling, saving
-from workkit.verbs.author import acting, author_of
 from workkit.verbs.creation import Schedule, check_schedule
-from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.verbs.opening import producer_of
 
 try:
-    from workkit.web.application import application
-    from workkit.web.background.checkup import Checkup
-    from workkit.web.door.signer import Signer
-    from workkit.web.door.ways import Mounted, Way
-    from workkit.web.hiding.veil import veil_of
-    from workkit.web.served import Served
-    from workkit.web.settings import Settings
+    from workkit.web.app import application
+    from workkit.web.auth import Mounted, Signer, Way
+    from workkit.web.cache import Served
+    from workkit.web.checkup import Checkup
+    from workkit.web.mask import veil_of
+    from workkit.web.request import Settings
 except ImportError as error:
     raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from workkit.contract.admin import Arguments
-    from workkit.contract.changes import Author
-    from workkit.contract.doctor import Finding
-    from workkit.contract.undo import Undo
-    from workkit.errors import WorkkitError
-    from workkit.jobs.job import Job
 
 SECRET_ENV = "WORKKIT_WEB_SECRET"
 LIVE = ("stream", "poll")
@@ -146,79 +132,4 @@ def signer(secret: str | None = None) -> Signer:
 def _served(s: Schedule, tz: str | None) -> Served:
     zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
     checkup = Checkup(doctor=lambda: Unhurried(producer_of(s).doctor), patience=layout_of(s.layout).patience)
-    return Served(
-        name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, checkup=checkup, verbs=_Verbs(s)
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Verbs:
-    """The verbs on one schedule, as `workkit.web.acts.verbs` wants them."""
-
-    s: Schedule
-
-    def pause(self, which: str | None, *, reason: str | None, until: str | None) -> None:
-        verbs.pause(self.s, which, reason=reason, until=until)
-
-    def resume(self, which: str | None) -> None:
-        verbs.resume(self.s, which)
-
-    def acting(self, author: Author) -> AbstractContextManager[None]:
-        return acting(author if author.by else replace(author, by=author_of(None).by))
-
-    def run(self, which: str) -> tuple[Job, Undo | None]:
-        return undoing.make(producer_of(self.s), "run", which)
-
-    def skip(self, which: str) -> tuple[Job, Undo | None]:
-        return undoing.make(producer_of(self.s), "skip", which)
-
-    def cancel(self, which: str) -> tuple[Job, Undo | None]:
-        return undoing.make(producer_of(self.s), "cancel", which)
-
-    def interrupt(self, run: Job, listener: str) -> None:
-        producer_of(self.s).admin.by(author_of(None)).interrupt(run, listener)
-
-    def undo(self, undo: Undo) -> Job:
-        return undoing.undo(producer_of(self.s), undo)
-
-    def quiet(self, listener: str, on: bool) -> bool:
-        return producer_of(self.s).admin.by(author_of(None)).quiet(listener, on)
-
-    def note_shown(self, job: Job, argument: str) -> None:
-        producer_of(self.s).admin.by(author_of(None)).note("show", {"argument": argument}, job=job)
-
-    def purge_history(self) -> None:
-        producer_of(self.s).admin.by(author_of(None)).forget_history()
-
-    def repair(self, finding: Finding) -> bool:
-        broker = producer_of(self.s)
-        broker.admin.by(author_of(None)).note("repair", {"faults": [finding.kind]})
-        return broker.doctor.repair(finding)
-
-    def imagined(self, given: Mapping[str, Any], *, stands: Job | None) -> Job:
-        return saving.imagined(self.s, given, stands=stands)
-
-    def saved(self, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None) -> Job | None:
-        return saving.saved(self.s, given, seen=seen, stands=stands)
-
-    def put_back(self, job: Job, *, over: Job) -> Job | None:
-        return saving.put_back(self.s, job, over=over)
-
-    def reschedule(self, which: str, *, when: str, tz: str | None, seen: str | None) -> tuple[Job, Job]:
-        return rescheduling.rescheduled(self.s, which, {"typed": when, "tz": tz}, seen=seen)
-
-    def reschedule_back(self, job: Job, *, over: Job) -> Job:
-        return rescheduling.put_back(self.s, job, over=over)
-
-    def dead(self, which: str) -> list[Job]:
-        return verbs.dead(self.s, which)
-
-    def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
-        admin = producer_of(self.s).admin.by(author_of(None))
-        latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
-        found = revive(admin, latest_first, args=args, rate=rate, most_bytes=self.s.max_payload)
-        said = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
-        return [said[job.dead_id] for job in dead]
-
-    def discard(self, dead: Sequence[Job]) -> int:
-        return discard_dead(producer_of(self.s).admin.by(author_of(None)), dead)
+    return Served(s=s, zone=zone, checkup=checkup)

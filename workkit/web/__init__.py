@@ -1,10 +1,10 @@
-"""Schedules in the browser. A wing of the house: it knows the contract and what is below, no broker and no worker.
+"""Schedules in the browser. It calls the verbs as the command line does, and knows no broker and no worker.
 
 `workkit/asgi/pages.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
 
-The way of a request: `door/guard.py` (host, headers) -> `application.py` (address) -> `answering/entrance.py` (who,
-which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or
-`view.record()` as JSON. What any of these raises becomes an answer within the frame (`answering/answer.py`).
+The way of a request: `auth.py` (host, headers) -> `app.py` (address) -> `request.py` (who, which role) -> a
+thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or
+`view.record()` as JSON. What any of these raises becomes an answer within the frame (`response.py`).
 
 **To add a page:**
 
@@ -13,15 +13,15 @@ which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> 
    thread and may block. `asked.now` is the server's clock, the only one there is; `asked.pulse` was read for this
    request and is masked. Each job, past run and text from the server that a view holds passes `asked.veil` first. What
    everyone sees alike, and unmasked, may be kept for some seconds: `asked.served.fresh`. When triggers fire:
-   `ahead/foresight.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
-   place. A sentence with links is a `Said` (`words.py`): its links are paths below the schedule, and a path that no
+   `predictions.py`. A call that raises Unsupported is caught where it is made, and its sentence shown in that
+   place. A sentence with links is a `Sentence` (`words.py`): its links are paths below the schedule, and a path that no
    page has is shown as plain text, so a page may name pages that are yet to come. At the end of the file:
    `PAGE = Page(name=, path="jobs/{which}", title=, template=, look=, icon=, key=)`. Names in braces come as
    `asked.names`, parameters as `asked.params` (`asked.one_of` refuses what is not accepted). Without an `icon` it is
    not in the rail.
 2. `pages/registry.py`: its `PAGE`, at its place in the rail. Address, `.json`, links and rail follow.
 3. `templates/NAME.html`: extends `base.html`, fills `main` (and `crumb`), and gets `frame` and `view`; in the block,
-   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `drawing/`) and `say.*`
+   use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `charts/`) and `say.*`
    (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
    `static/workkit.css`. What goes on by itself, and which keys it has: below. A page that takes a form (`takes_form`)
@@ -31,21 +31,20 @@ which role) -> a thread of `answering/asking.py` -> the page's `look(asked)` -> 
    are tables of a pure module (`tests/web/test_sentences.py`). `tests/browser/` finds the page by its links.
    Its line in spec/web.md, 1 and 2.
 
-**To add an act:** a function `(doing, order, which) -> Done` in a file of `acts/` and its `Act` in the `ACTS` of that
-file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). `Done`
-has the line that is said, and the `Order` that undoes it, or None. An order that no form may ask for has
-`stage="undo"`, and what it needs in `kept` (`acts/putting_back.py`); its `until` says until when it can be done. A new
-file goes into `acts/registry.py`. The verb comes in by the protocol `acts/verbs.py`, which `workkit/asgi/pages.py`
-keeps. Every act is carried out within `verbs.acting(author)`, so that `S:changes` says who; an act that concerns all
-that it names as one has `together` in place of `one`; what takes a while is a `Work` in `doing.works`
-(`background/works.py`), of which every page tells. A button is `say.act(frame, "verb", "Text", [("which", name)])`, or
-`say.asks(...)` with a question first; it is absent for who may not. `acts/deeds.py` keeps results, for the line after
-an act, for `undo`, and so that a form sent twice acts once; `acts/trail.py` logs each. Tests: `tests/web/acts/`, where
-`contents` compares all keys of a schedule before an act and after its undo. Its row:
-spec/web.md, 8.
+**To add an act:** a function `(doing, order, which) -> Done` in a file of `actions/` and its `Act` in the `ACTS` of
+that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). It
+calls a verb of `workkit.schedule` or `workkit.verbs` with `doing.s`, or `doing.admin`. `Done` has the line to show, and
+the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/undo.py` where no form may ask for it.
+A new file goes into the `ACTS` of `actions/perform.py`. Every act is carried out within `acting(author)`, so that
+`S:changes` has its author. An act that concerns all that it names as one has `together` in place of `one`. What takes a
+while is a `Work` in `doing.works` (`works.py`), and every page shows it. A button is `say.act(frame, "verb", "Text",
+[("which", name)])`, or `say.asks(...)` with a question first; it is absent for who may not. The results in
+`actions/undo.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `request.py` logs
+each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
+undo. Its row: spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
-same template, and cut into the elements that have an `id` and `data-live`: `live/pieces.py`. `main` is one, so a page
+same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page
 needs none; with one for each section, less is sent. What is written is shared by viewers: nothing of one of them stands
 in it. In a template:
 

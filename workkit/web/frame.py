@@ -1,4 +1,6 @@
-"""What stands around every page: the rail, the bar, the pill. Frozen; made anew for each request."""
+"""The frame of every page: the rail, the bar, the pill. Frozen, and made anew for each request. `Looking` reads one
+page, and completes its frame.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Final
+from urllib.parse import urlencode
 
-from workkit.contract.inspector import Counts
+from workkit.contract.inspector import Counts, Pulse
 from workkit.text.wording import zone_name
-from workkit.web.acts.act import Result
-from workkit.web.acts.registry import ACTS
+from workkit.web.actions.action import Result
+from workkit.web.actions.perform import ACTS, act_of
 from workkit.web.address import spelled, url_path
-from workkit.web.background.works import Work
-from workkit.web.door.role import Role, Who, may
-from workkit.web.page import Page
+from workkit.web.cache import Served
+from workkit.web.mask import Veil
+from workkit.web.page import Asked, Page, View
+from workkit.web.pages.registry import PAGES
+from workkit.web.render import static_version
+from workkit.web.users import Role, Who, may
+from workkit.web.works import Work, Works
 
 THEMES: Final = ("auto", "light", "dark")
 COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
@@ -79,7 +86,9 @@ class Frame:
     @property
     def may_undo(self) -> bool:
         """Say whether the asker may undo what was done."""
-        return self.did is not None and bool(self.did.undo) and all(self.may(one.verb) for one in self.did.undo)
+        if self.did is None or self.role is None or not self.did.undo:
+            return False
+        return all(may(self.role, act_of(order).role) for order in self.did.undo)
 
     @property
     def number(self) -> str:
@@ -147,3 +156,55 @@ class Frame:
             return c.waiting + c.due + c.running + c.cancelling + c.retrying + c.held + c.paused
         n: int = getattr(self.counts, COUNTED[page.name])
         return n
+
+
+OLD_S: Final = 30.0  # what is older says so: the Timeline, the page that changes least, is written again so often
+OWN: Final = ("page", "version", "did")
+"""Parameters that are the stream's, or of one viewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looking:
+    """A page of a schedule with its names and parameters, and what of it may be seen."""
+
+    served: Served
+    page: Page
+    names: Mapping[str, str]
+    params: Mapping[str, str]
+    veil: Veil
+    zone: tzinfo
+    works: Works
+
+    def at(self, pulse: Pulse | None = None) -> tuple[Asked, View]:
+        """Look, by a pulse that is known, or by a new one. It blocks. Raises WorkkitError."""
+        pulse = pulse or self.served.inspector().pulse()
+        self.served.deaths.note(pulse)
+        pulse = self.veil.pulse(pulse)
+        asked = Asked(
+            served=self.served, pulse=pulse, veil=self.veil, zone=self.zone, names=self.names, params=self.params,
+            pages=PAGES, works=self.works.of(self.served.name),
+        )  # fmt: skip
+        self.served.begin_look()
+        view = self.page.look(asked)
+        return replace(asked, age_s=self.served.oldest_s), view
+
+    def keep(self, asked: Asked, view: View, frame: Frame) -> None:
+        """Keep what was seen, to be shown while the server is away. What somebody has typed is not shown to others."""
+        if self.page.takes_form or self.page.fragment:
+            return
+        self.served.keep(f"{self.page.name} {frame.role}", (asked.now, view))
+
+    def framed(self, frame: Frame, asked: Asked) -> Frame:
+        """Add to the frame what is known once the page was looked at."""
+        checked = self.served.checkup.known()
+        return replace(
+            frame, title=self.page.title, page=self.page.within or self.page.name, now=asked.now,
+            counts=asked.pulse.counts, findings=None if checked is None else len(checked.findings), works=asked.works,
+            age_ms=asked.age_s * 1000 if asked.age_s > OLD_S else None, counted=self.served.rail.glance(),
+        )  # fmt: skip
+
+
+def live_address(frame: Frame, path: str, params: Mapping[str, str]) -> str:
+    """Name the stream of a page: that of its schedule, with the page, its parameters, and our version."""
+    known = {name: value for name, value in params.items() if name not in OWN}
+    return f"{frame.base}live?{urlencode({'page': path, 'version': static_version(), **known})}"

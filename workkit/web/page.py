@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Protocol
 
+from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
-from workkit.errors import InvalidOptions
+from workkit.contract.past_runs import call_of
+from workkit.errors import InvalidOptions, Unsupported
+from workkit.jobs.job import Job
 from workkit.web.address import read_spelled
-from workkit.web.background.works import Work
-from workkit.web.hiding.veil import Veil
-from workkit.web.served import Served
+from workkit.web.cache import Served
+from workkit.web.mask import Veil
+from workkit.web.works import Work
 
 
 class View(Protocol):
@@ -45,6 +48,16 @@ class Asked:
         """The present, by the server's clock."""
         return self.pulse.now
 
+    def log(self, of: Job | PastRun) -> tuple[str, ...]:
+        """Read what a run has logged, masked: that of a past run, or the last one of a job. Nothing where the layout
+        keeps none.
+        """
+        call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
+        try:
+            return tuple(self.veil.usual.log(self.served.inspector().log(of), call=call))
+        except Unsupported:
+            return ()
+
     def one_of(self, name: str, accepted: Sequence[str]) -> str:
         """Read a parameter that is one of some words; the first where it is not there. Raises InvalidOptions."""
         given = self.params.get(name) or accepted[0]
@@ -66,8 +79,8 @@ class Page:
     template that is answered with the parameter `fragment`, in place of the page.
     `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
     with `.jsonl`, all of it, as JSON Lines.
-    `every_s`: so long what is seen stays as it is while nothing stirs; 30 for drawings, which cost more.
-    `is_live`: an open one goes on by itself; not where somebody fills in a form as long as a page. `needs`: the act
+    `every_s`: how often an open page is made again while nothing changes; 30 for drawings, which cost more.
+    `is_live`: an open one stays fresh by itself; not where somebody fills in a form as long as a page. `needs`: the act
     for which it is the form; no link leads there for who may not.
     """
 

@@ -30,7 +30,7 @@ from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.clock.zone import zone_names
 from workkit.web import words
 from workkit.web.address import job_path, url_path
-from workkit.web.hiding.masking import hidden_paths
+from workkit.web.mask import hidden_paths
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"

@@ -1,4 +1,4 @@
-"""What the page Now has found out, in sentences: facts in, sentences out. Pure; the rules: spec/web.md, 4.
+"""The sentences of the page Now, made of facts. Pure; the rules: spec/web.md, 4.
 
 The order of `needs` is the order of trouble. The first of them is the headline; all of them are "Needs you".
 """
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Final, Literal
 from urllib.parse import urlencode
 
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
 from workkit.text.duration import MILLISECOND
@@ -18,8 +19,8 @@ from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
-from workkit.web.background.deaths import Death
-from workkit.web.words import Ref, Said, joined, pause_end
+from workkit.web.cache import Death, is_silent
+from workkit.web.words import Ref, Sentence, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""
@@ -125,7 +126,7 @@ class Facts:
 class Need:
     """Something that needs somebody: what, why, how bad. `job`: the job to act on."""
 
-    said: Said
+    said: Sentence
     why: str = ""
     tone: Tone = "late"
     job: str | None = None
@@ -134,14 +135,14 @@ class Need:
     is_pause: bool = False
 
 
-def away(ms: int, *, refuses: bool = False) -> Said:
+def away(ms: int, *, refuses: bool = False) -> Sentence:
     """Say that the server does not answer, or that it answers with a refusal."""
     if refuses:
         return ("The server refuses to answer.",)
     return ("The server does not answer.",) if ms < 1000 else (f"The server has not answered for {distance(ms)}.",)
 
 
-def sentence(facts: Facts) -> Said:
+def sentence(facts: Facts) -> Sentence:
     """Say the one thing that matters most."""
     if facts.is_empty:
         return (f"Nothing in {facts.schedule} yet, and nobody listens.",)
@@ -201,7 +202,7 @@ def _nobody(facts: Facts) -> Iterator[Need]:
         return
     if facts.due and facts.late_ms is not None:
         are = "job is" if facts.due == 1 else "jobs are"
-        said: Said = ("Nobody listens; ", Ref(f"{facts.due:,} {are} due", "jobs?state=due"), _oldest(facts, "for"))
+        said: Sentence = ("Nobody listens; ", Ref(f"{facts.due:,} {are} due", "jobs?state=due"), _oldest(facts, "for"))
     else:
         said = ("Nobody listens.",)
     yield Need(said=said, why=f"Start a listener where the code is: workkit listen {facts.schedule}", tone="fail")
@@ -243,7 +244,7 @@ def _oldest(facts: Facts, word: str) -> str:
     return f" {word} {by}." if facts.due == 1 else f", the oldest {word} {by}."
 
 
-def _all_failing(found: Sequence[Failing]) -> Said:
+def _all_failing(found: Sequence[Failing]) -> Sentence:
     if len(found) > 2:
         return (Ref(f"{len(found):,} recurring jobs", "recurring?show=failing"), " are failing.")
     return (*joined([Ref(one.name, job_path(one.name)) for one in found]), " are failing.")
@@ -257,7 +258,7 @@ def _one_failing(one: Failing, facts: Facts) -> Need:
     return Need(said=(ref, said), why=why, tone="fail", job=one.name, is_failing=True)
 
 
-def rest(facts: Facts) -> Said:
+def rest(facts: Facts) -> Sentence:
     """Say the rest in one clause, and what is next."""
     if facts.is_empty:
         return ("Add a job, start a listener, and this page shows what runs, what will, and what did not.",)
@@ -270,3 +271,14 @@ def rest(facts: Facts) -> Said:
         if due > facts.now:
             parts += ["Next is ", Ref(text, path), f", in {distance((due - facts.now) / MILLISECOND)}."]
     return tuple(parts)
+
+
+def ailing(info: ListenerInfo) -> tuple[str, str] | None:
+    """Say what is wrong with a listener, and what follows from it; None: nothing."""
+    if is_silent(info):
+        n = len(info.running)
+        follows = f"If it stays so, its {plural(n, 'job')} {'goes' if n == 1 else 'go'} to other listeners."
+        return f"{info.listener} has been silent for {distance(info.beat_ms or 0)}.", follows if n else ""
+    if info.trouble:
+        return f"{info.listener}: {info.trouble.rstrip('.')}.", ""
+    return None

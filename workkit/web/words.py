@@ -1,18 +1,27 @@
-"""Sentences with links in them, and when something is due. Pure. How values read: `workkit.text.glance`."""
+"""Words that pages share: sentences with links, pauses, when something is due, changes of the clock.
+
+Pure. How values read: `workkit.text.glance`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from typing import Final
 from urllib.parse import quote
 
+from workkit.contract.limit_use import LimitUse
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
+from workkit.text.calendar import MONTH_NAMES, time_text, weekday_name
 from workkit.text.duration import MILLISECOND, duration_text
-from workkit.text.glance import away, moment
-from workkit.text.listing import listed
+from workkit.text.glance import away, clock_at, moment
+from workkit.text.listing import listed, plural
+from workkit.triggers import Trigger
+from workkit.triggers.clock.zone import ClockChange, clock_changes
+from workkit.triggers.skipped import AHEAD, touched
 from workkit.web.address import job_path
 
 LATE_MS = 1000
@@ -31,7 +40,7 @@ class Ref:
     path: str
 
 
-Said = tuple[str | Ref, ...]
+Sentence = tuple[str | Ref, ...]
 """A sentence: texts, and references to pages."""
 
 
@@ -41,12 +50,12 @@ def job_ref(job: Job) -> str:
     return path if job.dead_id is None else f"{job_path(job.id)}?dead={quote(job.dead_id, errors='replace')}"
 
 
-def plain(said: Said) -> str:
+def plain(said: Sentence) -> str:
     """Write a sentence without its links."""
     return "".join(part if isinstance(part, str) else part.text for part in said)
 
 
-def joined(parts: Sequence[Ref], word: str = "and") -> Said:
+def joined(parts: Sequence[Ref], word: str = "and") -> Sentence:
     """Join references as a sentence does."""
     found: list[str | Ref] = []
     for number, part in enumerate(parts):
@@ -93,3 +102,95 @@ def until(due: datetime, now: datetime) -> str:
         return away((due - now) / MILLISECOND)
     behind = now - due
     return "due" if behind < timedelta(milliseconds=LATE_MS) else f"overdue {away(behind / MILLISECOND)}"
+
+
+HELD_BY: Final[Mapping[str, str]] = {
+    "running": "A run of it has not ended",
+    "cancelling": "A run of it has not ended",
+    "retrying": "A run of it waits for another attempt",
+    "held": "A run of it waits to start",
+}
+"""By the state of a job: which run of it keeps another one from starting."""
+
+
+def overlap_key(job: Job) -> str:
+    """Name the limit key under which the runs of a recurring job exclude each other: see `workkit.jobs.admission`."""
+    return f"over:{job.terms.name or job.id}"
+
+
+def may_wait(job: Job) -> bool:
+    """Say whether a run now would wait behind an earlier one, unless one waits there already: `LimitUse.waiting`."""
+    return job.terms.overlap in ("queue", "cancel") and job.state in HELD_BY
+
+
+def left_out(job: Job, uses: Iterable[LimitUse] = ()) -> str:
+    """Ask whether to run a job all the same, where its `overlap` would leave that run out; "" where it would not."""
+    overlap = job.terms.overlap
+    if overlap == "skip" and job.state in HELD_BY:
+        because = HELD_BY[job.state]
+    elif may_wait(job) and any(use.key == overlap_key(job) and use.waiting for use in uses):
+        because = "One run of it waits already until the one before it has ended"
+    else:
+        return ""
+    return f'{because}. With overlap "{overlap}", a run now is left out. Run it all the same?'
+
+
+MOST_RUNS: Final = 5_000  # that are counted until a change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextChange:
+    """The next change of the clock that touches a job: its day, and the sentence about it."""
+
+    change: ClockChange
+    day: str
+    says: str
+
+
+def city(tz: str) -> str:
+    """Name the place of a zone: ``Paris``, ``New York``."""
+    return tz.rpartition("/")[2].replace("_", " ")
+
+
+def moves(change: ClockChange) -> str:
+    """Say how the clock changes: ``clocks go from 2:00 to 3:00``."""
+    back = "" if change.skips else " back"
+    return f"clocks go{back} from {time_text(change.wall_from)} to {time_text(change.wall_to)}"
+
+
+def what_came(trigger: Trigger, change: ClockChange) -> str | None:
+    """Say what came of a change that is past, for its day: ``02:30 did not exist; ran at 03:00``; None for nothing."""
+    wall = touched(trigger, change)
+    if wall is None:
+        return None
+    if change.skips:
+        return f"{clock_at(wall)} did not exist; ran at {clock_at(change.wall_to)}"
+    return f"{clock_at(wall)} came twice; ran the first time"
+
+
+def next_change(trigger: Trigger, *, now: datetime) -> NextChange | None:
+    """Find the next change of the clock that touches a recurring job, within two years."""
+    for change in clock_changes(trigger.tz, now, now + AHEAD) if trigger.tz != "UTC" else ():
+        if (wall := touched(trigger, change)) is None:
+            continue
+        day = f"{weekday_name(wall)[:3]} {wall.day} {MONTH_NAMES[wall.month - 1]} {wall.year}"
+        count = _runs_before(trigger, now=now, change=change)
+        place = f"in {city(change.tz)}"
+        after = "" if count is None else f", in {plural(count, 'run')}"
+        if change.skips:
+            said = f"{time_text(wall)} does not exist {place}, {moves(change)}. It runs at {time_text(change.wall_to)}."
+        else:
+            said = f"{time_text(wall)} comes twice {place}, {moves(change)}. It runs the first time."
+        return NextChange(change=change, day=day, says=f"{day}{after}: {said}")
+    return None
+
+
+def _runs_before(trigger: Trigger, *, now: datetime, change: ClockChange) -> int | None:
+    """Count the runs up to that of the change, with it; None where there are too many to count."""
+    at, until = now, change.at - timedelta(seconds=max(0, change.before - change.after))
+    for count in range(MOST_RUNS):
+        following = trigger.next_after(at)
+        if following is None or following >= until:
+            return count + (following is not None)
+        at = following
+    return None

@@ -1,4 +1,4 @@
-"""When a sight is looked at again."""
+"""When a view is looked at again."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_what_a_page_shows_is_a_change(other: Pulse) -> None:
         (30, 30, False, True),
     ],
 )
-def test_a_sight_is_looked_at_again_when_it_is_time(
+def test_a_view_is_looked_at_again_when_it_is_time(
     every_s: float, since_s: float, is_stirred: bool, is_due: bool
 ) -> None:
-    sight: Any = SimpleNamespace(looking=SimpleNamespace(page=SimpleNamespace(every_s=every_s)))
-    shown = Shown(sight, pulse=PULSE, looked=100, is_stale=False)
+    view: Any = SimpleNamespace(looking=SimpleNamespace(page=SimpleNamespace(every_s=every_s)))
+    shown = Shown(view, pulse=PULSE, looked=100, is_stale=False)
     pulse = replace(PULSE, version="8") if is_stirred else PULSE
     assert shown.is_due(pulse, 100 + since_s) is is_due
     shown.is_stale = True

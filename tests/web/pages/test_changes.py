@@ -9,13 +9,13 @@ import pytest
 
 from tests import handlers
 from tests.servers import Server
-from tests.web.acts.test_standing import act, add_nightly
+from tests.web.actions.test_jobs import act, add_nightly
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.contract.changes import Author
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 def test_nobody_has_changed_anything(browser: Browser, s: Schedule) -> None:

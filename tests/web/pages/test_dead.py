@@ -21,8 +21,8 @@ from workkit.cli.commands.looking.dead_errors import by_error
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.door.ways import Local
-from workkit.web.pages.dead_rows import beginning
+from workkit.web.auth import Local
+from workkit.web.pages.dead import beginning
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.pages.test_dead"], "folder": None}
 

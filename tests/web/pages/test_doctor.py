@@ -13,7 +13,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 def test_a_time_is_answered_with_what_may_be_done_then(browser: Browser, s: Schedule) -> None:

@@ -1,5 +1,10 @@
+"""The page Now: its sentences, the time around now, and the runs in progress."""
+
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,12 +13,16 @@ from tests import handlers
 from tests.brokers.checkups import payload
 from tests.processes import until
 from tests.servers import Server
-from tests.web.conftest import Browser, headline, text_of
+from tests.web.conftest import Browser, Open, headline, text_of
 from tests.web.recurring_jobs import overdue
 from workkit import schedule
 from workkit.brokers.native.history.ring import entry_of
 from workkit.brokers.native.keys import Keys
+from workkit.contract.history import PastRun
+from workkit.contract.listener import ListenerInfo
+from workkit.jobs.job import Job
 from workkit.schedule import Schedule
+from workkit.web.pages.now import Running, running_jobs
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
@@ -136,3 +145,141 @@ def test_jobs_that_wait_for_their_turn_of_a_rate_are_held(browser: Browser, s: S
     assert len(browser.json(f"/s/{s.name}/jobs.json?q=state:held")["jobs"]) == 3
     page = text_of(browser.get(f"/s/{s.name}/jobs/{listed[1]['id']}"))
     assert "held by its rate 1/minute. 2nd in line. Its turn comes in about 1 min" in page
+
+
+def needs_of(browser: Browser, s: Schedule) -> list[str]:
+    return [need["sentence"] for need in browser.json(f"/s/{s.name}.json")["needs"]]
+
+
+def test_the_strip_counts_what_ran_and_what_is_planned(browser: Browser, s: Schedule) -> None:
+    for n in range(3):
+        schedule.add_now(s, handlers.note, args=(n,), unique=False)
+    schedule.add_now(s, handlers.fail, retries=0)
+    schedule.drain(s, raise_errors=False, **HOW)
+    schedule.add(s, handlers.note, in_="20 minutes")
+    schedule.add(s, handlers.note, args=(1,), in_="2 hours")
+    found = browser.json(f"/s/{s.name}.json")
+    assert (found["ran"], found["planned"]) == (4, 1)
+    assert sum(minute["failed"] for minute in found["strip"]) == 1
+    assert len(found["strip"]) == 121
+    answer = browser.get(f"/s/{s.name}/")
+    assert "4 runs past, 1 planned" in text_of(answer)
+    assert "4 ran, 1 of them failed" in answer.text
+
+
+def test_each_minute_leads_to_its_place_on_the_timeline(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, in_="20 minutes")
+    links = re.findall(r'<a href="([^"]*timeline\?[^"]*)" tabindex="-1">', browser.get(f"/s/{s.name}/").text)
+    assert len(links) == 121
+    assert browser.get(links[0].replace("&amp;", "&")).status_code == 200
+
+
+def test_the_lateness_of_a_day_is_drawn(browser: Browser, s: Schedule) -> None:
+    schedule.add_now(s, handlers.note)
+    assert schedule.drain(s, **HOW).ran == 1
+    answer = browser.get(f"/s/{s.name}/")
+    assert "Lateness in the last 24 hours: half of all starts within" in answer.text
+    assert "half within" in text_of(answer)
+
+
+def test_ten_deaths_of_one_error_need_somebody(browser: Browser, s: Schedule) -> None:
+    for n in range(10):
+        schedule.add_now(s, handlers.fail, args=(f"no space on /dev/{n}",), retries=0)
+    schedule.add_now(s, handlers.discard)
+    schedule.drain(s, raise_errors=False, **HOW)
+    (died,) = (one for one in needs_of(browser, s) if "died" in one)
+    assert re.fullmatch(r"10 jobs died of one error since \d\d:\d\d(:\d\d)?\.", died)
+    assert "OSError: no space on /dev/" in text_of(browser.get(f"/s/{s.name}/"))
+
+
+def test_nine_deaths_of_one_error_do_not(browser: Browser, s: Schedule) -> None:
+    for n in range(9):
+        schedule.add_now(s, handlers.fail, args=(f"no space on {n}",), retries=0)
+    schedule.add_now(s, handlers.fail, args=("another error",), retries=0)
+    schedule.drain(s, raise_errors=False, **HOW)
+    assert not [one for one in needs_of(browser, s) if "died" in one]
+
+
+def test_a_herd_needs_somebody(opened: Open, browser: Browser, s: Schedule) -> None:
+    at = datetime.now(UTC) + timedelta(minutes=25)
+    for n in range(55):
+        schedule.add(s, handlers.slow, args=(0.1 + n / 1e6,), cron=f"{at.minute} {at.hour} * * *", name=f"n{n}")
+    with schedule.listener(s, threads=2, **HOW):
+        assert needs_of(browser, s) == []  # nobody knows how long they take
+    for n in range(55):
+        schedule.run(s, f"n{n}")
+    with schedule.listener(s, threads=55, **HOW):
+        until(lambda: sum(run.times for run in schedule.runs(s)) >= 55)
+    with schedule.listener(s, threads=1, **HOW):
+        (herd,) = needs_of(opened(s), s)  # a new process, which has kept nothing
+    assert re.fullmatch(r"55 jobs are due at one second, (tomorrow )?\d\d:\d\d\.", herd)
+
+
+def test_what_a_layout_does_not_tell_is_left_out(server: Server, name: str, opened: Open) -> None:
+    s = schedule.create(name, redis=server.url, layout="gocraft")
+    schedule.add(s, "note", in_="20 minutes")
+    answer = opened(s).get(f"/s/{name}/")
+    assert "1 planned" in text_of(answer)
+    assert "runs past" not in text_of(answer)
+    assert headline(answer) == "Nobody listens."
+
+
+NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
+
+
+def ring(*took_ms: int) -> list[PastRun]:
+    ran = [PastRun(id=None, name=None, fn=None, due=NOW, ended=NOW, ending="done", took_ms=ms) for ms in took_ms]
+    return [*ran, PastRun(id=None, name=None, fn=None, due=NOW, ended=NOW, ending="missed")]
+
+
+def one(for_ms: int, runs: Sequence[PastRun] = (), progress: Any = None) -> Running:
+    job = Job(id="1", schedule="s", fn="f", name="nightly", state="running", due=NOW - timedelta(milliseconds=for_ms),
+              progress=progress)  # fmt: skip
+    info = ListenerInfo(listener="a", host="a", pid=1, version="1", schedules={}, threads=1, running=(job,))
+    (found,) = running_jobs([info], {"nightly": runs}, now=NOW, most=5)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("for_ms", "took_ms", "is_long", "is_longest"),
+    [
+        (90_000, (60_000,) * 20, False, False),
+        (121_000, (60_000,) * 20, True, True),
+        (121_000, (60_000,) * 59 + (200_000,), True, False),
+        (202_000, (60_000,) * 59 + (200_000,), True, True),
+        (900, (1,) * 20, False, False),  # it may have begun so late
+        (10**9, (), False, False),
+    ],
+)
+def test_a_run_is_long_by_the_last_runs_of_its_job(
+    for_ms: int, took_ms: tuple[int, ...], is_long: bool, is_longest: bool
+) -> None:
+    found = one(for_ms, ring(*took_ms))
+    assert (found.is_long, found.is_longest) == (is_long, is_longest)
+    assert found.usual_ms == (60_000 if 60_000 in took_ms else 1 if took_ms else None)
+
+
+@pytest.mark.parametrize(
+    ("progress", "for_ms", "done"),
+    [
+        ((340, 1000), 84_000, "10:19:00"),  # 163 s to go
+        ((500, 1000), 15_000, "10:15:50"),
+        ((1000, 1000), 84_000, None),
+        ((0, 1000), 84_000, None),
+        ((1, 1e300), 84_000, None),
+        ((float("nan"), 2), 84_000, None),
+        ((-1, 2), 84_000, None),
+        ("segment 3 of 8", 84_000, None),
+        (None, 84_000, None),
+    ],
+)
+def test_progress_tells_when_a_run_is_done(progress: Any, for_ms: int, done: str | None) -> None:
+    at = one(for_ms, progress=progress).done_at
+    assert (None if at is None else f"{at:%H:%M:%S}") == done
+
+
+def test_the_first_one_due_is_first_and_what_has_no_time_last() -> None:
+    jobs = [Job(id=str(n), schedule="s", fn="f", state="running", due=due) for n, due in enumerate((None, NOW))]
+    info = ListenerInfo(listener="a", host="a", pid=1, version="1", schedules={}, threads=1, running=tuple(jobs))
+    found = running_jobs([info, info], {}, now=NOW, most=3)
+    assert [(each.job.id, each.for_ms) for each in found] == [("1", 0), ("1", 0), ("0", None)]

@@ -14,7 +14,7 @@ from tests.web.recurring_jobs import HOW, one_of_each, overdue
 from workkit import schedule, wire
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 
 def titles(answer: httpx.Response) -> list[str]:

@@ -13,7 +13,7 @@ from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 
 FAR = "2030-01-01T00:00:00Z"
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 2}

@@ -11,14 +11,15 @@ import pytest
 
 from tests import handlers
 from tests.servers import Server
-from tests.web.acts.test_standing import contents
+from tests.web.actions.test_jobs import contents
 from tests.web.conftest import ORIGIN, Browser, Open
 from tests.web.security.places import Place, every_address
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.acts.registry import ACTS
-from workkit.web.answering.acting import UNDO, VERBS
-from workkit.web.door.ways import Local
+from workkit.web.actions.perform import ACTS
+from workkit.web.actions.undo import UNDO
+from workkit.web.auth import Local
+from workkit.web.request import VERBS
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 SAVED = {"when": "every day at noon", "fn": "tests.handlers:note"}
@@ -177,11 +178,9 @@ def test_a_form_that_is_sent_twice_acts_once(browser: Browser, filled: Schedule,
         browser.post(f"/s/{s.name}/do/stop", {"token": token, "work": work})
 
 
-@pytest.mark.parametrize("verb", [verb for verb, act in ACTS.items() if act.stage == "undo"])
-def test_an_order_that_undoes_is_not_asked_for(browser: Browser, filled: Schedule, server: Server, verb: str) -> None:
+def test_no_form_gives_an_order_that_undoes(browser: Browser, filled: Schedule, server: Server) -> None:
     token, before = browser.token(f"/s/{filled.name}/"), seen(server, filled)
-    form = {"token": token, "which": "nightly", "kept": json.dumps({"id": "1" * 40}), "stage": "undo"}
-    assert sent(browser, f"/s/{filled.name}/do/{verb}", form, SAME) == 404
-    for of in ("", verb, "4711"):
+    form = {"token": token, "which": "nightly", "kept": json.dumps({"id": "1" * 40}), "act": "edit"}
+    for of in ("", "undo", "4711"):
         assert sent(browser, f"/s/{filled.name}/do/undo", {**form, "of": of}, SAME) == 409
     assert seen(server, filled) == before

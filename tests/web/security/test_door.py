@@ -15,8 +15,7 @@ from tests.web.live.watching import LINES, Stream
 from tests.web.security.places import Place, everything, live
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.door.guard import HEADERS
-from workkit.web.door.ways import Mounted
+from workkit.web.auth import HEADERS, Mounted
 
 
 def check(headers: Any) -> None:

@@ -19,7 +19,7 @@ from tests.web.live.watching import Stream, first_sent
 from tests.web.security.places import TABLE, Place, everything, live
 from workkit import current_job, schedule
 from workkit.schedule import Schedule
-from workkit.web.door.ways import Local
+from workkit.web.auth import Local
 from workkit.web.pages.registry import PAGES
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.security.test_masked"], "folder": None}

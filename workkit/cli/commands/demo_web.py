@@ -26,7 +26,7 @@ def shown(s: Schedule) -> Iterator[str]:
     taken another port. SIGTERM interrupts as Ctrl-C does.
     """
     from workkit import asgi
-    from workkit.web.door.ways import Local
+    from workkit.web.auth import Local
 
     binding, bound_to = _bound()
     application = asgi.build([s], way=Local(), signer=asgi.signer(), hosts=binding.names)

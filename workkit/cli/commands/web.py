@@ -32,9 +32,8 @@ from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.listing import listed
 
 if TYPE_CHECKING:
-    from workkit.web.door.role import Role
-    from workkit.web.door.signer import Signer
-    from workkit.web.door.ways import Way
+    from workkit.web.auth import Signer, Way
+    from workkit.web.users import Role
 
 TICK_S = 1  # so often the server looks whether it should tell that it lives
 STOP_S = 3  # so long requests may take to end at a stop
@@ -168,8 +167,8 @@ def _way(
     proxies: tuple[str, ...],
     signer: Signer,
 ) -> Way:
-    from workkit.web.door.users import read_users
-    from workkit.web.door.ways import Local, Login, Proxy, UsersFile
+    from workkit.web.auth import Local, Login, Proxy, UsersFile
+    from workkit.web.users import read_users
 
     if users:
         read_users(Path(users))  # a file that cannot be read is refused at the start
@@ -189,8 +188,8 @@ def _way(
 
 
 def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> int:
-    from workkit.web.door.users import add_token as new_token
-    from workkit.web.door.users import add_user as new_user
+    from workkit.web.users import add_token as new_token
+    from workkit.web.users import add_user as new_user
 
     if not users:
         raise click.UsageError("--add-user and --add-token need --users FILE, which they write.")
@@ -208,7 +207,7 @@ def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> i
 
 
 def _named(text: str) -> tuple[str, Role]:
-    from workkit.web.door.role import ROLES, is_role
+    from workkit.web.users import ROLES, is_role
 
     name, colon, role = text.rpartition(":")
     if not colon or not name or not name.isprintable() or not is_role(role):

@@ -1,7 +1,7 @@
-"""One schedule while somebody looks at it: its pulse once a second, and each sight again when it may have changed.
+"""The streams of a process, and the channel of each schedule that somebody looks at.
 
-It is on one event loop; what blocks runs in the threads of `answering/asking.py`. Without a viewer it ends, and asks
-nothing.
+A channel reads the pulse once a second, and each view again when it may have changed. It is on one event loop; blocking
+calls run in the threads of `Asking`. Without a viewer it ends, and asks nothing.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError, ServerUnreachable
-from workkit.web.answering.answer import Refused
-from workkit.web.answering.asking import Asking
-from workkit.web.live.pieces import Pieces, changed
-from workkit.web.live.sight import Key, Sight
-from workkit.web.served import Served
+from workkit.web.cache import Served
+from workkit.web.live.view import Key, LiveView, Pieces, changed
+from workkit.web.response import Asking, Refused
 
 PULSE_S: Final = 1.0
-SHORTEST_S: Final = 0.5  # between two looks at one sight, and two pulses
+SHORTEST_S: Final = 0.5  # between two looks at one view, and two pulses
 PATIENCE_S: Final = 0.9  # a pulse that takes longer is a server that is away
 DEAR_S: Final = 5.0  # between two looks at a page of drawings, however much changes
 
@@ -38,9 +37,9 @@ class Away:
 
 @dataclass(slots=True, eq=False)
 class Shown:
-    """A sight, how it was last written, and the pulse that it was written by. `is_broken`: it could not be."""
+    """A view, how it was last written, and the pulse that it was written by. `is_broken`: it could not be."""
 
-    sight: Sight
+    view: LiveView
     pieces: Pieces | None = None
     pulse: Pulse | None = None
     looked: float = float("-inf")
@@ -49,8 +48,8 @@ class Shown:
     is_stale: bool = True
 
     def is_due(self, pulse: Pulse, now: float) -> bool:
-        """Say whether to look again: the pulse tells of something else, or it is time."""
-        every_s, since = self.sight.looking.page.every_s, now - self.looked
+        """Say whether to look again: the pulse has changed, or it is time."""
+        every_s, since = self.view.looking.page.every_s, now - self.looked
         if since < SHORTEST_S or self.is_broken:
             return False
         if self.is_stale or self.pulse is None or since >= every_s:
@@ -59,7 +58,7 @@ class Shown:
 
 
 def stirred(before: Pulse, after: Pulse) -> bool:
-    """Say whether two pulses tell of different things. Clocks, heartbeats and ages do not count."""
+    """Say whether two pulses differ. Clocks, heartbeats and ages do not count."""
     return _told(before) != _told(after)
 
 
@@ -73,7 +72,7 @@ def _told(pulse: Pulse) -> tuple[object, ...]:
 
 
 class Channel:
-    """The pulse of one schedule, and the sights of it that somebody sees."""
+    """The pulse of one schedule, and the views of it that somebody sees."""
 
     def __init__(self, served: Served, asking: Asking) -> None:
         self.served, self._asking = served, asking
@@ -81,7 +80,7 @@ class Channel:
         self.pulsed = self.answered = float("-inf")  # when it was asked for, and answered (monotonic)
         self.away: Away | None = None
         self.is_over = False
-        self._sights: dict[Key, Shown] = {}
+        self._views: dict[Key, Shown] = {}
         self._viewers: dict[asyncio.Event, Shown | None] = {}
         self._stir = asyncio.Event()
         self._is_hurried = False
@@ -92,11 +91,11 @@ class Channel:
     def __len__(self) -> int:
         return len(self._viewers)
 
-    def join(self, woken: asyncio.Event, sight: Sight | None) -> Shown | None:
+    def join(self, woken: asyncio.Event, view: LiveView | None) -> Shown | None:
         """Let a viewer in: `woken` is set whenever there may be something new. The first one starts the channel."""
         shown = None
-        if sight is not None:
-            shown = self._sights.setdefault(sight.key, Shown(sight))
+        if view is not None:
+            shown = self._views.setdefault(view.key, Shown(view))
             shown.viewers += 1
         self._viewers[woken] = shown
         self._stir.set()
@@ -110,12 +109,12 @@ class Channel:
         if shown is not None:
             shown.viewers -= 1
             if not shown.viewers:
-                del self._sights[shown.sight.key]
+                del self._views[shown.view.key]
         if not self._viewers:
             self.end()
 
     def end(self) -> None:
-        """End it at once: all its viewers are told."""
+        """End it at once, and wake all its viewers."""
         self.is_over = True
         for task in (self._task, self._looks):
             if task is not None:
@@ -127,13 +126,13 @@ class Channel:
     def hurry(self) -> None:
         """Look again at once: somebody has acted."""
         self._is_hurried = True
-        for shown in self._sights.values():
+        for shown in self._views.values():
             shown.is_stale, shown.pieces = True, None  # who comes now does not get what was before
         self._stir.set()
 
     def shown(self, key: Key) -> Shown | None:
-        """Give what is known of a sight that somebody sees."""
-        return self._sights.get(key)
+        """Give what is known of a view that somebody sees."""
+        return self._views.get(key)
 
     async def _run(self) -> None:
         try:
@@ -166,7 +165,7 @@ class Channel:
             await asyncio.sleep(least)
 
     async def _beat(self, now: float) -> None:
-        """Read the pulse. One that is slow goes on, and none is asked beside it."""
+        """Read the pulse. While a slow one is awaited, no other is asked for."""
         self.pulsed = now
         self._is_hurried = False
         if self._asked is None:
@@ -190,7 +189,7 @@ class Channel:
         self.served.reached()
         if self.away is not None:
             self.away = None
-            for shown in self._sights.values():
+            for shown in self._views.values():
                 shown.is_stale = True
         self._wake()
 
@@ -202,19 +201,19 @@ class Channel:
 
     async def _look_all(self, pulse: Pulse) -> None:
         """Look at what is due, one after the other: pages that are asked for have the other threads."""
-        for shown in list(self._sights.values()):
+        for shown in list(self._views.values()):
             if shown.viewers and shown.is_due(pulse, time.monotonic()):
                 await self._look(shown, pulse)
 
     async def _look(self, shown: Shown, pulse: Pulse) -> None:
         shown.looked, shown.is_stale = time.monotonic(), False
         try:
-            pieces = await self._asking.call(lambda: shown.sight.draw(pulse))
-        except (ServerError, Refused):  # the pulse will tell
+            pieces = await self._asking.call(lambda: shown.view.draw(pulse))
+        except (ServerError, Refused):  # the next pulse shows it
             shown.is_stale = True
             return
         except Exception:
-            log.exception("The page %s of %s cannot be written.", shown.sight.looking.page.name, self.served.name)
+            log.exception("The page %s of %s cannot be written.", shown.view.looking.page.name, self.served.name)
             shown.is_broken = True
             self._wake()
             return
@@ -228,3 +227,52 @@ class Channel:
     def _wake(self) -> None:
         for woken in self._viewers:
             woken.set()
+
+
+MOST_STREAMS: Final = 200
+
+V = TypeVar("V")
+
+
+class Hub:
+    """The channels of the schedules that somebody looks at. Nothing runs while nobody does."""
+
+    def __init__(self, asking: Asking, *, most: int = MOST_STREAMS) -> None:
+        self._asking, self._most = asking, most
+        self._channels: dict[str, Channel] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_over = False
+
+    def __len__(self) -> int:
+        return sum(map(len, self._channels.values()))
+
+    def open(self, served: Served, viewer: Callable[[Channel], V]) -> V:
+        """Let a viewer look at a schedule. Raises Refused (503): there are too many, or we are about to end."""
+        if self._is_over or len(self) >= self._most:
+            reason = "This process ends." if self._is_over else f"{self._most} pages are open already."
+            raise Refused(503, f"{reason} This page asks again from time to time.")
+        self._loop = asyncio.get_running_loop()
+        channel = self._channels.get(served.name)
+        if channel is None or channel.is_over:
+            channel = self._channels[served.name] = Channel(served, self._asking)
+        return viewer(channel)
+
+    def channel(self, served: Served) -> Channel | None:
+        """Give the channel of a schedule, if somebody looks at it."""
+        found = self._channels.get(served.name)
+        return None if found is None or found.is_over else found
+
+    def hurry(self, served: Served) -> None:
+        """Show at once what an act has changed."""
+        if (channel := self.channel(served)) is not None:
+            channel.hurry()
+
+    def end(self) -> None:
+        """End all streams at once, and open none any more. From any thread."""
+        self._is_over = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        for channel in self._channels.values():
+            channel.end()

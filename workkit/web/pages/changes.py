@@ -16,9 +16,9 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
 from workkit.web.address import job_path
-from workkit.web.hiding.veil import Veil
+from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.words import Said, plain
+from workkit.web.words import Sentence, plain
 
 SHOWN: Final = 50  # changes on a page
 LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most
@@ -35,7 +35,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ChangeRow:
     """A change. `about`: what it is about, in words; `path`: the page of that job, or none."""
 
     change: Change
@@ -50,8 +50,8 @@ class ChangesView:
 
     schedule: str
     now: datetime
-    said: Said
-    rows: tuple[Row, ...]
+    said: Sentence
+    rows: tuple[ChangeRow, ...]
     given: Mapping[str, str]
     next: str
     export: str
@@ -115,7 +115,7 @@ def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
 
 def headline(
     found: Sequence[Change], *, schedule: str, now: datetime, given: Mapping[str, str], is_first: bool
-) -> Said:
+) -> Sentence:
     """Say who made the last change, or that there is none."""
     if not found and given:
         return ("No change matches ", " and ".join(f"{kind} {value}" for kind, value in given.items()), ".")
@@ -126,10 +126,10 @@ def headline(
     return (f"{'The last' if is_first else 'This'} change is {last.verb}, by {last.by or 'somebody'}, {ago} ago.",)
 
 
-def _row(change: Change, veil: Veil) -> Row:
+def _row(change: Change, veil: Veil) -> ChangeRow:
     change = veil.change(change)
     kind, _, of = change.target.partition(":")
-    return Row(
+    return ChangeRow(
         change=change,
         about=change.subject if change.subject != "schedule" else "the schedule",
         path=job_path(of) if kind == "job" else "",

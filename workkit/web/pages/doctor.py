@@ -12,7 +12,7 @@ from workkit.errors import Unsupported
 from workkit.text.glance import away
 from workkit.text.listing import plural
 from workkit.text.wording import iso
-from workkit.web.background.checkup import MOST, Checked, digest_of
+from workkit.web.checkup import MOST, Checked, digest_of
 from workkit.web.page import Asked, Page
 
 SHOWN: Final = 10

@@ -1,4 +1,4 @@
-"""The pages New and Edit: a job as a form, answered before anything is saved."""
+"""The pages New and Edit: a job as a form, answered before anything is saved. And the answer below a *When?* box."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ from typing import Any, Final
 
 from workkit.contract.changes import Change
 from workkit.contract.owner import owning_sync
-from workkit.errors import Invalid, Unsupported
+from workkit.errors import Invalid, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
 from workkit.text.wording import iso, zone_name
-from workkit.web.adding import choices, filled, spelled, values
-from workkit.web.adding.saying import Answer
-from workkit.web.hiding.masked_text import MASK
+from workkit.verbs import saving
+from workkit.web.job_form import (
+    FIELDS,
+    Box,
+    OptionField,
+    boxes,
+    call_of,
+    fn_text,
+    form_of_job,
+    keeps_time,
+    keywords,
+    known_of,
+    option_fields,
+)
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
-from workkit.web.pages.say import said
+from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
+from workkit.web.typed_time import Answer, answer
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers
 
@@ -34,8 +47,8 @@ class EditView:
     title: str
     job: Job | None
     filled: Mapping[str, str]
-    options: Mapping[str, choices.Field]
-    boxes: tuple[values.Box, ...] | None
+    options: Mapping[str, OptionField]
+    boxes: tuple[Box, ...] | None
     answer: Answer
     known: Known | None
     functions: Mapping[str, str] | None
@@ -70,7 +83,7 @@ def new(asked: Asked) -> EditView:
     given: dict[str, str] = {}
     if like := asked.params.get("like"):
         job = asked.served.inspector().job(like)
-        given = filled.of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+        given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
         given |= {"name": "", "seen": "", "shown": ""}
     return _view(asked, given, job=None)
 
@@ -78,32 +91,32 @@ def new(asked: Asked) -> EditView:
 def edit(asked: Asked) -> EditView:
     """Show the form of a job that stands. Raises NotFound."""
     job = asked.served.inspector().job(asked.names["which"])
-    given = filled.of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+    given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
     return _view(asked, given, job=job)
 
 
 def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
     tells, functions = _knows(asked)
-    given = dict.fromkeys(filled.FIELDS, "") | {"tz": zone_name(asked.served.zone)} | given
+    given = dict.fromkeys(FIELDS, "") | {"tz": zone_name(asked.served.zone)} | given
     is_sent = "laid" in asked.params
-    given |= {name: asked.params[name] for name in filled.FIELDS if name in asked.params}
+    given |= {name: asked.params[name] for name in FIELDS if name in asked.params}
     given["when"] = asked.params.get("suggested") or given.get("when", "")
     given["spread"] = asked.params.get("put_off") or given.get("spread", "")
     given["json"] = asked.params.get("json", "")
-    known = _veiled(asked, filled.known_of(given.get("fn", ""), functions))
-    answer = said(asked, given, job)
+    known = _veiled(asked, known_of(given.get("fn", ""), functions))
+    answer = answer_of(asked, given, job)
     trouble, planned, texts, laid = "", None, ("", "", ""), None
     try:
-        args, kwargs = filled.call_of(given, known=known if is_sent else None)
+        args, kwargs = call_of(given, known=known if is_sent else None)
         given |= {"args": argument_text(args) if args else "", "kwargs": argument_text(kwargs) if kwargs else ""}
-        laid = None if given["json"] else values.boxes(known, args, kwargs)
+        laid = None if given["json"] else boxes(known, args, kwargs)
         given["laid"] = ""
         if given.get("fn") and answer.trigger is not None:
-            shown = filled.keywords(given, is_shown=True)
+            shown = keywords(given, is_shown=True)
             texts = (
-                spelled.in_python(shown),
-                spelled.on_the_command_line(shown, asked.served.name),
-                spelled.in_a_plan(shown),
+                in_python(shown),
+                on_the_command_line(shown, asked.served.name),
+                in_a_plan(shown),
             )
             planned = _planned(asked, given, job)
     except Invalid as error:
@@ -113,10 +126,10 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
         schedule=asked.served.name,
         now=asked.now,
         which=asked.names.get("which"),
-        title="New" if job is None else job.name or filled.fn_text(job.fn),
+        title="New" if job is None else job.name or fn_text(job.fn),
         job=None if job is None else asked.veil.job(job),
         filled=given,
-        options=choices.fields(given),
+        options=option_fields(given),
         boxes=laid,
         answer=answer,
         known=known,
@@ -137,13 +150,10 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
     return mask.text(sentence, hide=() if job is None else mask.hidden(job, *mask.arguments(job.args, job.kwargs)))
 
 
-def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job | None:
+def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
-    verbs = asked.served.verbs
-    if verbs is None:
-        return None
-    keeps = job if job is not None and filled.keeps_time(given, job) else None
-    return verbs.imagined(filled.keywords(given, stands=job), stands=keeps)
+    keeps = job if job is not None and keeps_time(given, job) else None
+    return saving.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:
@@ -166,7 +176,51 @@ def _veiled(asked: Asked, known: Known | None) -> Known | None:
 
 def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
     names = sorted(functions)[:MOST_NAMED]
-    return {filled.fn_text(name): functions[name].doc for name in names}
+    return {fn_text(name): functions[name].doc for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayView:
+    """What the page and the fragment show. `when` and `tz`: what is filled in."""
+
+    now: datetime
+    when: str
+    tz: str
+    answer: Answer
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {"as_of": iso(self.now), **self.answer.record()}
+
+
+def say(asked: Asked) -> SayView:
+    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name."""
+    job = None
+    if which := asked.params.get("job"):
+        try:
+            job = asked.served.inspector().job(which)
+        except NotFound:
+            job = None
+    filled = dict(asked.params)
+    filled["when"] = filled.get("suggested") or filled.get("when", "")
+    filled["spread"] = filled.get("put_off") or filled.get("spread", "")
+    filled["tz"] = filled.get("tz") or zone_name(asked.served.zone)
+    return SayView(now=asked.now, when=filled["when"], tz=filled["tz"], answer=answer_of(asked, filled, job))
+
+
+def answer_of(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
+    """Answer what is filled in as a time, with what stands beside it."""
+    tz = filled.get("tz") or zone_name(asked.served.zone)
+    others = [one for one in asked.served.named().values() if job is None or one.job.id != job.id]
+    return answer(
+        filled.get("when", ""),
+        tz=tz,
+        now=asked.now,
+        before=None if job is None else job.trigger,
+        others=others,
+        threads=sum(info.threads for info in asked.pulse.listeners),
+        spread=filled.get("spread", ""),
+    )
 
 
 NEW = Page(
@@ -175,4 +229,8 @@ NEW = Page(
 PAGE = Page(
     name="edit", path="jobs/{which}/edit", title="Edit", template="edit.html", look=edit, takes_form=True,
     is_live=False, needs="edit",
+)  # fmt: skip
+SAY = Page(
+    name="say", path="say", title="When?", template="when.html", fragment="say.html", look=say, takes_form=True,
+    is_live=False,
 )  # fmt: skip

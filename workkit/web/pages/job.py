@@ -9,8 +9,7 @@ from workkit.contract.past_runs import finished_job
 from workkit.errors import Ambiguous, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import spread_offset_ms
-from workkit.web.dead.grave import key_of
-from workkit.web.job.past import log_of
+from workkit.web.dead_jobs import key_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 
@@ -25,7 +24,7 @@ def look(asked: Asked) -> View:
     if job.recurs and job.state != "dead":
         # of an unnamed job it depends on the arguments, which the veil may hide
         return recurring_job.look(
-            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=log_of(asked, found)
+            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found)
         )
     return single_job.look(asked, job, found)
 

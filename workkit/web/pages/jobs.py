@@ -19,7 +19,7 @@ from workkit.text.glance import moment
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
 from workkit.web.page import Asked, Page
-from workkit.web.words import Said, job_ref, pause_of, plain, why_paused
+from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
@@ -49,7 +49,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class JobRow:
     """A job, where its page is, and why it stands as it does."""
 
     job: Job
@@ -69,8 +69,8 @@ class JobsView:
     filter: str
     understood: str
     tabs: tuple[Tab, ...]
-    rows: tuple[Row, ...]
-    said: Said
+    rows: tuple[JobRow, ...]
+    said: Sentence
     looked: str
     more: str | None
     unknown: tuple[str, ...]
@@ -116,7 +116,7 @@ def look(asked: Asked) -> JobsView:
         filter=text,
         understood="" if where.is_everything else understood(where),
         tabs=tuple(_tabs(counts, state, text)),
-        rows=tuple(Row(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
+        rows=tuple(JobRow(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
         said=_said(asked.served.name, page, where, state),
         looked=_looked(page, where, before, total, asked),
         more=more,
@@ -175,7 +175,7 @@ def _why(job: Job, asked: Asked) -> str:
     return job.error or "" if job.state in ("retrying", "dead") or job.fn == "?" else job.why or job.error or ""
 
 
-def _said(schedule: str, page: JobPage, where: Where, state: str) -> Said:
+def _said(schedule: str, page: JobPage, where: Where, state: str) -> Sentence:
     if page.jobs:
         return (f"Jobs of {schedule}",)
     if not where.is_everything:

@@ -14,10 +14,10 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger, explain
-from workkit.web.adding.filled import fn_text
-from workkit.web.adding.saying import read_text
 from workkit.web.address import job_path
+from workkit.web.job_form import fn_text
 from workkit.web.page import Asked, Page
+from workkit.web.typed_time import read_text
 
 MOST: Final = 8
 LONGEST: Final = 200  # characters of what is looked for

@@ -15,8 +15,8 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away
 from workkit.text.listing import plural
 from workkit.text.wording import iso
-from workkit.web.background.rail import in_use
-from workkit.web.hiding.masked_text import MASK
+from workkit.web.cache import in_use
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
 

@@ -15,17 +15,17 @@ from workkit.errors import Unsupported
 from workkit.jobs.names import shown
 from workkit.text.listing import listed, plural
 from workkit.text.wording import iso
-from workkit.web.background.deaths import is_silent
+from workkit.web.cache import is_silent
 from workkit.web.page import Asked, Page
-from workkit.web.planning.ailing import ailing
-from workkit.web.words import Ref, Said, joined, plain
+from workkit.web.sentences import ailing
+from workkit.web.words import Ref, Sentence, joined, plain
 
 Kind = Literal["done", "pause", "fail"]
 MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ListenerRow:
     """A listener, its state as a sign and as a word, and what is wrong with it."""
 
     info: ListenerInfo
@@ -42,7 +42,7 @@ class Row:
         return self.info.listener.removeprefix(f"{self.info.host}:")
 
     @property
-    def refusal(self) -> Said:
+    def refusal(self) -> Sentence:
         """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
         if not self.cannot_run:
             return ()
@@ -64,9 +64,9 @@ class ListenersView:
 
     schedule: str
     now: datetime
-    said: Said
-    rest: Said
-    hosts: tuple[tuple[str, tuple[Row, ...]], ...]
+    said: Sentence
+    rest: Sentence
+    hosts: tuple[tuple[str, tuple[ListenerRow, ...]], ...]
     more: int
     unknown: str
 
@@ -112,7 +112,7 @@ def look(asked: Asked) -> ListenersView:
     )
 
 
-def headline(rows: list[Row], *, schedule: str, unknown: str) -> Said:
+def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentence:
     """Say how many listen, on how many machines, and how busy they are."""
     if unknown:
         return ("The server does not tell who listens.",)
@@ -132,9 +132,9 @@ def _refused(asked: Asked, infos: Sequence[ListenerInfo]) -> Mapping[str, Sequen
         return {}
 
 
-def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool, refused: Sequence[str]) -> Row:
+def _row(info: ListenerInfo, *, is_odd: bool, is_told: bool, refused: Sequence[str]) -> ListenerRow:
     kind, word, note = _state(info)
-    return Row(
+    return ListenerRow(
         info=info,
         kind=kind,
         word=word,

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
+from workkit.contract.history import ALL, LATE_MS, Bucket, Buckets, Cell, PastRun
 from workkit.contract.inspector import Counts
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import counts_record, job_record
+from workkit.errors import Unsupported
 from workkit.jobs.job import Job
+from workkit.text.brief import brief_repr
+from workkit.text.duration import MILLISECOND
+from workkit.text.glance import TICKING_S, clock_at
+from workkit.text.listing import plural
 from workkit.text.wording import iso
+from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
+from workkit.web.forecast import HERD
 from workkit.web.page import Asked, Page
-from workkit.web.planning import recurring, trouble
-from workkit.web.planning.around import Around, read_around
-from workkit.web.planning.running import Running, running_jobs
-from workkit.web.recurring.overlapping import left_out
+from workkit.web.pages.planned_jobs import PlannedJobs, read_planned_jobs
+from workkit.web.pages.recurring import took_within
+from workkit.web.pages.trouble import crowded
+from workkit.web.pages.trouble import facts as read_facts
+from workkit.web.pages.window import local_text, read_happened, timeline_path
 from workkit.web.sentences import MOST_NEEDS, Facts, Need, needs, rest, sentence
-from workkit.web.words import Said, plain
+from workkit.web.words import Sentence, left_out, plain
 
 MOST_RUNNING: Final = 5
 MOST_NEXT: Final = 7
@@ -42,8 +52,8 @@ class NowView:
 
     schedule: str
     now: datetime
-    said: Said
-    rest: Said
+    said: Sentence
+    rest: Sentence
     counts: Counts
     figures: tuple[Figure, ...]
     needs: tuple[Need, ...]
@@ -81,10 +91,10 @@ class NowView:
 def look(asked: Asked) -> NowView:
     """Look at a schedule now: its pulse, the last runs of its named recurring jobs, and the time around now."""
     pulse, counts, unknown = asked.pulse, asked.pulse.counts, dict(asked.pulse.unknown)
-    rows = recurring.read_rows(asked.served, pulse.control, unknown, now=asked.now)
+    rows = read_planned_jobs(asked.served, pulse.control, unknown, now=asked.now)
     around = read_around(asked, unknown)
     running = running_jobs(pulse.listeners, rows.runs, now=asked.now, most=MOST_RUNNING)
-    facts = trouble.facts(asked, rows, around.last_hour, around.crowds)
+    facts = read_facts(asked, rows, around.last_hour, around.crowds)
     found = () if facts.is_empty else tuple(islice(needs(facts), MOST_NEEDS))
     waiting = [job for job in pulse.soon if job.state != "paused"]
     return NowView(
@@ -105,7 +115,7 @@ def look(asked: Asked) -> NowView:
     )
 
 
-def _asks(found: Sequence[Need], rows: recurring.Rows, listeners: Sequence[ListenerInfo]) -> Iterator[tuple[str, str]]:
+def _asks(found: Sequence[Need], rows: PlannedJobs, listeners: Sequence[ListenerInfo]) -> Iterator[tuple[str, str]]:
     """Ask before a run by hand of a job that needs somebody, where an earlier run of it does not let it start."""
     ids = {job.id for info in listeners for job in info.running}
     for row in (rows.named[need.job] for need in found if need.job is not None and need.job in rows.named):
@@ -115,19 +125,217 @@ def _asks(found: Sequence[Need], rows: recurring.Rows, listeners: Sequence[Liste
 
 
 def _figures(counts: Counts, facts: Facts) -> Iterator[Figure]:
-    for field, text in (
+    for name, text in (
         ("running", "running"), ("due", "due"), ("waiting", "waiting"), ("retrying", "to be tried again"),
         ("held", "held by a limit or a rate"), ("paused", "paused"), ("dead", "dead"),
     ):  # fmt: skip
-        n: int = getattr(counts, field)
-        why = counts.unknown.get(field, "")
-        path = "dead" if field == "dead" else f"jobs?state={field}"
-        is_bad = field == "dead" and n > counts.known_dead
+        n: int = getattr(counts, name)
+        why = counts.unknown.get(name, "")
+        path = "dead" if name == "dead" else f"jobs?state={name}"
+        is_bad = name == "dead" and n > counts.known_dead
         yield Figure(n=None if why else n, text=text, path=path, is_bad=is_bad, why=why)
     threads = f", {facts.threads:,} threads" if facts.threads else ""
     why = counts.unknown.get("listeners", "")
     text = ("listener" if counts.listeners == 1 else "listeners") + threads
     yield Figure(n=None if why else counts.listeners, text=text, path="listeners", why=why)
+
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+QUARTER_MS: Final = 15 * MINUTE_MS
+SPARK_S: Final = 30.0  # so long the cells of a day are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lateness:
+    """How late runs of the last hour began: upper bounds, in ms; None: nothing ran."""
+
+    half_ms: float | None
+    most_ms: float | None
+    latest_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """One minute of the strip: where it is drawn, and what leads to it. Of a minute to come, `ran` is 0."""
+
+    start: datetime
+    x: float
+    ran: int
+    failed: int
+    planned: int
+    path: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What is known of the time around now. None: the layout does not tell. `crowds`: how many jobs wait for a second,
+    where these are many.
+    """
+
+    last_hour: Cell | None
+    lateness: Lateness | None
+    spark: Spark | None
+    strip: Strip | None
+    minutes: tuple[Minute, ...] = field(default=(), repr=False)
+    crowds: Mapping[datetime, int] = field(default_factory=dict)
+
+    __repr__ = brief_repr
+
+
+def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
+    """Read the cells of the minutes behind, and count what waits for those ahead: one question each."""
+    inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
+    minute_ms = now_ms // MINUTE_MS * MINUTE_MS
+    try:
+        past = inspector.past(ALL, since_ms=minute_ms - HOUR_MS, until_ms=now_ms + 1, tier="1")
+    except Unsupported as error:
+        unknown["history"] = str(error)
+        past = []
+    edges = [now_ms, *(minute_ms + k * MINUTE_MS for k in range(1, REACH + 2))]
+    counts: Sequence[int] = ()
+    crowds: Mapping[datetime, int] = {}
+    try:
+        counts = inspector.ahead(edges)
+        crowds = asked.served.fresh(
+            "crowds",
+            lambda: crowded(inspector.ahead, edges, counts),
+            given=(edges[1:], counts[1:], counts[0] < HERD),  # this minute gets emptier all the time
+        )
+    except Unsupported as error:
+        unknown["ahead"] = str(error)
+    cell = None if "history" in unknown else sum((bucket.cell for bucket in past), Cell())
+    is_drawn = past or counts
+    return Around(
+        last_hour=cell,
+        lateness=None if cell is None else quantiles(cell.lateness),
+        spark=None if cell is None else _spark(asked, unknown),
+        strip=strip(past, counts, now=asked.now, zone=asked.zone) if is_drawn else None,
+        minutes=tuple(minutes(past, counts, asked, is_past_known=cell is not None)) if is_drawn else (),
+        crowds=crowds,
+    )
+
+
+def quantiles(lateness: Buckets) -> Lateness:
+    """Tell below which lateness half, 95 % and all of the runs began."""
+    return Lateness(half_ms=lateness.below_ms(0.5), most_ms=lateness.below_ms(0.95), latest_ms=lateness.below_ms(1))
+
+
+def _spark(asked: Asked, unknown: dict[str, str]) -> Spark:
+    """Draw the lateness of the last day, and where something happened that may have changed it."""
+    now_ms, inspector = asked.pulse.now_ms, asked.served.inspector()
+
+    def read() -> Sequence[Bucket]:
+        return inspector.past(ALL, since_ms=now_ms - DAY_MS - QUARTER_MS, until_ms=now_ms + 1, tier="5")
+
+    cells = asked.served.fresh("lateness", read, seconds=SPARK_S)
+    happened = read_happened(asked, asked.now - DAY_MS * MILLISECOND, asked.now, unknown)
+    events = [(one.at, one.sentence) for one in happened]
+    return lateness_spark(cells, now=asked.now, zone=asked.zone, events=events)
+
+
+def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_past_known: bool) -> Iterator[Minute]:
+    """Say of each minute of the strip what ran and what is planned, with its place on the Timeline."""
+    this = datetime.fromtimestamp(asked.pulse.now_ms // MINUTE_MS * 60, UTC)
+    cells = {bucket.start: bucket.cell for bucket in past}
+    for k in range(-REACH, REACH + 1):
+        start = this + k * MINUTE
+        cell = cells.get(start, Cell())
+        planned = counts[k] if 0 <= k < len(counts) else 0
+        path, at = _minute(start, asked.zone)
+        failed = cell.retried + cell.dead
+        said = [plural(cell.runs, "run")] if k <= 0 and is_past_known else []
+        said += [f"{failed:,} failed"] if failed else []
+        said += [f"{planned:,} planned"] if k >= 0 and counts else []
+        yield Minute(
+            start=start,
+            x=(k + REACH) * MINUTE_STEP,
+            ran=cell.runs,
+            failed=failed,
+            planned=planned,
+            path=path,
+            says=f"{at}: {', '.join(said)}" if said else at,
+        )
+
+
+@lru_cache(1_000)
+def _minute(start: datetime, zone: tzinfo) -> tuple[str, str]:
+    """Write the address and the time of a minute: each is shown for two hours."""
+    return timeline_path(span="2h", at=local_text(start, zone)), clock_at(start.astimezone(zone))
+
+
+FARTHEST_MS: Final = 7 * 86_400_000
+"""A run that would be done later than that has no end that is worth to be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A job that runs, and its listener. `for_ms`: the time since it was due; `usual_ms`, `p95_ms`, `longest_ms`: how
+    long half, 95 % and all of its last 60 runs took; `done_at`: when it is done if it goes on as until now. None: not
+    known.
+    """
+
+    job: Job
+    listener: str
+    for_ms: int | None = None
+    usual_ms: int | None = None
+    p95_ms: int | None = None
+    longest_ms: int | None = None
+    done_at: datetime | None = None
+
+    __repr__ = brief_repr
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes twice as long as 95 % of the last runs, or more. It may have begun a second late."""
+        return self.for_ms is not None and self.p95_ms is not None and self.for_ms >= 2 * self.p95_ms + LATE_MS
+
+    @property
+    def is_longest(self) -> bool:
+        """Whether, beside that, none of the last runs took so long."""
+        return self.is_long and self.for_ms is not None and self.for_ms > (self.longest_ms or 0) + LATE_MS
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return job_record(self.job) | {
+            "listener": self.listener,
+            "for_ms": self.for_ms,
+            "usual_ms": self.usual_ms,
+            "p95_ms": self.p95_ms,
+            "done": None if self.done_at is None else iso(self.done_at),
+        }
+
+
+def running_jobs(
+    listeners: Sequence[ListenerInfo], runs: Mapping[str, Sequence[PastRun]], *, now: datetime, most: int
+) -> list[Running]:
+    """List what listeners run, the first one due first. `runs`: the last runs of recurring jobs, by name or else id."""
+    found = [(job, info.listener) for info in listeners for job in info.running]
+    found.sort(key=lambda one: (one[0].due is None, one[0].due))
+    return [_running(job, listener, runs.get(job.name or job.id, ()), now) for job, listener in found[:most]]
+
+
+def _running(job: Job, listener: str, runs: Sequence[PastRun], now: datetime) -> Running:
+    for_ms = None if job.due is None else max(0, int((now - job.due) / MILLISECOND))
+    usual, p95, longest = (took_within(runs, share) for share in (0.5, 0.95, 1.0))
+    done_at = None if for_ms is None else _done_at(job.progress, for_ms, now)
+    return Running(
+        job=job, listener=listener, for_ms=for_ms, usual_ms=usual, p95_ms=p95, longest_ms=longest, done_at=done_at
+    )
+
+
+def _done_at(progress: tuple[float, float] | str | None, for_ms: int, now: datetime) -> datetime | None:
+    """Reckon when a run is done, up to a whole minute, or to ten seconds where that is soon."""
+    if progress is None or isinstance(progress, str) or not 0 < progress[0] < progress[1]:
+        return None
+    left_ms = for_ms * (progress[1] / progress[0] - 1)
+    if not 0 < left_ms < FARTHEST_MS:
+        return None
+    step = 60 if left_ms >= TICKING_S * 1000 else 10
+    at = (now + timedelta(milliseconds=left_ms)).replace(microsecond=0)
+    return at + timedelta(seconds=-(at.minute * 60 + at.second) % step)
 
 
 PAGE = Page(name="now", path="", title="Now", template="now.html", look=look, icon="now", key="n")

@@ -17,9 +17,7 @@ from workkit.web.pages import (
     listeners,
     now,
     recurring,
-    run,
     runs,
-    say,
     timeline,
 )
 
@@ -30,7 +28,7 @@ PAGES: Final[tuple[Page, ...]] = (
     jobs.PAGE,
     job.PAGE,
     runs.PAGE,
-    run.PAGE,
+    runs.ONE,
     dead.PAGE,
     dead.ONE,
     listeners.PAGE,
@@ -39,6 +37,6 @@ PAGES: Final[tuple[Page, ...]] = (
     changes.PAGE,
     edit.NEW,
     edit.PAGE,
-    say.PAGE,
+    edit.SAY,
     jump.PAGE,
 )

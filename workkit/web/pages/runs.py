@@ -1,23 +1,26 @@
-"""The page Runs: single runs that are kept, the last one first, by filters."""
+"""The page Runs: single runs that are kept, the last one first, by filters; and the page of one run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
 from workkit.contract.filters import ENDINGS, read_filter, understood
-from workkit.contract.history import LATE_MS, PastRun
+from workkit.contract.history import LATE_MS, NO_RUN, PastRun
+from workkit.contract.past_runs import arguments_of
 from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.text.duration import epoch_ms
-from workkit.text.glance import moment
+from workkit.jobs.names import shown
+from workkit.text.duration import duration_text, epoch_ms
+from workkit.text.glance import capital, moment
 from workkit.text.wording import iso
-from workkit.web.drawing.endings import KINDS, STATES
+from workkit.web.address import job_path
+from workkit.web.charts.shapes import KINDS, STATES
 from workkit.web.page import Asked, Page
-from workkit.web.typed.instants import read_instant
+from workkit.web.pages.window import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at
@@ -143,4 +146,82 @@ def _ms(at: datetime | None) -> int | None:
     return None if at is None else max(0, epoch_ms(at))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """What the page shows. `job_path`: the page of its job; `others`: the runs of it."""
+
+    schedule: str
+    now: datetime
+    row: RunRow
+    title: str
+    said: str
+    rest: str
+    job_path: str
+    others: str
+    log: tuple[str, ...]
+
+    @property
+    def arguments(self) -> str:
+        """Its arguments, "none" or "not kept"."""
+        return arguments_of(self.row.run)
+
+    @property
+    def started(self) -> datetime | None:
+        """When its handler was called; None where none was."""
+        run = self.row.run
+        return None if run.ending in NO_RUN else run.due + timedelta(milliseconds=run.late_ms)
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {
+            "schedule": self.schedule,
+            "as_of": iso(self.now),
+            "sentence": f"{self.said} {self.rest}".strip(),
+            "started": iso(self.started) if self.started else None,
+            **run_record(self.row.run),
+            "log": list(self.log),
+        }
+
+
+def look_at_one(asked: Asked) -> RunView:
+    """Read the run. Raises NotFound, Unsupported."""
+    raw = asked.served.inspector().run(asked.names["run"])
+    run = asked.veil.run(raw)
+    which = run.name or run.id or ""
+    return RunView(
+        schedule=asked.served.name,
+        now=asked.now,
+        row=row_of(run),
+        title=run.name or shown(run.fn or "?"),
+        said=_said_of_one(asked, run),
+        rest=_rest(run),
+        job_path=job_path(which),
+        log=asked.log(raw),
+        others=f"runs?job={quote(which, safe='', errors='replace')}",
+    )
+
+
+def _said_of_one(asked: Asked, run: PastRun) -> str:
+    """Say how it ended, when it was due, and how late it started."""
+    word = capital(row_of(run).word)
+    due = moment(run.due.replace(microsecond=0), asked.now, asked.zone)
+    if run.ending in NO_RUN:
+        return f"{word}; it was due {due}."
+    late = f"started {duration_text(run.late_ms)} late" if run.late_ms else "started in time"
+    return f"{word} after {duration_text(run.took_ms)}. It was due {due} and {late}."
+
+
+def _rest(run: PastRun) -> str:
+    """Say what else is special about it."""
+    said = []
+    if run.by_hand:
+        said.append("Somebody asked for it.")
+    if run.ending == "retried":
+        said.append("Another attempt followed.")
+    if run.times > 1:
+        said.append(f"It stands for {run.times:,} runs like it, which are not kept by themselves.")
+    return " ".join(said)
+
+
 PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look)
+ONE = Page(name="run", path="runs/{run}", title="Run", template="run.html", look=look_at_one)

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
-from workkit.web.drawing.columns import last_hour
-from workkit.web.drawing.shape import Drawing
-from workkit.web.hiding.veil import Veil
+from workkit.web.cache import Served
+from workkit.web.charts.bars import last_hour
+from workkit.web.charts.shapes import Drawing
+from workkit.web.mask import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now
-from workkit.web.served import Served
-from workkit.web.words import Said, plain
+from workkit.web.words import Sentence, plain
 
 TEMPLATE: Final = "schedules.html"
 
@@ -24,7 +24,7 @@ class Line:
     """One schedule: its sentence, and how many things need somebody; None: its server does not answer."""
 
     schedule: str
-    said: Said
+    said: Sentence
     needs: int | None
     counts: Counts | None = None
     hour: Drawing | None = None  # its last hour, where history is kept

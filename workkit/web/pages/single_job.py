@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, tzinfo
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import quote
 
-from workkit.contract.history import PastRun
-from workkit.contract.record import full_record, run_record
+from workkit.contract.history import FN, Cell, PastRun
+from workkit.contract.job_page import JobQuery
+from workkit.contract.past_runs import attempts_of_job
+from workkit.contract.record import attempts_text, full_record, run_record, words_of
+from workkit.contract.result import Result
 from workkit.errors import Unsupported
 from workkit.jobs.fingerprint import fingerprint, message_pattern
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, argument_text, arguments_text
+from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
-from workkit.text.wording import iso
-from workkit.web.drawing.attempts import Attempts, attempts
-from workkit.web.job import words as job_words
-from workkit.web.job.facts import Fact, by_hand, facts
-from workkit.web.job.frames import CodeFrame, frames
-from workkit.web.job.past import Function, function_of, log_of, place_in_line, result_of, tried_of
-from workkit.web.job.words import Standing
+from workkit.text.duration import duration_text
+from workkit.text.glance import full_moment, within
+from workkit.text.listing import plural
+from workkit.text.wording import iso, progress
+from workkit.web.charts.attempts import Attempts, attempts
+from workkit.web.charts.bars import function_day
+from workkit.web.charts.shapes import Drawing
+from workkit.web.masked_text import MASK
 from workkit.web.page import Asked
-from workkit.web.pages.dead_rows import given_json
-from workkit.web.words import pause_of, why_paused
+from workkit.web.pages.dead import given_json
+from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence
+from workkit.web.words import pause_of, pauses_text, why_paused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +114,7 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
     listener = next((info.listener for info in asked.pulse.listeners for one in info.running if one.id == raw.id), None)
     pause = asked.veil.pause(pause_of(job, asked.pulse.control)) if job.state == "paused" else None
     shown = job if pause is None else replace(job, why=why_paused(pause, asked.now, asked.zone))
-    standing = Standing(
+    standing = JobFacts(
         job=shown, now=asked.now, zone=asked.zone, listener=listener, place=place_in_line(asked, raw),
         last=tried[-1] if tried else None, usual_ms=usual_ms,
     )  # fmt: skip
@@ -112,8 +122,8 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         schedule=asked.served.name,
         now=asked.now,
         job=job,
-        failed=job_words.failed_text(standing),
-        said=job_words.sentence(standing),
+        failed=failed_text(standing),
+        said=state_sentence(standing),
         tried=tuple(tried),
         attempts=_attempts(asked, job, tried, usual_ms),
         wrong=_wrong(job, raw, tried),
@@ -122,7 +132,7 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         by_hand=tuple(by_hand(asked.served.name, job)),
         acts=_acts(job),
         unknown=unknown,
-        log=log_of(asked, raw),
+        log=asked.log(raw),
     )
 
 
@@ -154,7 +164,7 @@ def _wrong(job: Job, raw: Job, tried: Sequence[PastRun]) -> Wrong | None:
         parts=fingerprint(failure).parts,
         frames=frames(failure.traceback),
         traceback=failure.traceback,
-        said=job_words.same_error_text(same, shown=failed[-1].attempt + 1) if failed else "",
+        said=same_error_text(same, shown=failed[-1].attempt + 1) if failed else "",
         path=f"dead/{fingerprint(raw.failure).print}",
     )
 
@@ -171,3 +181,165 @@ def _acts(job: Job) -> tuple[str, ...]:
         case "paused":
             return ("resume", "run", "cancel")
     return ("run", "pause", "cancel")
+
+
+MOST_PAUSES: Final = 6  # of a back-off that are listed
+MOST_RESULT: Final = 2_000  # characters of a kept result
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact. `is_code`: what programs write."""
+
+    title: str
+    text: str
+    is_code: bool = False
+
+
+def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> Iterator[Fact]:
+    """List what is known of a job, masked. `result`: what is kept of its last run."""
+    yield Fact("Id", job.id, is_code=True)
+    if job.name:
+        yield Fact("Name", job.name)
+    yield Fact("Function", shown(job.fn), is_code=True)
+    yield Fact("Arguments", arguments_text(job), is_code=job.args_kept)
+    if job.meta:
+        yield Fact("Metadata", meta_text(job.meta), is_code=True)
+    if job.state != "done":
+        yield Fact("When", words_of(job) or "once")
+    if job.due is not None:
+        yield Fact("Died" if job.state == "dead" else "Due", full_moment(job.due.replace(microsecond=0), now, zone))
+    yield Fact("Attempts", attempts_text(job))
+    options, terms = job.options, job.terms
+    if options.retries:
+        yield Fact("Retries", f"{options.retries:,}, after {pauses_text(options, most=MOST_PAUSES)}")
+    if options.crashes is not None:
+        yield Fact("Crashes", f"{options.crashes:,}, then it is dead" if options.crashes else "none: at most one run")
+    if options.timeout_ms is not None:
+        yield Fact("Timeout", duration_text(options.timeout_ms))
+    if terms.expires_ms is not None:
+        yield Fact("Expires", f"{duration_text(terms.expires_ms)} after it is due")
+    if terms.priority is not None:
+        yield Fact("Priority", f"{terms.priority}")
+    if terms.unique_key is not None:
+        yield Fact("Key", terms.unique_key, is_code=True)
+    if job.queue is not None:
+        yield Fact("Queue", job.queue, is_code=True)
+    if job.progress is not None:
+        yield Fact("Progress", progress(job.progress))
+    if result is not None:
+        yield Fact("Result", _result(result), is_code=result.kind == "value")
+    elif options.keep_ms is not None:
+        yield Fact("Result", f"none yet; kept for {duration_text(options.keep_ms)}")
+
+
+def by_hand(schedule: str, job: Job) -> list[str]:
+    """Write the commands for what may be done with a job."""
+    verbs = {
+        "running": ("cancel",), "cancelling": ("show",), "dead": ("retry", "discard"), "done": ("runs",),
+        "paused": ("resume", "run", "cancel"),
+    }.get(job.state, ("run", "pause", "cancel"))  # fmt: skip
+    which = job.name or job.short_id
+    return [shlex.join(["workkit", verb, schedule, which]) for verb in verbs]
+
+
+def _result(result: Result) -> str:
+    if result.failure is not None:
+        return f"{result.kind}: {result.failure.line}"
+    text = argument_text(result.value) if result.kind == "value" else result.kind
+    return text if len(text) <= MOST_RESULT else f"{text[:MOST_RESULT]}…"
+
+
+_FRAME: Final = re.compile(r'  File "([^"\n]{1,1000})", line (\d{1,9})(?:, in ([^\n]{1,300}))?')
+_HEAD: Final = "Traceback (most recent call last):"
+MOST: Final = 50
+PARTS: Final = 3  # names of a path that are shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFrame:
+    """One frame: the end of the file's path, the line, the function, and the line of source, if it was there."""
+
+    file: str
+    line: str
+    function: str
+    source: str
+
+
+def frames(traceback: str) -> tuple[CodeFrame, ...]:
+    """Read the frames of the error itself; those of its causes, which stand before it, are left out."""
+    lines = traceback.rpartition(_HEAD)[2].split("\n")
+    found: list[CodeFrame] = []
+    for number, line in enumerate(lines):
+        if (read := _FRAME.fullmatch(line)) is None:
+            continue
+        behind = lines[number + 1] if number + 1 < len(lines) else ""
+        source = behind.strip() if behind.startswith("    ") else ""
+        parts = read[1].replace("\\", "/").split("/")
+        found.append(CodeFrame(file="/".join(parts[-PARTS:]), line=read[2], function=read[3] or "", source=source))
+    return tuple(found[::-1][:MOST])
+
+
+DAY_MS: Final = 86_400_000
+MOST_RUNS: Final = 20_000  # runs through which attempts are searched
+LINE_MS: Final = 60.0  # for the place in a line of what is held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function over 24 hours. `path`: its runs."""
+
+    name: str
+    path: str
+    said: str
+    within: str
+    drawing: Drawing
+
+
+def tried_of(asked: Asked, job: Job) -> list[PastRun]:
+    """Read the attempts that ended, where there can be some."""
+    if not job.attempt and job.state not in ("dead", "done"):
+        return []
+    return [asked.veil.run(run, of=job) for run in attempts_of_job(asked.served.inspector(), job, most=MOST_RUNS)]
+
+
+def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
+    """Tell what its function did in 24 hours, and how long half of its runs took at most, in ms."""
+    now = asked.pulse.now_ms
+    past = asked.served.inspector().past(FN + job.fn, since_ms=now - DAY_MS, until_ms=now + 1, tier="5")
+    cell = sum((bucket.cell for bucket in past), Cell())
+    if not cell.runs:
+        return None, 0.0
+    failed = cell.retried + cell.dead
+    half = cell.durations.below_ms(0.5)
+    found = Function(
+        name=shown(job.fn),
+        path=f"runs?fn={quote(shown(job.fn), safe='', errors='replace')}",
+        said=f"24 hours: {plural(cell.runs, 'run')}" + (f", {failed:,} failed" if failed else ""),
+        within=within(((0.5, half), (0.95, cell.durations.below_ms(0.95)))),
+        drawing=function_day(past, shown(job.fn), now=asked.now, zone=asked.zone),
+    )
+    return found, min(half or 0.0, DAY_MS)
+
+
+def place_in_line(asked: Asked, job: Job) -> int | None:
+    """Find the place of a held job among those that wait for the same: these are listed by what they wait for."""
+    if job.state != "held":
+        return None
+    page = asked.served.inspector().page(JobQuery(state="held", limit=1000, budget_ms=LINE_MS))
+    line = [one.id for one in page.jobs if one.why == job.why]
+    return line.index(job.id) + 1 if job.id in line else None
+
+
+def result_of(asked: Asked, job: Job) -> Result | None:
+    """Read what is kept of its last run, masked."""
+    if job.options.keep_ms is None and job.state != "done":
+        return None
+    try:
+        last = next(islice(asked.served.inspector().results.of(job.id), 1), None)
+    except Unsupported:
+        return None
+    if last is None:
+        return None
+    mask = asked.veil.usual
+    return replace(last, value=MASK if mask.everything else mask.value(last.value))

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Any, Final, cast
 
+from workkit.contract.history import NO_RUN, Bucket
 from workkit.contract.record import run_record
+from workkit.errors import Unsupported
+from workkit.jobs.admission import SCHEDULE
+from workkit.text.brief import brief_repr
+from workkit.text.duration import epoch_ms
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.ahead.remarks import Remark, nothing
-from workkit.web.drawing.axis import WORDS, Axis, Span
-from workkit.web.drawing.labels import Label, above, lines
-from workkit.web.drawing.load import Load
+from workkit.web.charts.axis import SPANS, WORDS, Axis, Label, Span, above, lines
+from workkit.web.charts.bars import PIECES, one_time_lane
+from workkit.web.charts.load import Load, expected, load
+from workkit.web.charts.shapes import Drawing
+from workkit.web.forecast import Planned, Remark, forecast, nothing
 from workkit.web.page import Asked, Page
-from workkit.web.planning import coming, lanes, strands
-from workkit.web.planning.coming import Once
-from workkit.web.planning.happened import Happened, read_happened
-from workkit.web.planning.lanes import Drawn
-from workkit.web.planning.past_runs import Seen, read_seen
-from workkit.web.planning.recurring import Row, read_rows
-from workkit.web.planning.strands import GROUPS, Group, Strand
-from workkit.web.planning.window import ACCEPTED, Links, links, local_text, read_axis, timeline_path
+from workkit.web.pages.lanes import (
+    GROUPS,
+    DrawnLane,
+    GroupBy,
+    LaneSource,
+    draw,
+    lanes_of_page,
+    of_functions,
+    of_jobs,
+    of_listeners,
+    rows_chosen,
+)
+from workkit.web.pages.planned_jobs import PlannedJob, read_planned_jobs
+from workkit.web.pages.trouble import crowded, one_time_crowds
+from workkit.web.pages.window import (
+    ACCEPTED_SPANS,
+    Happened,
+    Links,
+    Seen,
+    links,
+    local_text,
+    read_axis,
+    read_cells,
+    read_happened,
+    read_seen,
+    timeline_path,
+)
+from workkit.web.predictions import THIN, between, sparse
+from workkit.web.words import pause_end
 
-NOUNS: Final[dict[Group, str]] = {"job": "recurring job", "fn": "function", "listener": "listener"}
+NOUNS: Final[dict[GroupBy, str]] = {"job": "recurring job", "fn": "function", "listener": "listener"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +64,12 @@ class TimelineView:
     schedule: str
     now: datetime
     axis: Axis
-    by: Group
+    by: GroupBy
     q: str
     links: Links
     load: Load
     threads: int
-    lanes: tuple[Drawn, ...]
+    lanes: tuple[DrawnLane, ...]
     total: int
     once: Once | None
     happened: tuple[Happened, ...]
@@ -120,18 +148,18 @@ class TimelineView:
 
 def look(asked: Asked) -> TimelineView:
     """Look at a window of time. Raises InvalidOptions, PhraseError, CronError for what the address asks wrongly."""
-    by = cast(Group, asked.one_of("by", GROUPS))
-    axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED)), now=asked.now, zone=asked.zone)
+    by = cast(GroupBy, asked.one_of("by", GROUPS))
+    axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED_SPANS)), now=asked.now, zone=asked.zone)
     q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
     unknown = dict(asked.pulse.unknown)
-    found = read_rows(asked.served, asked.pulse.control, unknown, now=asked.now)
+    found = read_planned_jobs(asked.served, asked.pulse.control, unknown, now=asked.now)
     seen = Seen() if by == "job" and axis.span == "90d" else read_seen(asked, axis, unknown)
-    shown, following, total = _strands(asked, by, q, found, seen, axis)
+    shown, following, total = _lanes(asked, by, q, found, seen, axis)
     threads = sum(info.threads for info in asked.pulse.listeners)
     seconds, stays = asked.served.spans(len(found), seconds=PAGE.every_s)
     ahead = asked.served.fresh(
         f"timeline {axis.span} {at} {asked.zone}",
-        lambda: coming.read_coming(asked, axis, found),
+        lambda: read_coming(asked, axis, found),
         seconds=seconds, stays=stays, given=(asked.pulse.control, threads, len(found)),
     )  # fmt: skip
     unknown |= ahead.unknown
@@ -145,7 +173,7 @@ def look(asked: Asked) -> TimelineView:
         links=links(axis, by=by, q=q, at=bool(at)),
         load=ahead.load,
         threads=threads,
-        lanes=tuple(lanes.draw(asked, axis, one, ahead.paused_since, by=by) for one in shown),
+        lanes=tuple(draw(asked, axis, one, ahead.paused_since, by=by) for one in shown),
         total=total,
         once=ahead.once if by == "job" and not q and not following else None,
         happened=happened,
@@ -157,7 +185,7 @@ def look(asked: Asked) -> TimelineView:
         lines=lines(axis, (one.at for one in happened)),
         ahead=tuple((one, timeline_path(span="2h", at=local_text(one.at, asked.zone))) for one in ahead.remarks),
         paused=found.paused,
-        is_paused=coming.is_stopped(asked),
+        is_paused=is_stopped(asked),
         is_part=_part(ahead.looked, len(found)),
         after=following,
         more=timeline_path(span=axis.span, at=at, by=by, q=q, after=following) if following else "",
@@ -169,17 +197,201 @@ def _part(looked: int, of: int) -> str:
     return f"Of {of:,} recurring jobs, {looked:,} were looked at." if looked < of else ""
 
 
-def _strands(
-    asked: Asked, by: Group, q: str, found: Sequence[Row], seen: Seen, axis: Axis
-) -> tuple[list[Strand], str, int]:
+def _lanes(
+    asked: Asked, by: GroupBy, q: str, found: Sequence[PlannedJob], seen: Seen, axis: Axis
+) -> tuple[list[LaneSource], str, int]:
     """Choose the lanes that a filter means, those of this page; say what follows them, and count all there are."""
     listeners, after = asked.pulse.listeners, asked.params.get("after", "")
     if by == "job":
-        chosen, following = strands.page(strands.chosen(found, q, asked.now), after)
-        return list(strands.of_jobs(chosen, seen, axis, listeners)), following, len(found)
-    every = strands.of_functions(found, seen, listeners) if by == "fn" else strands.of_listeners(seen, listeners)
-    shown, following = strands.page([one for one in every if q.casefold() in one.name.casefold()], after)
+        chosen, following = lanes_of_page(rows_chosen(found, q, asked.now), after)
+        return list(of_jobs(chosen, seen, axis, listeners)), following, len(found)
+    every = of_functions(found, seen, listeners) if by == "fn" else of_listeners(seen, listeners)
+    shown, following = lanes_of_page([one for one in every if q.casefold() in one.name.casefold()], after)
     return shown, following, len(every)
+
+
+MOST_INSTANTS: Final = 20_000  # planned runs that the sentences and the load look at
+MOST_REMARKS: Final = 12
+MOST_CHANGES: Final = 1_000
+
+
+def read_pauses(asked: Asked) -> Mapping[str, datetime]:
+    """Say since when what is paused is paused, by target, as far as the last changes tell."""
+    paused = asked.pulse.control.paused
+    if not paused:
+        return {}
+    found: dict[str, datetime] = {}
+    try:
+        for number, change in enumerate(asked.served.inspector().changes()):
+            if number >= MOST_CHANGES or len(found) == len(paused):
+                break
+            if change.verb == "pause" and change.target in paused:
+                found.setdefault(change.target, change.at)
+    except Unsupported:
+        return {}
+    return found
+
+
+def looked_at(rows: Sequence[PlannedJob], axis: Axis) -> list[PlannedJob]:
+    """Choose the rows whose planned runs are looked at: from the first one on, until there are 20,000 runs."""
+    found: list[PlannedJob] = []
+    room, now, until = MOST_INSTANTS, axis.now, axis.now + SPANS[axis.span]
+    for row in rows:
+        if room <= 0:
+            break
+        room -= 1 + len(row.predicted(now, until).instants)
+        found.append(row)
+    return found
+
+
+def remarks(
+    asked: Asked,
+    rows: Iterable[PlannedJob],
+    axis: Axis,
+    paused_since: Mapping[str, datetime],
+    crowds: Mapping[datetime, int],
+) -> list[Remark]:
+    """Find what is worth a sentence from now on, as far ahead as the span of the axis reaches."""
+    if is_stopped(asked):
+        return []
+    known, now, until = list(rows), asked.now, asked.now + SPANS[axis.span]
+    planned = [_planned(row, now, until, paused_since) for row in known]
+    return forecast(
+        planned,
+        now=now,
+        until=until,
+        zone=asked.zone,
+        threads=sum(info.threads for info in asked.pulse.listeners),
+        one_time=one_time_crowds(crowds, known, now),
+    )[:MOST_REMARKS]
+
+
+def is_stopped(asked: Asked) -> bool:
+    """Say whether the whole schedule is paused, without an end."""
+    paused = asked.pulse.control.paused.get(SCHEDULE)
+    return paused is not None and pause_end(paused) is None
+
+
+def _planned(row: PlannedJob, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
+    """A pause of the whole schedule is told by itself, not for each of its jobs."""
+    return replace(
+        row.planned(now, until),
+        is_paused=row.pause is not None and row.paused_by != SCHEDULE,
+        paused_since=paused_since.get(row.paused_by or ""),
+    )
+
+
+def read_load(asked: Asked, axis: Axis, rows: Iterable[PlannedJob], cells: Sequence[Bucket]) -> Load:
+    """Draw how many threads were busy, and are expected to be."""
+    since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
+    plans: list[tuple[Sequence[datetime], float]] = []
+    for row in rows if since < axis.end else ():
+        if row.pause is not None and (pause_end(row.pause) or axis.end) >= axis.end:
+            continue
+        parts = sparse(row.predicted(since, axis.end), axis.end, step=step)
+        plans += [(instants, row.usual_ms * stands_for) for instants, stands_for in parts]
+    threads = sum(info.threads for info in asked.pulse.listeners)
+    return load(axis, cells, expected(plans, now=since, until=axis.end), threads=threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """What lies ahead, made of so many rows as were `looked` at; `unknown`: what the layout does not tell, and why."""
+
+    looked: int
+    once: Once
+    load: Load
+    remarks: Sequence[Remark]
+    paused_since: Mapping[str, datetime]
+    unknown: Mapping[str, str]
+
+    __repr__ = brief_repr
+
+
+def read_coming(asked: Asked, axis: Axis, rows: Sequence[PlannedJob]) -> Coming:
+    """Read all of it. It takes a while where many jobs recur."""
+    unknown: dict[str, str] = {}
+    cells, looked, paused_since = read_cells(asked, axis, unknown), looked_at(rows, axis), read_pauses(asked)
+    once = read_once(asked, axis, looked, cells, unknown)
+    return Coming(
+        looked=len(looked),
+        once=once,
+        load=read_load(asked, axis, looked, cells),
+        remarks=remarks(asked, looked, axis, paused_since, once.crowds),
+        paused_since=paused_since,
+        unknown=unknown,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """The jobs that run once: their lane, and the seconds for which many jobs wait, whatever they are."""
+
+    lane: Drawing
+    waiting: int
+    crowds: Mapping[datetime, int] = field(default_factory=dict)
+
+    __repr__ = brief_repr
+
+
+def read_once(
+    asked: Asked, axis: Axis, rows: Sequence[PlannedJob], cells: Iterable[Bucket], unknown: dict[str, str]
+) -> Once:
+    """Count the jobs that run once: those to come by their time, and those that ran as what is left of all runs when
+    the recurring ones are taken out.
+    """
+    length = (axis.end - axis.start) / PIECES
+    planned = [0] * PIECES
+    crowds: Mapping[datetime, int] = {}
+    first = max(0, (axis.now - axis.start) // length)
+    if first < PIECES:
+        starts = [axis.start + k * length for k in range(first, PIECES + 1)]
+        edges = [epoch_ms(axis.now) if at <= axis.now else epoch_ms(at.replace(microsecond=0)) for at in starts]
+        try:
+            inspector = asked.served.inspector()
+            counts = inspector.ahead(edges)
+            crowds = crowded(inspector.ahead, edges, counts)
+            for k, n in enumerate(counts):
+                planned[first + k] = n
+        except Unsupported as error:
+            unknown["ahead"] = str(error)
+    for row in rows:
+        following = row.next(axis.now)
+        place = None if following is None else _column(axis, following, length)
+        if place is not None:
+            planned[place] = max(0, planned[place] - 1)
+    standing = asked.pulse.counts
+    waiting = max(0, standing.waiting + standing.due - len(rows))
+    ran = _ran(axis, rows, cells, length)
+    return Once(lane=one_time_lane(axis, ran, planned, waiting=waiting), waiting=waiting, crowds=crowds)
+
+
+def _ran(axis: Axis, rows: Iterable[PlannedJob], cells: Iterable[Bucket], length: timedelta) -> list[int]:
+    left = [0.0] * PIECES
+    for bucket in cells:
+        begin, end = (bucket.start - axis.start) / length, (min(bucket.end, axis.now) - axis.start) / length
+        for k in range(max(0, int(begin)), min(PIECES, ceil(end))):
+            left[k] += bucket.cell.runs * max(0.0, min(k + 1, end) - max(k, begin)) / max(end - begin, 1e-9)
+    for row in rows:
+        for at, n in _recurred(row, axis):
+            if (place := _column(axis, at, length)) is not None:
+                left[place] -= n
+    return [max(0, round(n)) for n in left]
+
+
+def _recurred(row: PlannedJob, axis: Axis) -> Iterable[tuple[datetime, int]]:
+    """Give the runs of a recurring job: those of its ring, and before these the ones that were due."""
+    runs = [run for run in row.runs if run.ending not in NO_RUN]
+    if len(row.runs) >= 60 and row.runs[-1].due > axis.start and axis.start < axis.now:
+        due = row.predicted(axis.start, min(axis.now, axis.end))
+        known = between(due, axis.start, row.runs[-1].due)
+        yield from ((at, 1) for at in due.instants[:known])
+    yield from ((run.ended, 1) for run in runs)
+
+
+def _column(axis: Axis, at: datetime, length: timedelta) -> int | None:
+    k = (at - axis.start) // length
+    return k if 0 <= k < PIECES else None
 
 
 PAGE = Page(

@@ -85,7 +85,7 @@ def runs_command(
     """List past runs."""
     from workkit.verbs.opening import present, producer_of
     from workkit.verbs.past import runs_of
-    from workkit.web.hiding.masking import mask
+    from workkit.web.mask import mask
 
     zone = zone_of(tz, read_settings())
     meant = of_runs(read_filter(where or "", "runs"), fn=None if fn is None else known_name(fn), state=state)

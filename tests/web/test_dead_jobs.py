@@ -1,0 +1,115 @@
+"""The index of the dead jobs: what comes late, what leaves, what is too much; and that it does nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.processes import until
+from workkit.contract.inspector import Graves
+from workkit.errors import ServerUnreachable, Unsupported
+from workkit.jobs.job import Job
+from workkit.web import dead_jobs as index_room
+from workkit.web.dead_jobs import DeadIndex
+from workkit.web.mask import veil_of
+
+
+def dead(number: int) -> Job:
+    due = datetime.fromtimestamp(1_700_000_000 + number, UTC)
+    return Job(id=f"{number:040x}", schedule="s", fn="f", due=due, state="dead", error="E", dead_id=f"{number:040x}@1")
+
+
+class Listing:
+    """An inspector of which only the dead matter; `asked` counts its calls."""
+
+    def __init__(self, *numbers: int, has_places: bool = True) -> None:
+        self.dead = {number: dead(number) for number in numbers}
+        self.asked = 0
+        self.has_places, self.breaks_after = has_places, -1
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        self.asked += 1
+        if not self.has_places:
+            raise Unsupported("a queue is read from its head")
+        if self.asked == self.breaks_after:
+            raise ServerUnreachable("the server does not answer")
+        found = [self.dead[number] for number in sorted(self.dead) if number > int(after or -1)]
+        last = next(reversed([int(job.id, 16) for job in found[:limit]]), int(after or -1))
+        return Graves(jobs=tuple(found[:limit]), after=str(last), again=str(last - 1), is_last=len(found) <= limit)
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        self.asked += 1
+        return [int(job.id, 16) in self.dead for job in dead]
+
+    def jobs(self, *, state: str) -> Iterator[Job]:
+        self.asked += 1
+        return iter(self.dead.values())
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_room, "LOOK_S", 0.0)
+    monkeypatch.setattr(index_room, "AGAIN_S", 0.0)
+
+
+def looked(index: DeadIndex, listing: Any) -> set[int]:
+    known = index.look(listing, count=len(listing.dead))
+    return {int(dead_job.job.id, 16) for dead_job in known.dead_jobs}
+
+
+@pytest.mark.parametrize("has_places", [True, False])
+def test_what_comes_and_leaves_is_noticed(has_places: bool) -> None:
+    listing, index = Listing(1, 2, 3, has_places=has_places), DeadIndex(veil_of())
+    assert looked(index, listing) == {1, 2, 3}
+    del listing.dead[2]
+    assert looked(index, listing) == {1, 3}
+    listing.dead[4] = dead(4)
+    assert looked(index, listing) == {1, 3, 4}
+
+
+def test_what_comes_late_with_an_earlier_time_is_found() -> None:
+    listing, index = Listing(10, 20), DeadIndex(veil_of())
+    assert looked(index, listing) == {10, 20}
+    listing.dead[5] = dead(5)
+    assert until(lambda: looked(index, listing) == {5, 10, 20})
+
+
+def test_only_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_room, "MOST_KEPT", 5)
+    listing, index = Listing(*range(9)), DeadIndex(veil_of())
+    assert looked(index, listing) == {4, 5, 6, 7, 8}
+    known = index.look(listing, count=9)  # type: ignore[arg-type]
+    assert (known.of, known.is_all) == (9, True)
+
+
+def test_a_server_that_goes_away_meanwhile_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_room, "PAGE_SIZE", 2)
+    listing, index = Listing(*range(20)), DeadIndex(veil_of())
+    listing.breaks_after = 4
+    first = index.look(listing, count=20)  # type: ignore[arg-type]
+    assert not first.is_all
+    assert until(lambda: looked(index, listing) == set(range(20)), what="all of them")
+
+
+def test_nothing_is_asked_while_no_page_asks() -> None:
+    listing, index = Listing(*range(3)), DeadIndex(veil_of())
+    looked(index, listing)
+    before = listing.asked
+    looked(index, listing)
+    assert listing.asked == before + 1  # what has come; the numbers agree, so nothing is compared
+    index.left([dead(1).dead_id or ""])
+    assert listing.asked == before + 1
+
+
+def test_the_errors_are_put_together_again_only_where_something_has_changed() -> None:
+    listing, index = Listing(1, 2, 3), DeadIndex(veil_of())
+    first: Any = index.look(listing, count=3)  # type: ignore[arg-type]
+    assert index.look(listing, count=3).groups is first.groups  # type: ignore[arg-type]
+    listing.dead[4] = dead(4)
+    assert [group.n for group in index.look(listing, count=4).groups] == [4]  # type: ignore[arg-type]
+    index.left([f"{4:040x}@1"])
+    del listing.dead[4]
+    assert [group.n for group in index.look(listing, count=3).groups] == [3]  # type: ignore[arg-type]

@@ -1,0 +1,275 @@
+"""What is masked of a job, and that no page, JSON or answer has it for anybody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import handlers
+from tests.processes import until
+from tests.web.conftest import Browser, Open
+from workkit import schedule
+from workkit.contract.history import PastRun
+from workkit.contract.past_runs import call_of
+from workkit.errors import InvalidOptions
+from workkit.jobs.job import Job
+from workkit.jobs.outcome import Failure
+from workkit.schedule import Schedule
+from workkit.web.auth import Local
+from workkit.web.mask import MASKED, Mask, hidden_paths, mask
+from workkit.web.masked_text import MASK
+
+MASKS = mask()
+SECRETS = """
+password Passwd pass db_pass SECRET client_secret token accessToken api_key api-key apikey X-Api-Key authorization
+oauth card cardNumber iban ssn cookie Set-Cookie
+"""
+
+
+def job(*args: Any, error: str | None = None, **kwargs: Any) -> Job:
+    failure = Failure(type="OSError", message=error, traceback=f"  raise OSError({error!r})") if error else None
+    return Job(
+        id="5" * 40, schedule="t", fn="#'app.x/f", args=args, kwargs=kwargs or None, error=error, failure=failure
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    SECRETS.split(),
+)
+def test_a_key_that_says_it_is_a_secret_has_its_value_masked(key: str) -> None:
+    assert MASKS.value({key: "x", "n": 1}) == {key: MASK, "n": 1}
+
+
+@pytest.mark.parametrize("key", ["user", "n", "api", "key", "customer", "to", ""])
+def test_other_keys_show_their_value(key: str) -> None:
+    assert MASKS.value({key: "x"}) == {key: "x"}
+
+
+@pytest.mark.parametrize("value", ["x", "", 7, None, True, ["a"], {"a": 1}, 1.5])
+def test_all_of_a_value_is_masked_whatever_it_is(value: object) -> None:
+    assert MASKS.value({"a": [{"token": value}]}) == {"a": [{"token": MASK}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (
+            {"headers": [["Authorization", "Bearer x"], ["Host", "y"]]},
+            {"headers": [["Authorization", MASK], ["Host", "y"]]},
+        ),
+        ({"name": "API_KEY", "value": "x"}, {"name": "API_KEY", "value": MASK}),
+        ({"name": "HOME", "value": "/root"}, {"name": "HOME", "value": "/root"}),
+        (["mysql", "--password", "x", "-v"], ["mysql", "--password", MASK, "-v"]),
+        (["--password=x"], [f"--password={MASK}"]),
+        ('{"password": "x"}', '{"password": ' + MASK + "}"),
+        ({"x" * 300: 1}, {"x" * 300: MASK}),
+        ({7: "a"}, {7: "a"}),
+    ],
+)
+def test_pairs_are_found_in_other_forms(value: object, seen: object) -> None:
+    assert MASKS.value(value) == seen
+
+
+def test_positional_arguments_are_masked_by_their_parameter() -> None:
+    assert MASKS.arguments([7, "x", "y"], {"token": "z", "n": 1}, ["export_id", "password"]) == (
+        (7, MASK, "y"),
+        {"token": MASK, "n": 1},
+    )
+    assert MASKS.arguments([7, "x"], None) == ((7, "x"), {})
+
+
+def test_a_call_is_written_in_pieces() -> None:
+    parts = MASKS.call_parts(job(7, token="x"))
+    assert parts == [("app.x.f", "fn"), ("(", "arg"), ("7", "arg"), (", token=", "arg"), (MASK, "mask"), (")", "arg")]
+    assert "".join(text for text, _ in MASKS.call_parts(job("a" * 1000))) == "app.x.f(" + '"' + "a" * 190 + "…"
+    assert "".join(text for text, _ in MASKS.call_parts(job("\u202e"))) == 'app.x.f("\\u202e")'
+
+
+def test_a_masked_argument_does_not_show_in_the_error() -> None:
+    seen = MASKS.job(job("hunter2", token="tok-9", error="login of hunter2 with tok-9 failed, card=4111"), ["password"])
+    assert seen.args == (MASK,)
+    assert seen.kwargs == {"token": MASK}
+    assert seen.error == f"login of {MASK} with {MASK} failed, card={MASK}"
+    assert seen.failure is not None
+    for text in (seen.failure.message, seen.failure.traceback, repr(seen)):
+        assert not any(secret in text for secret in ("hunter2", "tok-9", "4111"))
+
+
+def test_the_arguments_of_a_past_run_are_masked_and_do_not_show_in_its_error() -> None:
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    ran = PastRun(id="5", name=None, fn="f", due=at, ended=at, ending="dead", error="ValueError: hunter2 is short")
+    ran = replace(ran, call='[["hunter", {"password": "hunter2"}], {"token": 12345}]')
+    seen = MASKS.run(ran)
+    assert call_of(seen) == (("hunter", {"password": MASK}), {"token": MASK})
+    assert seen.error == f"ValueError: {MASK} is short"
+    assert MASKS.run(replace(ran, call="[[")).call == ""
+    hidden = mask(everything=True).run(ran)
+    assert (call_of(hidden), hidden.error) == (((MASK,), None), f"ValueError: {MASK}")
+    assert call_of(mask(everything=True).run(replace(ran, call="[[]]"))) == ((), None)
+
+
+def test_check_ins_are_masked() -> None:
+    running = Job(id="5" * 40, schedule="t", fn="f", progress="sent with token=abc")
+    assert MASKS.job(running).progress == f"sent with token={MASK}"
+    assert MASKS.job(Job(id="5" * 40, schedule="t", fn="f", progress=(1.0, 2.0))).progress == (1.0, 2.0)
+
+
+def test_more_expressions_are_added() -> None:
+    more = mask("^pin$", "customer")
+    assert more.value({"pin": 1, "spin": 2, "customer_ref": 3, "token": 4}) == {
+        "pin": MASK,
+        "spin": 2,
+        "customer_ref": MASK,
+        "token": MASK,
+    }
+    assert more.text("pin=1234 spin=2") == f"pin={MASK} spin=2"
+
+
+def test_an_expression_that_is_none_is_refused_with_its_place() -> None:
+    with pytest.raises(InvalidOptions, match=r'mask="a\(b" is not a regular expression: missing \)') as refused:
+        mask("a(b")
+    assert (refused.value.given, refused.value.position, refused.value.where) == ("a(b", 1, "mask")
+
+
+def test_a_function_decides() -> None:
+    def decide(name: str, value: object) -> bool | None:
+        if name == "token":
+            return False
+        return True if value == 42 else None
+
+    decided = mask(decide=decide)
+    assert decided.value({"token": "x", "n": 42, "password": "y"}) == {"token": "x", "n": MASK, "password": MASK}
+
+
+def test_what_a_function_cannot_judge_is_masked() -> None:
+    def decide(name: str, value: object) -> bool:
+        raise RuntimeError(name)
+
+    assert mask(decide=decide).value({"n": 1}) == {"n": MASK}
+
+
+def test_all_arguments_may_be_masked() -> None:
+    everything = mask(everything=True)
+    seen = everything.job(job("ann@example.com", 7, to="bob@example.com", error="no mail to bob@example.com"))
+    assert (seen.args, seen.kwargs) == ((MASK,), None)
+    assert seen.error == f"no mail to {MASK}"
+    assert everything.arguments([], None) == ((), {})
+
+
+def test_metadata_is_masked_by_its_names() -> None:
+    told = replace(job(1), meta={"request": "9f2c", "token": "secret"})
+    assert MASKS.job(told).meta == {"request": "9f2c", "token": MASK}
+    assert "secret" not in str(mask(everything=True).job(told).meta)
+    assert MASKS.job(job(1)).meta is None
+
+
+def test_what_lies_deep_or_comes_late_is_masked() -> None:
+    deep: Any = "x"
+    for _ in range(5_000):
+        deep = [deep, 1, 2]
+    assert "x" not in str(_flat(MASKS.value(deep)))
+    many = MASKS.value(list(range(30_000)))
+    assert many[0] == 0
+    assert many[-1] is MASKED
+
+
+def _flat(value: Any) -> list[Any]:
+    found, left = [], [value]
+    while left:
+        one = left.pop()
+        left += one if isinstance(one, list) else []
+        found += [] if isinstance(one, list) else [one]
+    return found
+
+
+def test_a_value_that_cannot_be_written_is_no_error() -> None:
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert MASKS.value({"a": Broken()}) == {"a": "?"}
+    assert MASKS.call_parts(job(Broken()))[2][0] == '"?"'
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_any_value_keeps_its_shape(value: Any) -> None:
+    seen = MASKS.value(value)
+    assert seen is MASKED or isinstance(seen, str) or type(seen) is type(value)
+    if isinstance(value, dict):
+        assert list(seen) == list(value)
+    assert MASKS.value(seen) == seen
+
+
+@given(VALUES, st.sampled_from(["token", "Password", "credit_card"]))
+def test_no_secret_is_shown_wherever_it_is_nested(value: Any, key: str) -> None:
+    nested = [{"a": value, key: "s3cr3t"}, {"b": [{key: ["s3cr3t"]}]}]
+    assert "s3cr3t" not in str(MASKS.value(nested))
+    assert "s3cr3t" not in str(MASKS.call_parts(job(nested, b=nested)))
+
+
+def test_masks_are_values() -> None:
+    assert mask("pin") == Mask(more=("pin",))
+
+
+def test_hidden_values_are_named_as_the_act_that_shows_them_names_them() -> None:
+    args = ("a", {"pin/code~": 1, "token": "x", "in": [{"password": "y"}, "password=z"]})
+    masked = mask("pin").job(Job(id="0" * 40, schedule="s", fn="f", args=args, kwargs={"secret": {"a": 1}, "b": 2}))
+    assert hidden_paths(masked) == [
+        "args/1/pin~1code~0", "args/1/token", "args/1/in/0/password", "args/1/in/1", "kwargs/secret",
+    ]  # fmt: skip
+    assert hidden_paths(masked, most=2) == ["args/1/pin~1code~0", "args/1/token"]
+
+
+HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.test_mask"], "folder": None}
+
+
+def tell(**_: Any) -> None:
+    from workkit import current_job
+
+    current_job().checkin("password=hunter2")
+    handlers.wait_for_gate()
+
+
+def test_secrets_of_arguments_check_ins_and_reasons_are_hidden(opened: Open, s: Schedule) -> None:
+    handlers.calls.clear()
+    handlers.gate.clear()
+    schedule.add_now(s, tell, kwargs={"password": "hunter2", "n": "open sesame"})
+    schedule.add(s, handlers.note, args=({"api_key": "hunter2"},), in_="1 hour", name="nightly")
+    try:
+        with schedule.listener(s, **HOW):
+            until(lambda: handlers.calls == ["begun"], what="the run")
+            schedule.pause(s, reason="token=hunter2")
+            plain, custom = opened(s), opened(s, mask=lambda name, value: True if name == "n" else None)
+            viewer = opened(s, way=Local(role="viewer"), mask_all=True)
+            until(lambda: "password=" in plain.get(f"/s/{s.name}/").text, what="the check-in")
+            for path in (f"/s/{s.name}/", f"/s/{s.name}/listeners", f"/s/{s.name}.json", f"/s/{s.name}/listeners.json"):
+                assert "hunter2" not in plain.get(path).text
+                assert "open sesame" not in viewer.get(path).text
+            assert "open sesame" in plain.get(f"/s/{s.name}/").text
+            assert "open sesame" not in custom.get(f"/s/{s.name}/").text
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+def test_what_a_change_replaced_is_hidden_on_the_page_of_its_job_too(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, every="hour", name="nightly")
+    schedule.pause(s, "nightly", reason="token=hunter2")
+    schedule.pause(s, "nightly", reason="another")
+    for path in ("jobs/nightly", "jobs/nightly.json", "changes", "changes.json", "changes.jsonl"):
+        told = browser.get(f"/s/{s.name}/{path}").text
+        assert "another" in told
+        assert "hunter2" not in told

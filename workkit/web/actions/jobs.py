@@ -1,0 +1,131 @@
+"""Acts on jobs that there are: pause, resume, skip, run, cancel, interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from workkit import schedule
+from workkit.errors import ChangedMeanwhile, NotFound
+from workkit.jobs.admission import SCHEDULE, Pause
+from workkit.text.wording import iso
+from workkit.verbs import control
+from workkit.verbs.opening import producer_of
+from workkit.web.actions.action import LIST_FIELDS as ALL
+from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order, called
+from workkit.web.actions.undo import undoing
+from workkit.web.users import may
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The pause that an act has left, or none. It must still hold when the act is undone."""
+
+    pause: Pause | None
+
+
+def pause(doing: Doing, order: Order, which: str | None) -> Done:
+    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
+    before = _checked(doing, order, which)
+    schedule.pause(doing.s, which, reason=order.fields.get("reason"), until=order.fields.get("until"))
+    left = Left(_pause(doing, which))
+    until = f" until {doing.at(left.pause.until)}" if left.pause is not None and left.pause.until else ""
+    undo = Order(verb="resume", which=_listed(which), kept=left) if before is None else _again(which, before, left)
+    return Done(f"Paused {which or doing.schedule}{until}.", undo)
+
+
+def resume(doing: Doing, order: Order, which: str | None) -> Done:
+    """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
+    before = _checked(doing, order, which)
+    schedule.resume(doing.s, which)
+    if before is None:
+        return Done(f"{which or doing.schedule} was not paused.")
+    return Done(f"Resumed {which or doing.schedule}.", _again(which, before, Left(None)))
+
+
+def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
+    """Read the pause. Raises ChangedMeanwhile where it is not the one that the act left which is undone."""
+    stands = _pause(doing, which)
+    if isinstance(order.kept, Left) and order.kept.pause != stands:
+        until = f", until {doing.at(stands.until)}" if stands is not None and stands.until else ""
+        trouble = "is not paused any more" if stands is None else f"was paused anew meanwhile{until}"
+        raise ChangedMeanwhile.about(which or doing.schedule, trouble, given=which)
+    return stands
+
+
+def _again(which: str | None, before: Pause, left: Left) -> Order:
+    """Make the order that pauses as before."""
+    fields = {"reason": before.reason} if before.reason else {}
+    if before.until is not None:
+        fields["until"] = before.until.isoformat()
+    return Order(verb="pause", which=_listed(which), fields=fields, kept=left)
+
+
+def skip(doing: Doing, _: Order, which: str | None) -> Done:
+    """Leave out the next run of a recurring job."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    following, undo = control.make(producer_of(doing.s), "skip", which)
+    at, then = (doing.at(one.due) if one.due else "never" for one in (job, following))
+    return Done(f"Skipped {called(job)} of {at}; next is {then}.", undoing(undo))
+
+
+def run(doing: Doing, _order: Order, which: str | None) -> Done:
+    """Run a job once now."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    _, undo = control.make(producer_of(doing.s), "run", which)
+    return Done(f"Running {called(job)}{', beside its times' if job.recurs else ''}.", undoing(undo))
+
+
+def cancel(doing: Doing, _: Order, which: str | None) -> Done:
+    """Take a job out, or interrupt its run."""
+    assert which is not None, "it was checked"
+    job = doing.inspector.job(which)
+    if job.recurs and not may(doing.role, "editor"):
+        raise NotAllowed(f"{called(job)} recurs. Your role is {doing.role}; this needs editor.", given=which)
+    after, undo = control.make(producer_of(doing.s), "cancel", which)
+    if after.state == "cancelling":
+        return Done(f"Cancelling {called(job)}: its run is interrupted.", undoing(undo))
+    return Done(f"Cancelled {called(job)}.", undoing(undo))
+
+
+def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
+    """Cancel one run of a job, the one that the fields name. Raises NotFound where it is over."""
+    assert which is not None, "it was checked"
+    job, listener, due = doing.inspector.job(which), order.fields.get("listener", ""), order.fields.get("due", "")
+    held = (info for info in doing.inspector.listeners() if info.listener == listener)
+    run = next(
+        (one for info in held for one in info.running if one.id == job.id and one.due and iso(one.due) == due), None
+    )
+    if run is None:
+        raise NotFound.about(f"That run of {called(job)}", "is over", "Nothing was cancelled.", given=which)
+    doing.admin.interrupt(run, listener)
+    return Done(
+        f"Cancelling the run of {called(job)} that was due {doing.at(run.due or doing.now)}. It keeps its times."
+    )
+
+
+ACTS: Final[Mapping[str, Act]] = {
+    "pause": Act(role="operator", needs="job or schedule", fields=("reason", "until", *ALL), one=pause, did="Paused"),
+    "resume": Act(role="operator", needs="job or schedule", fields=ALL, one=resume, did="Resumed"),
+    "run": Act(role="operator", fields=ALL, one=run, did="Running"),
+    "skip": Act(role="operator", fields=ALL, one=skip, did="Skipped"),
+    "interrupt": Act(role="operator", needs="one job", fields=("listener", "due"), one=interrupt, did="Cancelled"),
+    "cancel": Act(role="operator", fields=ALL, one=cancel, did="Cancelled"),
+}
+
+
+def _pause(doing: Doing, which: str | None) -> Pause | None:
+    paused = doing.inspector.control().paused
+    if which is None:
+        return paused.get(SCHEDULE)
+    if f"job:{which}" in paused:
+        return paused[f"job:{which}"]
+    job = doing.inspector.job(which)
+    return paused.get(f"job:{job.name or job.id}")
+
+
+def _listed(which: str | None) -> tuple[str, ...]:
+    return () if which is None else (which,)

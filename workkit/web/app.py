@@ -1,0 +1,326 @@
+"""The routes, what each answers, and what becomes of an error. Pages are known here by their entry in the registry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from workkit.contract.record import compact
+from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
+from workkit.web import sentences
+from workkit.web.actions.undo import Results
+from workkit.web.address import JSON, read_spelled, spelled, url_path
+from workkit.web.auth import Guard
+from workkit.web.cache import Served
+from workkit.web.calendar import feed
+from workkit.web.frame import Frame, Looking, live_address
+from workkit.web.live.channel import Hub
+from workkit.web.live.stream import Live
+from workkit.web.mask import Veil
+from workkit.web.page import Asked, Page, found_page
+from workkit.web.pages import jump, schedules
+from workkit.web.pages.registry import PAGES
+from workkit.web.render import TYPES, make_ready, static_files, static_name
+from workkit.web.request import Acting, Entrance, Settings
+from workkit.web.response import (
+    Asking,
+    Refused,
+    calendar_answer,
+    html,
+    json_answer,
+    last_values,
+    refusal_of,
+    wants_json,
+)
+from workkit.web.users import Role, Who
+from workkit.web.works import Works
+
+FOREVER: Final = "public, max-age=31536000, immutable"
+LINES: Final = ".jsonl"
+
+T = TypeVar("T")
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
+    """Make the ASGI application of some schedules."""
+    site = Site(served, settings)
+    entrance = site.entrance
+    routes = [
+        Route("/", site.answering(site.index), methods=["GET"]),
+        Route("/schedules.json", site.answering(site.index), methods=["GET"]),
+        Route("/-/health", site.health, methods=["GET"]),
+        Route("/-/jump", site.answering(site.find), methods=["GET"]),
+        Route("/-/static/{hash}/{name}", static, methods=["GET"]),
+        Route("/-/login", site.answering(entrance.login), methods=["GET", "POST"]),
+        Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
+        Route("/-/look", site.answering(entrance.look), methods=["POST"]),
+        Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
+        Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
+        Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
+        Route("/s/{s}/next.ics", site.answering(site.calendar), methods=["GET"]),
+        Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
+        Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
+    ]
+    made = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
+    made.state.hub = site.hub  # whoever serves it ends its streams
+    return made
+
+
+async def static(request: Request) -> Response:
+    """Answer a static file, named by its content."""
+    name = request.path_params["name"]
+    if name not in TYPES or f"{request.path_params['hash']}/{name}" != static_name(name):
+        return PlainTextResponse("not found\n", status_code=404)
+    return Response(
+        static_files()[name], headers={"content-type": TYPES[name], "cache-control": FOREVER}
+    )  # the hash in the address changes with the content
+
+
+class Site:
+    """The schedules that are served, and how each address is answered."""
+
+    def __init__(self, served: Sequence[Served], settings: Settings) -> None:
+        self.served = {one.name: one for one in served}
+        self.settings = settings
+        self.asking = Asking()
+        self.results = Results()
+        self.works = Works()
+        self.entrance = Entrance(settings)
+        self.acting = Acting(asking=self.asking, results=self.results, works=self.works, entrance=self.entrance)
+        self.hub = Hub(self.asking)
+        self.streams = Live(self.hub, self.asking, self.works, polls=settings.polls)
+
+    @asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Make the templates ready in a thread. Stop the work in the background when the program ends."""
+        Thread(target=make_ready, name="workkit-web-templates", daemon=True).start()
+        yield
+        self.works.close()
+
+    def answering(self, handler: Handler) -> Handler:
+        """Turn what a handler raises into an answer within the frame."""
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except Refused as refused:
+                return self.entrance.refusal(request, refused)
+            except WorkkitError as error:
+                return self.entrance.refusal(request, refusal_of(error))
+
+        return answered
+
+    async def index(self, request: Request) -> Response:
+        """Answer all schedules: the one there is, or which is in trouble."""
+        who = await self.entrance.enter(request)
+        mine = [one for name, one in self.served.items() if who.role(name) is not None]
+        is_json = wants_json(request)
+        if len(mine) == 1 and not is_json:
+            return RedirectResponse(f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/", 303)
+        view = schedules.SchedulesView(lines=tuple([await self._line(one, who) for one in mine]))
+        if is_json:
+            return json_answer(request, view.record())
+        frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
+        return html(request, schedules.TEMPLATE, {"frame": frame, "view": view})
+
+    async def _line(self, served: Served, who: Who) -> schedules.Line:
+        try:
+            return await self.asking.of(served, partial(schedules.line, served, self._veil(who.role(served.name))))
+        except ServerError as error:
+            return schedules.away_line(served.name, str(error))
+
+    async def find(self, request: Request) -> Response:
+        """Answer what a text finds in all schedules; where there is one, that one answers."""
+        who = await self.entrance.enter(request)
+        mine = [one for name, one in self.served.items() if who.role(name) is not None]
+        if len(mine) == 1 and not wants_json(request):
+            here = f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/-/jump"
+            return RedirectResponse(f"{here}?{request.url.query}", 303)
+        frame = self.entrance.frame(request, who, title="Jump", several=len(self.served) > 1)
+        params, views = last_values(request), []
+        for served in mine:
+            with suppress(ServerError, Unsupported):
+                veil = self._veil(who.role(served.name))
+                views.append(await self.asking.of(served, partial(self._found, served, veil, frame, params)))
+        found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
+        if wants_json(request):
+            return json_answer(request, found.record())
+        return html(
+            request,
+            jump.PAGE.fragment if "fragment" in params else jump.PAGE.template,
+            {"frame": frame, "view": found},
+        )
+
+    def _found(self, served: Served, veil: Veil, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
+        pulse = veil.pulse(served.inspector().pulse())
+        return jump.look(
+            Asked(served=served, pulse=pulse, veil=veil, zone=frame.zone, names={}, params=params, pages=PAGES)
+        )
+
+    async def schedule(self, request: Request) -> Response:
+        """Answer the page Now as JSON at `/s/NAME.json`; else lead to the address with a slash."""
+        piece = request.path_params["s"]
+        if piece.endswith(JSON):
+            return await self._answer(request, piece.removesuffix(JSON), "", is_json=True)
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/s/{url_path(piece)}/", 303)
+
+    async def page(self, request: Request) -> Response:
+        """Answer a page of a schedule."""
+        path = raw_path(request)
+        if path.endswith(LINES) and (page := _with_lines(path.removesuffix(LINES))) is not None:
+            return await self._lines(request, page)
+        is_json = path.endswith(JSON)
+        bare = path.removesuffix(JSON)
+        return await self._answer(request, request.path_params["s"], bare, is_json=is_json or wants_json(request))
+
+    async def _answer(self, request: Request, piece: str, path: str, *, is_json: bool) -> Response:
+        request.state.is_json = is_json
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(piece))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
+        frame = replace(frame, did=self.results.result(who.session, number), did_number=number)
+        request.state.frame = frame
+        found = found_page(PAGES, path)
+        if found is None:
+            raise Refused(404, f"{served.name} has no page {path!r}.")
+        page, names = found
+        params = last_values(request)
+        if request.method == "POST":
+            if not page.takes_form:
+                raise Refused(405, "This page takes no form.")
+            fields = await self.entrance.form(request, who=who)
+            params |= {name: str(values[-1]) for name, values in fields.items() if values}
+        looking = Looking(
+            served=served, page=page, names=names, params=params, veil=self._veil(who.role(served.name)),
+            zone=frame.zone, works=self.works,
+        )  # fmt: skip
+        if page.is_live and request.method == "GET":
+            frame = replace(frame, live=live_address(frame, path, looking.params))
+        try:
+            asked, view = await self.asking.of(served, looking.at)
+        except ServerError as error:
+            return self._away(request, frame, served, page, error)
+        looking.keep(asked, view, frame)
+        if is_json:
+            return json_answer(request, view.record())
+        frame = looking.framed(frame, asked)
+        if page.fragment and "fragment" in params:  # it stands in another page, and an act in it leads back there
+            return html(request, page.fragment, {"frame": replace(frame, here=""), "view": view})
+        return html(request, page.template, {"frame": frame, "view": view})
+
+    async def _lines(self, request: Request, page: Page) -> Response:
+        """Answer all that a page has, as JSON Lines."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        veil = self._veil(who.role(served.name))
+
+        def written() -> bytes:
+            assert page.lines is not None, "it was found by them"
+            pulse, params = veil.pulse(served.inspector().pulse()), last_values(request)
+            asked = Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params=params)
+            return b"".join(compact(line).encode("utf-8", "replace") + b"\n" for line in page.lines(asked))
+
+        return Response(await self.asking.of(served, written), headers={"content-type": "application/x-ndjson"})
+
+    def _veil(self, role: Role | None) -> Veil:
+        return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+
+    async def live(self, request: Request) -> Response:
+        """Answer the stream of a page."""
+        request.state.is_json = True
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        return await self.streams.answer(request, frame, served, self._veil(frame.role))
+
+    async def calendar(self, request: Request) -> Response:
+        """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""
+        name = read_spelled(request.path_params["s"])
+        served = self.served.get(name)
+        if not await self.entrance.may_read_feed(request, name) or served is None:
+            raise Refused(404, f'No calendar of "{name}" here, or its address is no longer valid.')
+        return calendar_answer(request, await self.asking.of(served, partial(feed, served)))
+
+    async def act(self, request: Request) -> Response:
+        """Carry out an act, and lead back to where a line says what was done."""
+        is_body = request.headers.get("content-type", "").startswith("application/json")
+        request.state.is_json = is_body or wants_json(request)
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        request.state.frame = frame
+        try:
+            return await self.acting.answer(request, served, frame, who, is_body=is_body)
+        finally:
+            served.forget()
+            self.hub.hurry(served)
+
+    def _chosen(self, who: Who, name: str) -> Served:
+        served = self.served.get(name)
+        if served is None or who.role(name) is None:
+            mine = [one for one in self.served if who.role(one) is not None]
+            raise Refused(404, f'No schedule "{name}" here.', links=tuple((one, f"s/{spelled(one)}/") for one in mine))
+        return served
+
+    def _away(self, request: Request, frame: Frame, served: Served, page: Page, error: ServerError) -> Response:
+        """Answer that the server does not, with what was last seen of the page on this address."""
+        ms = served.away_ms or 0
+        if request.state.is_json:
+            return json_answer(request, refusal_of(error).record() | {"away_ms": ms}, status=503)
+        who: Who | None = frame.who
+        kept = (
+            served.kept(f"{page.name} {who.role(served.name) if who else None}") if not page.path.count("{") else None
+        )
+        now, view = kept or (datetime.now(UTC), None)
+        frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
+        said = sentences.away(ms, refuses=isinstance(error, ServerRefused))
+        values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "error": str(error)}
+        return html(request, page.template if view else "away.html", values, status=503)
+
+    async def nowhere(self, request: Request) -> Response:
+        """Answer an address that is none."""
+        await self.entrance.enter(request)
+        raise Refused(404, "There is no such page.", links=(("The schedules", ""),))
+
+    async def health(self, request: Request) -> Response:
+        """Answer that the process lives; with `ready=1`, whether every server answers."""
+        if "ready" not in request.query_params:
+            return PlainTextResponse("ok\n")
+        began = time.monotonic()
+        for served in self.served.values():
+            try:
+                await self.asking.of(served, partial(_control, served))
+            except Unsupported:
+                continue
+            except (ServerError, NotFound, Invalid):
+                return PlainTextResponse(f"{served.name} is away\n", status_code=503)
+        return PlainTextResponse(f"ready in {(time.monotonic() - began) * 1000:.0f} ms\n")
+
+
+def _control(served: Served) -> object:
+    return served.inspector().control()
+
+
+def _with_lines(path: str) -> Page | None:
+    return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
+
+
+def raw_path(request: Request) -> str:
+    """Give the path below a schedule."""
+    path: str = request.path_params["path"]
+    return path

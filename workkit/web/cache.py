@@ -1,0 +1,341 @@
+"""One schedule as the web serves it: how it is reached, and everything that is kept of it between two requests.
+
+`Served` keeps what pages have read; `Rail` the counts of the navigation that no pulse has; `Deaths` the listeners that
+died while somebody looked.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+from threading import Lock, Thread, local
+from typing import Any, Final, TypeVar, cast
+
+from workkit.contract.inspector import Inspector, Named, Pulse
+from workkit.contract.limit_use import LimitUse
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerError, Unsupported, WorkkitError
+from workkit.jobs.admission import Control
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
+from workkit.web.checkup import Checkup
+from workkit.web.dead_jobs import DeadIndex
+from workkit.web.mask import Veil
+from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
+
+SILENT_MS: Final = 5_000
+"""A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
+
+LATELY: Final = timedelta(hours=1)
+MOST_DEATHS: Final = 50
+
+
+def is_silent(info: ListenerInfo) -> bool:
+    """Say whether a listener has sent no heartbeat for a while."""
+    return (info.beat_ms or 0) >= SILENT_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A listener that died: when its last heartbeat came, and how many jobs it ran."""
+
+    listener: str
+    at: datetime
+    jobs: int
+
+
+@dataclass(slots=True, eq=False)
+class Deaths:
+    """The deaths of one schedule that its pulses have shown. Thread-safe."""
+
+    _lock: Lock = field(default_factory=Lock)
+    _silent: dict[str, tuple[ListenerInfo, datetime]] = field(default_factory=dict)
+    _found: deque[Death] = field(default_factory=lambda: deque(maxlen=MOST_DEATHS))
+    _now_ms: int = 0
+
+    def note(self, pulse: Pulse) -> None:
+        """Look for those that are gone. A silent one that is there again has not died. One that ended by itself was
+        never silent.
+        """
+        with self._lock:
+            is_whole = pulse.counts.listeners <= len(pulse.listeners)
+            if pulse.now_ms <= self._now_ms or not is_whole or "listeners" in pulse.unknown:
+                return
+            self._now_ms = pulse.now_ms
+            here = {info.listener for info in pulse.listeners}
+            for name in [*self._silent]:
+                info, at = self._silent.pop(name)
+                if name not in here:
+                    self._found.append(Death(listener=name, at=at, jobs=len(info.running)))
+            now = datetime.fromtimestamp(pulse.now_ms / 1000, UTC)
+            for info in pulse.listeners:
+                if is_silent(info):
+                    self._silent[info.listener] = (info, now - timedelta(milliseconds=info.beat_ms or 0))
+
+    def lately(self, now: datetime) -> Sequence[Death]:
+        """Tell those of the last hour, the last one first."""
+        with self._lock:
+            return tuple(one for one in reversed(self._found) if now - one.at <= LATELY)
+
+
+COUNTED_S: Final = 60.0
+"""How long a count is kept where no page counts anew."""
+
+WATCHED_S: Final = 5.0
+"""A viewer who looks again after this time has the page open, and did not look only once."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Rail:
+    """Counts of one schedule. Pages note what they have counted; the rest a thread counts, while somebody looks.
+    Thread-safe.
+    """
+
+    inspector: Callable[[], Inspector]
+    stays_s: float = WATCHED_S
+    _lock: Lock = field(default_factory=Lock)
+    _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # and when they were counted
+    _looked: float | None = None  # when somebody first looked since the last count
+    _is_counting: bool = False
+    _ended: float = -math.inf  # when a thread has last counted
+
+    def note(self, page: str, n: int) -> None:
+        """Keep a count that a page has made."""
+        with self._lock:
+            self._counts[page] = (n, time.monotonic())
+
+    def glance(self) -> Mapping[str, int]:
+        """Tell what is known, by page, and wait for nothing."""
+        with self._lock:
+            now = time.monotonic()
+            is_old = any(now - self._counts[page][1] >= COUNTED_S if page in self._counts else True for page in COUNTS)
+            if is_old and not self._is_counting and now - self._ended >= COUNTED_S:
+                if self._looked is None or now - self._looked > COUNTED_S:
+                    self._looked = now
+                if now - self._looked >= self.stays_s:
+                    self._looked, self._is_counting = None, True
+                    Thread(target=self._count, name="workkit-web-rail", daemon=True).start()
+            return {page: n for page, (n, _) in self._counts.items()}
+
+    def _count(self) -> None:
+        try:
+            for page, count in COUNTS.items():
+                try:
+                    self.note(page, count(self.inspector()))
+                except Unsupported:
+                    continue
+        except WorkkitError:
+            pass  # what is known stays
+        finally:
+            with self._lock:
+                self._is_counting, self._ended = False, time.monotonic()
+
+
+def in_use(limits: list[LimitUse]) -> int:
+    """Count the limits that the page lists: without the keys that allow one run and for which nothing waits."""
+    return sum(bool(not use.is_alone or use.waiting) for use in limits)
+
+
+COUNTS: Final[Mapping[str, Callable[[Inspector], int]]] = {
+    "recurring": lambda inspector: len(inspector.recurring()),
+    "limits": lambda inspector: in_use(inspector.limits()),
+}
+
+
+NAMED_S: Final = 5.0
+"""How long an answer of the server is kept that many pages need. Later, for as long again, it may be given while a
+thread reads it anew.
+"""
+
+MANY: Final = 1_000
+"""More recurring jobs than these take a while to be read, and so does what is found out about them."""
+
+MANY_S: Final = 20.0
+"""How long many recurring jobs are kept. Until `STAYS_S` they may be given while a thread reads them again: see
+`Served.spans`.
+"""
+
+STAYS_S: Final = 120.0
+
+MOST_KEPT: Final = 100
+"""How many answers are kept: the last ones."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """What was read, when (monotonic), for what, and after how many acts."""
+
+    value: Any
+    at: float
+    given: object
+    acts: int
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Served:
+    """One schedule, `s`. `checkup` is what the doctor last found; `zone` is that of its times. It notes since when the
+    server does not answer. Thread-safe.
+    """
+
+    s: Schedule
+    zone: tzinfo
+    checkup: Checkup
+    _lock: Lock = field(default_factory=Lock)
+    _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
+    _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+    _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
+    _given: local = field(default_factory=local)  # of each thread: the age of the oldest answer that it got
+    _acts: int = 0
+    recent: RecentRuns = field(default_factory=RecentRuns)
+    _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
+    _last: dict[str, Any] = field(default_factory=dict)
+    rail: Rail = field(init=False)
+    deaths: Deaths = field(default_factory=Deaths)
+
+    def __post_init__(self) -> None:
+        self.rail = Rail(inspector=self.inspector)
+
+    @property
+    def name(self) -> str:
+        """The name of the schedule."""
+        return self.s.name
+
+    def inspector(self) -> Inspector:
+        """Open what looks at the schedule; the same for each question."""
+        return producer_of(self.s).inspector
+
+    def reached(self) -> None:
+        """Note that the server has answered."""
+        with self._lock:
+            self._lost = None
+
+    def lost(self, error: ServerError) -> None:
+        """Note that the server has not answered, or has refused."""
+        with self._lock:
+            self._lost = (self._lost[0] if self._lost else time.monotonic(), str(error))
+
+    @property
+    def away_ms(self) -> int | None:
+        """For how long the server has not answered; None if it did the last time."""
+        return None if self._lost is None else int((time.monotonic() - self._lost[0]) * 1000)
+
+    def keep(self, page: str, view: Any) -> None:
+        """Keep the last view of a page, to be shown while the server is away."""
+        self._last[page] = view
+
+    def kept(self, page: str) -> Any:
+        """Give the last view of a page, or None."""
+        return self._last.get(page)
+
+    def named(self) -> Mapping[str, Named]:
+        """Read the jobs that have a name, kept as `fresh` keeps."""
+        seconds, stays = self.spans(len(self.before("named", dict) or ()))
+        return self.fresh("named", self._read_named, seconds=seconds, stays=stays)
+
+    def _read_named(self) -> Mapping[str, Named]:
+        try:
+            return self.inspector().named()
+        except Unsupported:
+            return {}
+
+    def recurring(self, now: datetime, control: Control) -> RecurringJobs:
+        """Read the recurring jobs and their last runs under the pauses of a pulse, kept as `fresh` keeps. Raises
+        Unsupported.
+        """
+        before = self.before("recurring", RecurringJobs)
+        seconds, stays = self.spans(0 if before is None else len(before.jobs))
+        read = partial(self._read_recurring, now)
+        return self.fresh("recurring", read, seconds=seconds, stays=stays, given=control)
+
+    def spans(self, count: int, *, seconds: float = MANY_S) -> tuple[float, float]:
+        """Say for how many seconds a reading of `count` recurring jobs is kept, and how old it may be while a thread
+        reads it again. Where they are many, a later viewer gets the former reading with its age, and does not wait.
+        """
+        return (seconds, STAYS_S) if count > MANY else (NAMED_S, 2 * NAMED_S)
+
+    def _read_recurring(self, now: datetime) -> RecurringJobs:
+        inspector, before = self.inspector(), self.before("recurring", RecurringJobs)
+        jobs = tuple(inspector.recurring())
+        self.rail.note("recurring", len(jobs))
+        try:
+            found = RecurringJobs(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+        except Unsupported as error:
+            found = RecurringJobs(read=now, jobs=jobs, no_history=str(error))
+        if before is not None:
+            found.prepare(before, now=now)
+        return found
+
+    def fresh(
+        self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, stays: float = 0.0, given: object = None
+    ) -> T:
+        """Read an answer that is the same for everyone, and keep it for `seconds`. For as long again, and until it is
+        `stays` seconds old, it is given while a thread, begun by the first who asks, reads it anew. An answer from
+        before an act, or for another `given`, is not used.
+        """
+        stays = max(stays, seconds * 2)
+        with self._lock:
+            kept, acts = self._fresh.get(what), self._acts
+            age = stays if kept is None else time.monotonic() - kept.at
+            if kept is None or kept.acts != acts or kept.given != given or age >= stays:
+                kept = None
+            is_first = kept is not None and age >= seconds and what not in self._refreshed
+            if is_first:
+                self._refreshed.add(what)
+        if kept is None:
+            return self._read(what, read, given, acts)
+        self._given.age = max(age, self.oldest_s)
+        if is_first:
+            arguments = (what, read, given, acts)
+            Thread(target=self._read_again, args=arguments, name="workkit-web-fresh", daemon=True).start()
+        return cast(T, kept.value)
+
+    def _read(self, what: str, read: Callable[[], T], given: object, acts: int) -> T:
+        began = time.monotonic()
+        found = read()
+        with self._lock:
+            self._fresh[what] = _Kept(value=found, at=began, given=given, acts=acts)
+            self._fresh.move_to_end(what)
+            while len(self._fresh) > MOST_KEPT:
+                self._fresh.popitem(last=False)
+        return found
+
+    def _read_again(self, what: str, read: Callable[[], T], given: object, acts: int) -> None:
+        try:
+            self._read(what, read, given, acts)
+        except WorkkitError:
+            pass  # the next one who asks waits for it, and gets the error
+        finally:
+            with self._lock:
+                self._refreshed.discard(what)
+
+    @property
+    def oldest_s(self) -> float:
+        """The age of the oldest answer that this thread got since `begin_look`, in seconds."""
+        age: float = getattr(self._given, "age", 0.0)
+        return age
+
+    def begin_look(self) -> None:
+        """Start to note the age of the answers that this thread gets: see `oldest_s`."""
+        self._given.age = 0.0
+
+    def before(self, what: str, kind: type[T]) -> T | None:
+        """Give what `fresh` kept last, however old it is: what has not changed since need not be made again."""
+        kept = self._fresh.get(what)
+        return kept.value if kept is not None and isinstance(kept.value, kind) else None
+
+    def dead(self, veil: Veil) -> DeadIndex:
+        """Give the index of the dead jobs, as one veil shows them."""
+        with self._lock:
+            return self._dead.setdefault(veil, DeadIndex(veil))
+
+    def forget(self) -> None:
+        """Read again what an act may have changed."""
+        with self._lock:
+            self._acts += 1

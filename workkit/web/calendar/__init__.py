@@ -1,1 +1,0 @@
-"""The calendar of a schedule, for other programs: which events there are, and their text."""

@@ -1,0 +1,200 @@
+"""The time axis of the Timeline: a span around now as 2,880 units, its ticks, and the labels above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+from typing import Final, Literal
+
+from workkit.text.calendar import MONTH_NAMES, weekday_name
+from workkit.text.cells import cells, shorten
+from workkit.text.glance import clock_at
+from workkit.text.wording import printable
+from workkit.web.charts.shapes import Tick
+
+Span = Literal["2h", "24h", "7d", "90d"]
+SPANS: Final[dict[Span, timedelta]] = {
+    "2h": timedelta(hours=2),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "90d": timedelta(days=90),
+}
+WORDS: Final[dict[Span, str]] = {"2h": "2 hours", "24h": "24 hours", "7d": "7 days", "90d": "90 days"}
+WIDTH: Final = 2880.0
+PX: Final = 3.75  # units of the axis in one px of a lane as wide as on a screen of 1280 px
+GRID: Final = 15.0  # units between two places of a text: classes tx-0 to tx-192
+NEAR: Final = 160.0  # a text nearer to that of now is left out: 36 px on a narrow screen; a date is wider
+NEAR_DATE: Final[dict[Span, float]] = {"24h": 230.0}
+HALF: Final = 60.0  # of the width of a text; one that would be cut at the end is left out
+HALF_DATE: Final[dict[Span, float]] = {"24h": 131.0, "7d": 75.0, "90d": 75.0}
+_HOURS: Final[dict[Span, int]] = {"24h": 6, "7d": 24}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A span of time from `start` to `end` (aware UTC), seen at `now`, in `zone`."""
+
+    span: Span
+    start: datetime
+    end: datetime
+    now: datetime
+    zone: tzinfo
+
+    def x(self, at: datetime) -> float:
+        """Find the place of an instant, also beyond the ends."""
+        return (at - self.start) / (self.end - self.start) * WIDTH
+
+    def clipped(self, at: datetime) -> float:
+        """Find the place of an instant, at most an end."""
+        return min(WIDTH, max(0.0, self.x(at)))
+
+    @property
+    def here(self) -> float:
+        """The place of now; where it lies beyond an end, that end."""
+        return round(self.clipped(self.now), 1)
+
+    @property
+    def shows_now(self) -> bool:
+        """Whether now lies on the axis."""
+        return self.start <= self.now <= self.end
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
+        return _ticks(self)
+
+    @property
+    def edges(self) -> tuple[datetime, ...]:
+        """The instants of its ticks, without that of now."""
+        return _edges(self)
+
+    def has_room(self, at: datetime, *, is_date: bool) -> bool:
+        """Say whether a text fits there: it stands not too near to that of now, nor to an end."""
+        near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
+        half = HALF_DATE.get(self.span, HALF) if is_date else HALF
+        is_clear = not self.shows_now or abs(self.x(at) - self.here) >= near
+        return is_clear and self.x(at) <= WIDTH - half
+
+
+@lru_cache(4)
+def _edges(axis: Axis) -> tuple[datetime, ...]:
+    return tuple(at for at, _, _ in _marks(axis) if axis.start < at < axis.end)
+
+
+@lru_cache(4)
+def _ticks(axis: Axis) -> tuple[Tick, ...]:
+    """Make them once for all lanes."""
+    found = [
+        Tick(x=round(axis.x(at), 1), text=text if axis.has_room(at, is_date=":" not in text) else "", kind=kind)
+        for at, text, kind in _marks(axis)
+        if axis.start <= at <= axis.end
+    ]
+    if axis.shows_now:
+        found.append(Tick(x=round(axis.here, 1), text=clock_at(_local(axis.now, axis.zone, 60)), kind="here"))
+    return tuple(found)
+
+
+def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:
+    """Make the axis of a span, as far back as ahead of `at` (default now)."""
+    middle = at or now
+    reach = SPANS[span]
+    return Axis(span=span, start=middle - reach, end=middle + reach, now=now, zone=zone)
+
+
+def place(x: float) -> int:
+    """Find the class of a text at a place of the axis: ``tx-96`` for 96."""
+    return round(x / GRID)
+
+
+def _marks(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
+    first, last = (at.astimezone(axis.zone) for at in (axis.start, axis.end))
+    day = first.date()
+    if axis.span == "2h":
+        yield from _half_hours(axis)
+        return
+    while day <= last.date():
+        if axis.span == "90d":
+            if day.day == 1 or day.day == 15:
+                text = f"{day.day} {MONTH_NAMES[day.month - 1][:3]}"
+                yield _midnight(axis, day.year, day.month, day.day, 0), text, "day" if day.day == 1 else ""
+        else:
+            for hour in range(0, 24, _HOURS[axis.span]):
+                at = _midnight(axis, day.year, day.month, day.day, hour)
+                name = f"{weekday_name(day)[:3]} {day.day}"
+                if axis.span == "24h":
+                    name += f" {MONTH_NAMES[day.month - 1][:3]}"
+                yield at, f"{hour:02}:00" if hour else name, "" if hour else "day"
+        day += timedelta(days=1)
+
+
+def _half_hours(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
+    """Every half hour of the clock: a change of the clock moves the texts, not the steps."""
+    step = timedelta(minutes=30)
+    local = axis.start.astimezone(axis.zone)
+    past = timedelta(minutes=local.minute % 30, seconds=local.second, microseconds=local.microsecond)
+    at = axis.start + (step - past if past else timedelta())
+    while at <= axis.end:
+        yield at, clock_at(at.astimezone(axis.zone)), ""
+        at += step
+
+
+def _midnight(axis: Axis, year: int, month: int, day: int, hour: int) -> datetime:
+    return datetime(year, month, day, hour, tzinfo=axis.zone).astimezone(UTC)
+
+
+def _local(at: datetime, zone: tzinfo, step: int) -> datetime:
+    local = at.astimezone(zone)
+    return local.replace(second=local.second // step * step, microsecond=0)
+
+
+LONGEST: Final = 20  # columns of a text
+COLUMN: Final = 28.0  # units of the axis: 6 px where it is narrowest
+BESIDE: Final = 60.0  # the ground of a text, and what is free beside it
+SIGN: Final = "▾"  # where the text has no room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A text above the axis, its middle at `x`. `kind` is its class."""
+
+    x: float
+    text: str
+    says: str
+    kind: Literal["herd", "event"]
+
+
+def above(
+    axis: Axis, herds: Iterable[tuple[datetime, str, str]], events: Iterable[tuple[datetime, str, str]]
+) -> tuple[Label, ...]:
+    """Place instants, each with its text and its sentence. A herd stands where it is. An event whose text finds no room
+    is a sign; where that finds none either, it is left out. Earlier ones of `events` find room first.
+    """
+    found = [
+        Label(x=axis.x(at), text=text, says=says, kind="herd")
+        for at, text, says in herds
+        if text and axis.start <= at <= axis.end
+    ]
+    for at, text, says in events:
+        if axis.start <= at <= axis.end:
+            for short in (shorten(printable(text), LONGEST), SIGN):
+                one = Label(x=_within(axis.x(at), short), text=short, says=says, kind="event")
+                if all(abs(one.x - other.x) >= _half(one.text) + _half(other.text) for other in found):
+                    found.append(one)
+                    break
+    return tuple(found)
+
+
+def lines(axis: Axis, events: Iterable[datetime]) -> tuple[float, ...]:
+    """Find the places of the lines through all lanes, each once, from left to right."""
+    return tuple(sorted({round(axis.x(at), 1) for at in events if axis.start <= at <= axis.end}))
+
+
+def _half(text: str) -> float:
+    return (cells(text) * COLUMN + BESIDE) / 2
+
+
+def _within(x: float, text: str) -> float:
+    """Move a text into the axis."""
+    return min(WIDTH - _half(text), max(_half(text), x))

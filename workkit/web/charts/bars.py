@@ -1,0 +1,311 @@
+"""Charts of bars: the last runs of a job, lengths of time as a histogram, and counts by time as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from itertools import accumulate
+from math import log, log2
+from typing import Final
+
+from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Bucket, Buckets, PastRun, bucket_of, upper_ms
+from workkit.text.duration import duration_text
+from workkit.text.glance import brief_day, capital, clock_at, moment, within
+from workkit.text.listing import plural
+from workkit.web.charts.axis import WIDTH, Axis
+from workkit.web.charts.shapes import Drawing, Paths, kind_of, tally
+
+SLOTS, SLOT, SLOT_BAR, BARS_HEIGHT = 60, 5, 4, 24
+LOWEST, RISE = 5.0, 13.0  # px of the shortest run, and how much higher the longest one is
+FLAT = 1.15  # runs that differ by less than that all have half the height
+TICKS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars(Drawing):
+    """The bars. `ticks`: five texts below the wide form, evenly spread, "" where no run is."""
+
+    ticks: tuple[str, ...] = ()
+
+
+def bars(
+    runs: Iterable[PastRun], *, now: datetime, zone: tzinfo, running: bool = False, running_ms: float = 0.0
+) -> Bars:
+    """Draw the last runs of a job, given the last one first, as `Inspector.lately` reads them. `running`: a bar for the
+    run in progress follows, which has taken `running_ms` so far.
+    """
+    room = SLOTS - running
+    shown = [run for _, run in zip(range(room), runs, strict=False)][::-1]
+    took = [run.took_ms for run in shown if run.ending not in NO_RUN]
+    scale = _Scale(took)
+    paths = Paths()
+    for slot in range(room - len(shown)):
+        paths.rect("ds", slot * SLOT, BARS_HEIGHT - 1, SLOT_BAR, 1)
+    for slot, run in enumerate(shown, room - len(shown)):
+        _draw_run(paths, slot * SLOT, run, scale)
+    if running:
+        height = scale.height(running_ms)
+        paths.rect("r pulse", room * SLOT, BARS_HEIGHT - height, SLOT_BAR, height)
+    label = _label(shown, took, running=running)
+    ticks = _ticks(shown, room - len(shown), now=now, zone=zone)
+    return Bars(width=SLOTS * SLOT - 1, height=BARS_HEIGHT, paths=paths.done(), label=label, ticks=ticks)
+
+
+class _Scale:
+    def __init__(self, took: Sequence[float]) -> None:
+        known = [max(1.0, ms) for ms in took]
+        self.low, self.high = min(known, default=1.0), max(known, default=1.0)
+
+    def height(self, ms: float) -> float:
+        if self.high / self.low < FLAT:
+            return round(LOWEST + RISE / 2, 1)
+        part = log(max(1.0, ms) / self.low) / log(self.high / self.low)
+        return round(LOWEST + RISE * min(1.0, max(0.0, part)), 1)
+
+
+def _draw_run(paths: Paths, x: int, run: PastRun, scale: _Scale) -> None:
+    kind, height = kind_of(run), scale.height(run.took_ms)
+    match kind:
+        case "fail":  # an exclamation mark
+            height = max(height - 2, 7)
+            paths.rect("f", x, 18.5 - height, SLOT_BAR, height)
+            paths.rect("f", x, 20, SLOT_BAR, 4)
+        case "miss":
+            paths.rect("m", x + 0.5, 13.5, SLOT_BAR - 1, 10)
+        case "left":
+            paths.rect("sk", x, 22, SLOT_BAR, 2)
+        case "over":
+            paths.rect("ds", x, BARS_HEIGHT - height, SLOT_BAR, height)
+        case "done" | "late":
+            paths.rect("d", x, BARS_HEIGHT - height, SLOT_BAR, height)
+            if kind == "late":  # a bar that something stands on
+                paths.rect("l", x, BARS_HEIGHT - height - 4.5, SLOT_BAR, 3.5)
+
+
+def _label(shown: Sequence[PastRun], took: Sequence[int], *, running: bool) -> str:
+    now = "One runs now." if running else ""
+    if not shown:
+        return now or "Has not run yet."
+    said = f"Last {plural(len(shown), 'run')}: {tally(map(kind_of, shown))}"
+    if took:
+        low, high = duration_text(min(took)), duration_text(max(took))
+        said += f"; took {low}" if low == high else f"; took {low} to {high}"
+    return f"{said}. {now}".rstrip()
+
+
+def _ticks(shown: Sequence[PastRun], first: int, *, now: datetime, zone: tzinfo) -> tuple[str, ...]:
+    """Name the days at five places, or the times of day where all lie on one day."""
+    places = [round(k * (SLOTS - 1) / (TICKS - 1)) - first for k in range(TICKS)]
+    dues = [shown[min(k, len(shown) - 1)].due.astimezone(zone) if k >= 0 and shown else None for k in places]
+    days: set[date] = {run.due.astimezone(zone).date() for run in shown}
+    today = now.astimezone(zone).date()
+    if len(days) == 1:
+        return tuple("" if due is None else clock_at(due) for due in dues)
+    return tuple("" if due is None else brief_day(due.date(), today) for due in dues)
+
+
+BUCKET_HEIGHT, BUCKET, BUCKET_BAR = 56, 20, 16
+LEAST_HEIGHT = 3  # px of a bar with any count
+FEWEST_BUCKETS = 9  # columns
+LABELS = 5
+LATE_FROM: Final = bucket_of(LATE_MS)  # the first bucket that is late throughout is the one after it
+VERY_LATE: Final = bucket_of(60_000)
+VERY_LATE_TEXT: Final = duration_text(upper_ms(VERY_LATE - 1))  # the lower end of that bucket, so that counts are exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram(Drawing):
+    """The histogram. `labels` are texts below the axis, evenly spread; `limit_x` is where the limit's line is, None
+    without one or where it lies beyond the axis; `sentence` stands below.
+    """
+
+    labels: tuple[str, ...]
+    limit_x: float | None
+    sentence: str
+
+
+def lateness(counted: Buckets) -> Histogram:
+    """Draw how late runs started; what is 1 s late or more is amber."""
+    long = sum(n for bucket, n in counted.pairs() if bucket >= VERY_LATE)
+    sentence = capital(_shares(counted)) + "."
+    if long:
+        sentence += f" {long:,} started more than {VERY_LATE_TEXT} late."
+    label = f"How late runs started: {_shares(counted)}" + (f", {long:,} more than {VERY_LATE_TEXT}" if long else "")
+    if not counted.total:
+        sentence, label = "No run yet.", "How late runs started: no run yet"
+    return _histogram(counted, label=f"{label}.", sentence=sentence, late_from=LATE_FROM)
+
+
+def durations(counted: Buckets, *, timeout_ms: float | None = None) -> Histogram:
+    """Draw how long runs took, and their timeout as a line."""
+    longest = max((bucket for bucket, _ in counted.pairs()), default=0)
+    bound = "" if longest == BUCKETS - 1 else f", none longer than {duration_text(upper_ms(longest))}"
+    sentence, label = f"{capital(_shares(counted))}.", f"How long runs took: {_shares(counted)}{bound}."
+    if not counted.total:
+        sentence, label = "No run yet.", "How long runs took: no run yet."
+    if timeout_ms is not None:
+        limit = f" Its timeout is {duration_text(timeout_ms)}."
+        sentence, label = sentence + limit, label + limit
+    return _histogram(counted, label=label, sentence=sentence, limit_ms=timeout_ms)
+
+
+def _shares(counted: Buckets) -> str:
+    return within((share, counted.below_ms(share)) for share in (0.5, 0.95)) if counted.total else ""
+
+
+def _histogram(
+    counted: Buckets, *, label: str, sentence: str, limit_ms: float | None = None, late_from: int | None = None
+) -> Histogram:
+    low, columns = _range(counted, limit_ms)
+    counts = [0] * columns
+    late = [False] * columns
+    for bucket, n in counted.pairs():
+        k = bucket - low
+        counts[k] += n
+        late[k] = late_from is not None and bucket > late_from
+    top = max([1, *counts])
+    paths = Paths()
+    for k, n in enumerate(counts):
+        if n:
+            height = max(LEAST_HEIGHT, round(BUCKET_HEIGHT * n / top, 1))
+            paths.rect("l" if late[k] else "d", k * BUCKET, BUCKET_HEIGHT - height, BUCKET_BAR, height)
+    width = columns * BUCKET - (BUCKET - BUCKET_BAR)
+    return Histogram(
+        width=width,
+        height=BUCKET_HEIGHT,
+        label=label,
+        paths=_ordered(paths.done()),
+        labels=_labels(low, columns),
+        limit_x=_place(limit_ms, low, width),
+        sentence=sentence,
+    )
+
+
+def _ordered(paths: Mapping[str, str]) -> dict[str, str]:
+    return {kind: paths[kind] for kind in ("d", "l") if kind in paths}
+
+
+def _range(counted: Buckets, limit_ms: float | None) -> tuple[int, int]:
+    """Choose the first bucket, and how many columns there are."""
+    known = [bucket for bucket, _ in counted.pairs()]
+    low, high = min(known, default=0), max(known, default=FEWEST_BUCKETS - 1)
+    if limit_ms is not None and 0 < bucket_of(limit_ms) - high <= 8:
+        high = bucket_of(limit_ms)
+    short = FEWEST_BUCKETS - (high - low + 1)
+    if short > 0:
+        low = max(0, low - short // 2)
+        high = min(BUCKETS - 1, low + FEWEST_BUCKETS - 1)
+        low = max(0, high - FEWEST_BUCKETS + 1)
+    return low, high - low + 1
+
+
+def _labels(low: int, columns: int) -> tuple[str, ...]:
+    """Name the lower end of the columns at five places."""
+    places = [round(k * (columns - 1) / (LABELS - 1)) for k in range(LABELS)]
+    return tuple(_end_text(low + k) for k in places)
+
+
+def _end_text(bucket: int) -> str:
+    """Write the lower end of a bucket."""
+    ms = upper_ms(bucket - 1) if bucket > 1 else 0.0
+    return f"{ms:.1f} ms" if 0 < ms < 1 else duration_text(ms, 1)
+
+
+def _place(ms: float | None, low: int, width: int) -> float | None:
+    """Find where a length of time lies on the axis; None beyond it."""
+    if ms is None or ms <= 0:
+        return None
+    x = (2 * log2(ms * 10) + 1 - low) * BUCKET
+    return round(x, 1) if 0 <= x <= width else None
+
+
+QUARTERS, QUARTER = 96, timedelta(minutes=15)
+HOURS, HOUR = 48, timedelta(hours=1)
+MINUTES = 60
+UP, LINE, DOWN = 36.0, 38, 22.0  # px above the line, where it is, and px below it
+PIECES = 192  # columns of the lane of jobs that run once
+
+
+def function_day(past: Iterable[Bucket], name: str, *, now: datetime, zone: tzinfo) -> Drawing:
+    """Draw the runs of a function in the last 24 hours by quarter of an hour; failures hang below the line."""
+    start = now - QUARTERS * QUARTER
+    good, bad = [0] * QUARTERS, [0] * QUARTERS
+    for bucket in past:
+        k = (bucket.start - start) // QUARTER
+        if 0 <= k < QUARTERS:
+            failed = bucket.cell.retried + bucket.cell.dead
+            good[k] += bucket.cell.runs - failed
+            bad[k] += failed
+    most_good, most_bad = max(1, *good), max(1, *bad)
+    paths = Paths()
+    for k in range(QUARTERS):
+        if good[k]:
+            height = max(1.0, UP * good[k] / most_good)
+            paths.rect("d", k * 6, LINE - height, 5, height)
+        if bad[k]:
+            paths.rect("f", k * 6, LINE + 3, 5, max(2.0, DOWN * bad[k] / most_bad))
+    label = f"Runs of {name} in each quarter of an hour: {plural(sum(good) + sum(bad), 'run')}"
+    if sum(bad):
+        first = next(k for k in range(QUARTERS) if bad[k])
+        at = moment((start + first * QUARTER).replace(second=0, microsecond=0), now, zone)
+        label += f", {sum(bad):,} failed, the first at about {at}"
+    return Drawing(width=QUARTERS * 6, height=64, label=f"{label}.", paths=paths.done())
+
+
+def last_hour(minutes: Sequence[tuple[int, int]]) -> Drawing:
+    """Draw the runs of an hour by minute, the last one at the right. `minutes`: how many ran in each, and how many of
+    these failed, which hang below the line.
+    """
+    shown = minutes[-MINUTES:]
+    good, bad = [ran - failed for ran, failed in shown], [failed for _, failed in shown]
+    paths = Paths()
+    for k, x in enumerate(range((MINUTES - len(shown)) * 5, MINUTES * 5, 5)):
+        if good[k]:
+            height = max(1.0, 15 * good[k] / max(good))
+            paths.rect("d", x, 16 - height, 4, height)
+        if bad[k]:
+            paths.rect("f", x, 18, 4, max(2.0, 6 * bad[k] / max(bad)))
+    failed = f", {sum(bad):,} failed" if sum(bad) else ""
+    label = f"The last hour, by minute: {plural(sum(good) + sum(bad), 'run')}{failed}."
+    return Drawing(width=MINUTES * 5 - 1, height=24, label=label, paths=paths.done())
+
+
+def burst(died: Iterable[datetime], *, now: datetime) -> Drawing:
+    """Draw when jobs died in the last 48 hours, by hour."""
+    start = now - HOURS * HOUR
+    counts = [0] * HOURS
+    earlier = 0
+    for at in died:
+        k = (at - start) // HOUR
+        if k < 0:
+            earlier += 1
+        else:
+            counts[min(k, HOURS - 1)] += 1
+    top = max(1, *counts)
+    paths = Paths()
+    for k, count in enumerate(counts):
+        if count:
+            height = max(2.0, 20 * count / top)
+            paths.rect("f", k * 4, 20 - height, 3, height)
+    label = f"When they died: {sum(counts):,} in the last 48 hours" + (f", {earlier:,} before" if earlier else "")
+    return Drawing(width=HOURS * 4, height=20, label=f"{label}.", paths=paths.done())
+
+
+def one_time_lane(axis: Axis, ran: Sequence[int], planned: Sequence[int], *, waiting: int) -> Drawing:
+    """Draw the lane of jobs that run once: 192 columns over the axis. `ran`, `planned`: how many in each column; the
+    one has 0 ahead, the other 0 in the past.
+    """
+    top = max([1, *ran, *planned])
+    paths = Paths()
+    for kind, counts, width in (("ds", ran, 13), ("pf", planned, 11)):
+        for k, count in enumerate(counts[:PIECES]):
+            if count:
+                height = max(1.0, 22 * count / top)
+                paths.rect(kind, k * WIDTH / PIECES, 26 - height, width, height)
+    label = f"One-time jobs: {sum(ran):,} ran; {waiting:,} {'waits' if waiting == 1 else 'wait'}"
+    if sum(planned):
+        last = next(k for k, seen in enumerate(accumulate(planned)) if seen * 10 >= sum(planned) * 9)
+        at = axis.start + (last + 1) * (axis.end - axis.start) / PIECES
+        label += f", most until {moment(at.replace(second=0, microsecond=0), axis.now, axis.zone)}"
+    return Drawing(width=WIDTH, height=30, label=f"{label}.", paths=paths.done())

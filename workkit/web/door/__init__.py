@@ -1,1 +1,0 @@
-"""Who may enter, and as what: ways in, roles, users, and what every request must show. The rules: spec/web.md, 6."""

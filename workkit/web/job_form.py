@@ -1,0 +1,345 @@
+"""The form of a job: filled in from a job, and read back to the keywords of `add`. Pure.
+
+A hidden argument shows its mask, and keeps its value unless somebody writes another one. Fields of options come from
+the table of options.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args, get_origin
+
+from workkit.errors import InvalidArguments, InvalidFunction
+from workkit.jobs.job import Job, argument_text
+from workkit.jobs.known import Known, Parameter
+from workkit.jobs.names import stored_name
+from workkit.jobs.options import ADD, BY_NAME, PRIORITIES, VerbOption, names_at
+from workkit.text.duration import duration_text
+from workkit.text.wording import iso
+from workkit.triggers import explain
+from workkit.triggers.clock.zone import zone as read_zone
+from workkit.web.mask import Mask
+from workkit.web.masked_text import MASK
+from workkit.web.typed_time import is_seven
+
+MOST_BOXES: Final = 20
+LONGEST: Final = 60_000  # characters of arguments in a form
+_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # JSON has text for them
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """The box of one parameter: its field in the form, and the text in it."""
+
+    field: str
+    parameter: Parameter
+    text: str = ""
+
+
+def read_json(text: str, name: str) -> Any:
+    """Read JSON. Raises InvalidArguments."""
+    try:
+        if len(text) > LONGEST:
+            raise ValueError(f"it has {len(text):,} characters")
+        return json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        position = getattr(error, "pos", None)
+        where = "" if position is None else f" (column {position + 1})"
+        remedy = 'Write for example ["finance", 20].' if name == "args" else 'Write for example {"top": 20}.'
+        raise InvalidArguments.about(
+            name, f"is not JSON{where}: {getattr(error, 'msg', error)}", remedy, given=text[:200], position=position
+        ) from None
+
+
+def read_call(args: str, kwargs: str) -> tuple[list[Any], dict[str, Any]]:
+    """Read the arguments of a call: a JSON list and a JSON object, each may be empty. Raises InvalidArguments."""
+    listed = read_json(args, "args") if args.strip() else []
+    named = read_json(kwargs, "kwargs") if kwargs.strip() else {}
+    if not isinstance(listed, list):
+        raise InvalidArguments.about("args", "is not a list", 'Write for example ["finance", 20].', given=args[:200])
+    if not isinstance(named, dict):
+        raise InvalidArguments.about("kwargs", "is not an object", 'Write for example {"top": 20}.', given=kwargs[:200])
+    return listed, named
+
+
+def boxes(known: Known | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Box, ...] | None:
+    """Lay out a call in boxes, one for each parameter; None where they cannot say it."""
+    if known is None or not known.parameters or len(known.parameters) > MOST_BOXES:
+        return None
+    if any(one.kind not in ("positional", "keyword") for one in known.parameters):
+        return None
+    positional = [one for one in known.parameters if one.kind == "positional"]
+    if len(args) > len(positional) or not set(kwargs) <= {one.name for one in known.parameters}:
+        return None
+    given = dict(zip((one.name for one in positional), args, strict=False))
+    if given.keys() & kwargs.keys():
+        return None
+    given |= kwargs
+    found = []
+    for number, parameter in enumerate(known.parameters):
+        value = given.get(parameter.name, _MISSING)
+        text = "" if value is _MISSING else _text(value, parameter)
+        if value is not _MISSING and (not text or _value(text, parameter) != value):
+            return None
+        found.append(Box(field=f"p{number}", parameter=parameter, text=text))
+    return tuple(found)
+
+
+def from_boxes(
+    filled: Sequence[tuple[Parameter, str]], *, by_name: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Read a call from boxes: in order as far as there is no gap, then by name; those of `by_name` by name."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    has_gap = False
+    for parameter, text in filled:
+        if not text:
+            has_gap = True
+            continue
+        value = _value(text, parameter)
+        if has_gap or parameter.kind == "keyword" or parameter.name in by_name:
+            has_gap = True
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def keep_hidden(given: Any, seen: Any, stored: Any) -> Any:
+    """Put hidden values back: what stands in `given` as it was `seen` is as it is `stored`. Raises InvalidArguments for
+    a mask that stands for nothing.
+    """
+    if given == seen and type(given) is type(seen):
+        return stored
+    if isinstance(given, dict):
+        below, above = (one if isinstance(one, Mapping) else {} for one in (seen, stored))
+        return {key: keep_hidden(value, below.get(key, _MISSING), above.get(key)) for key, value in given.items()}
+    if isinstance(given, list):
+        first, second = (list(one) if isinstance(one, list | tuple) else [] for one in (seen, stored))
+        return [
+            keep_hidden(value, first[k] if k < len(first) else _MISSING, second[k] if k < len(second) else None)
+            for k, value in enumerate(given)
+        ]
+    if isinstance(given, str) and MASK in given:
+        trouble = "stands for a value that is hidden, and cannot be kept here"
+        raise InvalidArguments.about(f'"{MASK}"', trouble, "Write the value.", given=MASK)
+    return given
+
+
+def _text(value: Any, parameter: Parameter) -> str:
+    if isinstance(value, str) and (value == MASK or _value(value, parameter) == value):
+        return value
+    return argument_text(value)
+
+
+def _value(text: str, parameter: Parameter) -> Any:
+    if parameter.annotation in _TEXTS or text == MASK:
+        return text
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+ELSEWHERE: Final = ("tz", "name", "meta")
+"""Options with a place of their own in the form."""
+
+CHOICE_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "overlap": {
+        "allow": "run beside it", "skip": "leave this one out", "queue": "run after it", "cancel": "end the other"
+    },
+    "catch_up": {"once": "run once, late", "all": "run all of them, late", "skip": "leave it out"},
+    "backoff": {
+        "exponential": "and twice as long each time", "linear": "and longer by that each time",
+        "constant": "and the same each time",
+    },
+}  # fmt: skip
+"""How choices read in a sentence; one that is not here reads as the option's own word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionField:
+    """An option in the form. `choices`: (value, words), none for a box; the value "" is the default."""
+
+    option: VerbOption
+    value: str
+    choices: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The keyword."""
+        return self.option.name
+
+    @property
+    def default(self) -> str:
+        """What holds where nothing is said."""
+        return self.option.default.strip('"')
+
+
+def option_fields(values: Mapping[str, str]) -> dict[str, OptionField]:
+    """Make the fields of all options of an addition, with what is filled in."""
+    return {
+        name: OptionField(option=BY_NAME[name], value=values.get(name, ""), choices=_choices(BY_NAME[name]))
+        for name in names_at(ADD)
+        if name not in ELSEWHERE
+    }
+
+
+def option_keywords(values: Mapping[str, str]) -> dict[str, Any]:
+    """Read what is filled in as keywords of `add`; whether a value is one, `add` says."""
+    return {
+        name: _given(BY_NAME[name], text.strip())
+        for name in names_at(ADD)
+        if name not in ELSEWHERE and (text := values.get(name, "")).strip()
+    }
+
+
+def options_of_job(job: Job) -> dict[str, str]:
+    """Write the options that a job has, as they stand in the form."""
+    stored = job.options.fields() | job.terms.fields()
+    found = {
+        name: _option_text(name, stored[member])
+        for name in names_at(ADD)
+        if name not in ELSEWHERE and (member := BY_NAME[name].member) is not None and member in stored
+    }
+    for name, bound in (("start", job.trigger and job.trigger.start), ("end", job.trigger and job.trigger.end)):
+        if bound:
+            found[name] = iso(bound)
+    return found
+
+
+def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
+    accepted: tuple[Any, ...] = ()
+    if get_origin(option.type) is Literal:
+        accepted = get_args(option.type)
+    elif option.type is bool:
+        accepted = ("True", "False")
+    elif option.name == "priority":
+        accepted = PRIORITIES
+    words, default = CHOICE_WORDS.get(option.name, {}), option.default.strip('"')
+    return tuple(("" if str(one) == default else str(one), words.get(str(one), str(one))) for one in accepted)
+
+
+def _given(option: VerbOption, text: str) -> Any:
+    if option.type is bool:
+        return {"True": True, "False": False}.get(text, text)
+    if option.type in (int, int | str) and text.isdecimal() and len(text) < 20:
+        return int(text)
+    return text
+
+
+def _option_text(name: str, value: Any) -> str:
+    if not str(BY_NAME[name].member).endswith("_ms"):
+        return str(value)
+    return duration_text(value, 9).replace(" min", "m").replace(" ms", "ms").replace(" s", "s").replace(" h", "h")
+
+
+TEXTS: Final = ("when", "tz", "fn", "name", "args", "kwargs", "shown", "seen", "laid")
+BOXES: Final = tuple(f"p{number}" for number in range(MOST_BOXES))
+FIELDS: Final = (*TEXTS, *BOXES, *(name for name in option_fields({})))
+"""All fields of the form."""
+
+Filled = Mapping[str, str]
+
+
+def form_of_job(job: Job, *, mask: Mask, known: Known | None) -> dict[str, str]:
+    """Fill the form in from a job that stands. What is hidden stands there as its mask."""
+    names = () if known is None else tuple(one.name for one in known.parameters if one.kind == "positional")
+    args, kwargs = mask.arguments(job.args, job.kwargs, names)
+    when, tz = of_time(job)
+    return {
+        "when": when,
+        "tz": tz,
+        "fn": fn_text(job.fn),
+        "name": job.name or "",
+        "args": argument_text(list(args)) if args else "",
+        "kwargs": argument_text(kwargs) if kwargs else "",
+        "shown": argument_text([list(args), kwargs]),
+        "seen": job.id,
+        **options_of_job(job),
+    }
+
+
+def of_time(job: Job) -> tuple[str, str]:
+    """Write the time of a job as words, without its bounds, and its zone."""
+    if job.trigger is None:
+        return "", "UTC"
+    trigger = replace(job.trigger, start=None, end=None)
+    return explain(trigger).removesuffix(f" {trigger.tz}"), trigger.tz
+
+
+def fn_text(stored: str) -> str:
+    """Write a stored function as people write it: ``app.reports:digest``."""
+    text = stored.removeprefix("#'").replace("/", ":", 1).replace("-", "_")
+    try:
+        return text if stored_name(text) == stored else stored
+    except InvalidFunction:
+        return stored
+
+
+def known_of(fn: str, functions: Mapping[str, Known]) -> Known | None:
+    """Find what listeners tell of a function, by its name as it is typed."""
+    if not fn:
+        return None
+    try:
+        return functions.get(fn) or functions.get(stored_name(fn.removeprefix("@")))
+    except InvalidFunction:
+        return None
+
+
+def call_of(filled: Filled, *, known: Known | None = None) -> tuple[list[Any], dict[str, Any]]:
+    """Read the arguments that are filled in: from the boxes as they were laid out, else JSON. Raises
+    InvalidArguments.
+    """
+    if known is None or filled.get("laid") != filled.get("fn"):
+        return read_call(filled.get("args", ""), filled.get("kwargs", ""))
+    pairs = [(one, filled.get(f"p{k}", "")) for k, one in enumerate(known.parameters[:MOST_BOXES])]
+    return from_boxes(pairs, by_name=shown_of(filled)[1])
+
+
+def shown_of(filled: Filled) -> tuple[list[Any], dict[str, Any]]:
+    """Read the arguments as the form showed them at first."""
+    found = read_json(filled["shown"], "shown") if filled.get("shown") else [[], {}]
+    match found:
+        case [list(args), dict(kwargs)]:
+            return args, kwargs
+    raise InvalidArguments.about("shown", "is not what the form held", "Load the form again.")
+
+
+def keywords(
+    filled: Filled, *, stands: Job | None = None, known: Known | None = None, is_shown: bool = False
+) -> dict[str, Any]:
+    """Read the keywords of `add`. Hidden arguments are those of the job that stands, if the function is still the same.
+    `is_shown`: leave them hidden. Raises an Invalid.
+    """
+    args, kwargs = call_of(filled, known=known)
+    if not is_shown:
+        is_same = stands is not None and stored_name(filled.get("fn", "")) == stands.fn
+        seen = shown_of(filled) if is_same else ([], {})
+        stored = (list(stands.args), dict(stands.kwargs or {})) if stands is not None and is_same else ([], {})
+        args, kwargs = keep_hidden(args, seen[0], stored[0]), keep_hidden(kwargs, seen[1], stored[1])
+    given: dict[str, Any] = {"fn": filled.get("fn", ""), "when": filled.get("when", "")}
+    if args:
+        given["args"] = args
+    if kwargs:
+        given["kwargs"] = kwargs
+    if filled.get("name", "").strip():
+        given["name"] = filled["name"].strip()
+    if (tz := filled.get("tz", "")) and not is_seven(given["when"]):
+        read_zone(tz)
+        given["tz"] = tz
+    return given | option_keywords(filled)
+
+
+def keeps_time(filled: Filled, job: Job) -> bool:
+    """Say whether what is filled in as the time is that of the job, unchanged."""
+    bounds = options_of_job(job)
+    same = all(filled.get(name, "") == bounds.get(name, "") for name in ("start", "end"))
+    return same and (filled.get("when", ""), filled.get("tz", "")) == of_time(job)

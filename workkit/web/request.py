@@ -1,0 +1,374 @@
+"""From a request to its response: who asks, in which frame; login and logout; and acts, each carried out once.
+
+`Settings` is how the program that serves the web has configured it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from workkit.contract.changes import Author
+from workkit.contract.record import compact
+from workkit.errors import TriggerError, WorkkitError
+from workkit.triggers.clock.zone import zone as read_zone
+from workkit.verbs.author import acting, author_of
+from workkit.web.actions.action import Doing, Order, Result
+from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
+from workkit.web.actions.undo import UNDO, Results
+from workkit.web.address import url_path, with_parameter
+from workkit.web.auth import COOKIE, LOGIN_S, Login, Signer, Way, is_same_origin
+from workkit.web.cache import Served
+from workkit.web.frame import THEMES, Frame
+from workkit.web.mask import Veil
+from workkit.web.pages.registry import PAGES
+from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status, wants_json
+from workkit.web.users import Role, Who, may
+from workkit.web.works import Works
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the web is served. `hosts`: see `workkit.web.auth.Guard`; `origins`: see `is_same_origin` there.
+    `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
+    sees no argument. `polls`: pages ask again and again, and no stream is opened.
+    """
+
+    way: Way
+    signer: Signer
+    veil: Veil
+    hosts: Collection[str] | None = None
+    origins: Collection[str] = field(default_factory=frozenset)
+    is_read_only: bool = False
+    hides_args: bool = False
+    env: str = ""
+    title: str = ""
+    polls: bool = False
+
+
+MOST_BYTES: Final = 64_000
+THEME, ZONE = "workkit_theme", "workkit_zone"
+OWN_ZONE: Final = "schedule"  # in a form: the times of each schedule in its own zone again
+YEAR_S: Final = 365 * 86_400
+NOBODY: Final = "nobody"
+
+
+class Entrance:
+    """Lets requests in, by the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    async def enter(self, request: Request) -> Who:
+        """Find who asks. Raises Refused: 401, or 404 where even that is hidden."""
+        who = await self.settings.way.who(request)
+        if who is None:
+            if self.settings.way.is_hidden:
+                raise Refused(404, "Not found.")
+            raise Refused(401, "Log in to go on." if self.settings.way.has_login else "You may not come in here.")
+        return who.at_most("viewer") if self.settings.is_read_only else who
+
+    async def may_read_feed(self, request: Request, schedule: str) -> bool:
+        """Say whether the calendar of a schedule may be read: with a token in the address, by somebody whom it names
+        and who has a role there still; else by who may look at its pages. Raises Refused as `enter`.
+        """
+        token = request.query_params.get("token")
+        if token is None:
+            return (await self.enter(request)).role(schedule) is not None
+        name = self.settings.signer.feed_name(token)
+        known = self.settings.way.known(name) if name is not None else None
+        if name is None or known is None:
+            return False
+        right = self.settings.signer.feed_token(schedule, name, stamp=known.stamp)
+        who = Who(name=name, roles=known.roles, via="token", session="")
+        return hmac.compare_digest(token.encode(), right.encode()) and who.role(schedule) is not None
+
+    def _feed(self, who: Who | None, schedule: str) -> str:
+        known = self.settings.way.known(who.name) if who is not None and who.via != "token" else None
+        if who is None or known is None or who.role(schedule) is None:
+            return ""
+        return self.settings.signer.feed_token(schedule, who.name, stamp=known.stamp)
+
+    async def form(self, request: Request, *, who: Who | None = None, is_body: bool = False) -> dict[str, list[Any]]:
+        """Read a form of ours, or with `is_body` a JSON object, at most 64 kB. Raises Refused where it comes from
+        elsewhere, or has not our token. A program with a token of its own needs neither.
+        """
+        is_program = who is not None and who.via == "token"
+        if not is_program and not is_same_origin(request, self.settings.origins):
+            raise Refused(403, "This request comes from elsewhere. Open the page here, and try again.")
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                raise Refused(413, "This is too long. Accepted: 64 kB.")
+        fields = read_body(body) if is_body else _read_form(body)
+        token = request.headers.get("x-token") or str(next(iter(fields.get("token", [])), ""))
+        session = who.session if who is not None else NOBODY
+        if not is_program and not self.settings.signer.is_form_token(token, session):
+            raise Refused(403, "This page is too old. Load it again, and try again.")
+        return fields
+
+    async def login(self, request: Request) -> Response:
+        """Answer the form of a login, or log somebody in."""
+        way = self.settings.way
+        if not isinstance(way, Login):
+            raise Refused(404, "There is no login here.")
+        if request.method == "GET":
+            return self._login_form(request, "", status=200)
+        fields = await self.form(request)
+        address = request.client.host if request.client else "unix"
+        if not way.may_try(address):
+            return self._login_form(request, "Too many tries. Wait a minute.", status=429, fields=fields)
+        cookie = await way.cookie(fields.get("name", [""])[-1], fields.get("password", [""])[-1])
+        if cookie is None:
+            return self._login_form(request, "Name or password is wrong.", status=401, fields=fields)
+        answer = self._back(request, fields)
+        answer.set_cookie(
+            COOKIE, cookie, max_age=LOGIN_S, path=self._root(request) or "/", httponly=True, samesite="strict",
+            secure=_is_secure(request),
+        )  # fmt: skip
+        return answer
+
+    async def logout(self, request: Request) -> Response:
+        """Forget a login."""
+        who = await self.enter(request)
+        await self.form(request, who=who)
+        answer = RedirectResponse(f"{self._root(request)}/", 303)
+        answer.delete_cookie(COOKIE, path=self._root(request) or "/")
+        return answer
+
+    async def look(self, request: Request) -> Response:
+        """Keep how somebody wants to see the pages, theme and zone, in cookies of theirs."""
+        who = await self.settings.way.who(request)
+        fields = await self.form(request, who=who)
+        answer = self._back(request, fields)
+        kept = {THEME: fields.get("theme", [""])[-1], ZONE: fields.get("zone", [""])[-1]}
+        if kept[ZONE] == OWN_ZONE:
+            answer.delete_cookie(ZONE, path=self._root(request) or "/")
+        for name, value in kept.items():
+            if value and _is_look(name, value):
+                answer.set_cookie(
+                    name, value, max_age=YEAR_S, path=self._root(request) or "/", httponly=True, samesite="lax"
+                )
+        return answer
+
+    def frame(self, request: Request, who: Who | None, *, title: str = "", **known: Any) -> Frame:
+        """Make the frame of an answer."""
+        session = who.session if who is not None else NOBODY
+        theme = request.cookies.get(THEME, "auto")
+        known.setdefault("now", datetime.now(UTC))
+        zone: tzinfo = _chosen_zone(request) or known.pop("zone", UTC)
+        known.pop("zone", None)
+        schedule = known.get("schedule", "")
+        return Frame(
+            root=self._root(request),
+            here=url_path(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            title=title,
+            theme=theme if theme in THEMES else "auto",
+            zone=zone,
+            pages=PAGES,
+            env=self.settings.env,
+            brand=self.settings.title,
+            who=who,
+            role=who.role(schedule) if who is not None and schedule else None,
+            token=self.settings.signer.form_token(session),
+            has_login=self.settings.way.has_login,
+            polls=self.settings.polls,
+            is_zone_chosen=_chosen_zone(request) is not None,
+            feed=self._feed(who, schedule) if schedule else "",
+            **known,
+        )
+
+    def refusal(self, request: Request, refused: Refused) -> Response:
+        """Answer a refusal within the frame, or as JSON. 401 is the login form."""
+        if getattr(request.state, "is_json", False) or wants_json(request):
+            return json_answer(request, refused.record(), status=refused.status)
+        if refused.status == 401 and self.settings.way.has_login:
+            return self._login_form(request, "", status=401)
+        frame = getattr(request.state, "frame", None) or self.frame(request, None)
+        values = {"frame": replace(frame, title=HTTPStatus(refused.status).phrase.capitalize()), "refused": refused}
+        return html(request, "error.html", values, status=refused.status)
+
+    def _login_form(
+        self, request: Request, trouble: str, *, status: int, fields: Mapping[str, list[str]] | None = None
+    ) -> Response:
+        frame = self.frame(request, None, title="Log in")
+        if fields is not None:
+            back = fields.get("back", [""])[-1]
+        elif request.url.path.endswith("/-/login"):
+            back = request.query_params.get("back", "")
+        else:  # an act has no page of its own
+            back = "" if "/do/" in request.url.path else frame.here
+        return html(request, "login.html", {"frame": frame, "trouble": trouble, "back": back}, status=status)
+
+    def _back(self, request: Request, fields: dict[str, list[str]]) -> RedirectResponse:
+        return RedirectResponse(own_path(fields.get("back", [""])[-1], root=self._root(request)), 303)
+
+    @staticmethod
+    def _root(request: Request) -> str:
+        return str(request.scope.get("root_path", "")).rstrip("/")
+
+
+def _read_form(body: bytes) -> dict[str, list[Any]]:
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=2000)
+    except ValueError:
+        raise Refused(413, "This form has too many fields. Accepted: 2,000.") from None
+    return {name: list(values) for name, values in fields.items()}
+
+
+def read_body(body: bytes) -> dict[str, list[Any]]:
+    """Read a JSON object as a form: each member is a list of values. Raises Refused."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(400, "The body is not a JSON object.")
+    return {name: value if isinstance(value, list) else [value] for name, value in found.items() if value is not None}
+
+
+def own_path(back: str, *, root: str) -> str:
+    """Take an address to go back to only where it is a path of ours; else the first page."""
+    is_ours = back.startswith(f"{root}/") and not back.startswith(("//", "/\\"))
+    return back if is_ours and back.isprintable() and "\\" not in back else f"{root}/"
+
+
+def _is_look(name: str, value: str) -> bool:
+    if name == THEME:
+        return value in THEMES
+    return _zone(value) is not None
+
+
+def _chosen_zone(request: Request) -> tzinfo | None:
+    return _zone(request.cookies.get(ZONE, ""))
+
+
+def _zone(name: str) -> tzinfo | None:
+    if not name:
+        return None
+    try:
+        return UTC if name == "UTC" else read_zone(name)
+    except TriggerError:
+        return None
+
+
+def _is_secure(request: Request) -> bool:
+    """Say whether a cookie is for TLS only: everywhere but on this machine."""
+    return request.url.scheme == "https" or request.url.hostname not in ("127.0.0.1", "::1", "localhost")
+
+
+LOGGER: Final = logging.getLogger("workkit.web")
+VERBS: Final = (*ACTS, UNDO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """Answers acts."""
+
+    asking: Asking
+    results: Results
+    works: Works
+    entrance: Entrance
+
+    async def answer(self, request: Request, served: Served, frame: Frame, who: Who, *, is_body: bool) -> Response:
+        """Carry out the act of a request, once for its number. Raises Refused, WorkkitError."""
+        verb, role = request.path_params["verb"], who.role(served.name)
+        if verb not in VERBS or role is None:
+            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
+        _check_role(role, ACTS[verb].role if verb in ACTS else "operator")
+        fields = await self.entrance.form(request, who=who, is_body=is_body)
+        order = None if verb == UNDO else read_order(verb, fields)
+        if isinstance(order, str):
+            raise Refused(400, order)
+        orders = self._undoing(who, fields) if order is None else (order,)
+        for one in orders:
+            _check_role(role, act_of(one).role)
+        number = str(fields.get("number", [""])[-1])
+        if number and not self.results.is_new(who.session, number):
+            return _did(request, frame, fields, number, self.results.result(who.session, number))
+        number = number or secrets.token_hex(8)
+        author = _author(request, who, role)
+        log = partial(_log, replace(author, by=who.name), verb, served.name, orders)
+        try:
+            result = await self.asking.of(served, partial(self._carried_out, served, orders, role, frame.zone, author))
+        except WorkkitError as error:
+            self.results.keep(who.session, number, None)
+            log(error)
+            raise
+        shown, result = result.shown, replace(result, shown=None)
+        self.results.keep(who.session, number, result)
+        if verb == UNDO and not result.refused:
+            self.results.undone(who.session, str(fields.get("of", [""])[-1]))
+        log(result)
+        if shown is not None and request.state.is_json:
+            return json_answer(request, result_record(result, number) | {"shown": shown})
+        if shown is not None:
+            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
+            return html(request, "shown.html", values)
+        return _did(request, frame, fields, number, result)
+
+    def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
+        doing = Doing(
+            served=served, role=role, now=datetime.now(UTC), zone=zone, works=self.works,
+            veil=self.entrance.settings.veil,
+        )  # fmt: skip
+        with acting(author if author.by else replace(author, by=author_of(None).by)):
+            return carry_out_all(doing, orders)
+
+    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
+        """Find the acts that undo one of this session."""
+        result = self.results.result(who.session, str(fields.get("of", [""])[-1]))
+        if result is None or not result.undo:
+            raise Refused(409, "This can no longer be undone.")
+        return result.undo
+
+
+def _check_role(role: Role, needed: Role) -> None:
+    if not may(role, needed):
+        raise Refused(403, f"Your role is {role}; this needs {needed}.")
+
+
+def _did(request: Request, frame: Frame, fields: Mapping[str, Any], number: str, result: Result | None) -> Response:
+    if request.state.is_json:
+        return json_answer(request, result_record(result, number), status=result_status(result))
+    back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+    return RedirectResponse(with_parameter(back, "did", number), 303)
+
+
+def _author(request: Request, who: Who, role: Role) -> Author:
+    """Say who acts. Without a name it is who runs this program."""
+    name = who.name if who.via in ("login", "proxy", "token") else ""
+    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
+
+
+def _log(author: Author, verb: str, schedule: str, orders: Sequence[Order], outcome: Result | WorkkitError) -> None:
+    """Log an act that somebody has carried out, or that was refused as a whole: a JSON object, without masked texts."""
+    record: dict[str, Any] = {
+        "who": author.by,
+        "role": author.role,
+        "address": author.address,
+        "schedule": schedule,
+        "verb": verb,
+        "which": [which for order in orders for which in order.which],
+    }
+    if isinstance(outcome, Result):
+        record |= {"done": list(outcome.done), "refused": [which for which, _ in outcome.refused]}
+        is_done = not outcome.refused
+    else:
+        record |= {"done": [], "error": type(outcome).__name__}
+        is_done = False
+    LOGGER.log(logging.INFO if is_done else logging.WARNING, "%s", compact(record))

@@ -1,0 +1,217 @@
+"""Responses: HTML, JSON and refusals, each with an `ETag`; and the threads in which blocking calls run.
+
+At most 8 threads ask servers at once, and nobody waits longer than 2 s for a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from workkit.contract.record import compact
+from workkit.errors import (
+    Ambiguous,
+    ChangedMeanwhile,
+    Invalid,
+    NotFound,
+    ServerError,
+    ServerUnreachable,
+    Unsupported,
+    WorkkitError,
+)
+from workkit.web.actions.action import NotAllowed, Result
+from workkit.web.address import job_path
+from workkit.web.cache import Served
+from workkit.web.render import render
+
+LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
+
+
+class Refused(Exception):
+    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root)."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        links: tuple[tuple[str, str], ...] = (),
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.links, self.fields = status, sentence, links, dict(fields or {})
+
+    @property
+    def suggestion(self) -> str | None:
+        """The path, below the schedule, of the job with the nearest name."""
+        found = self.fields.get("suggestion")
+        return job_path(found) if isinstance(found, str) else None
+
+    @property
+    def candidates(self) -> list[tuple[str, str]]:
+        """The ids that begin alike, each with the path of its page below the schedule."""
+        return [(id, job_path(id)) for id in self.fields.get("ids", ())]
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        return {"error": self.sentence, **self.fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Which status an error of ours has."""
+
+    kind: type[WorkkitError]
+    code: int
+
+
+STATUSES = (
+    Status(NotFound, 404),
+    Status(NotAllowed, 403),
+    Status(ChangedMeanwhile, 409),
+    Status(ServerError, 503),
+    Status(Unsupported, 501),
+    Status(Invalid, 400),
+)
+
+
+def refusal_of(error: WorkkitError) -> Refused:
+    """Make the refusal for an error of ours: its sentence, and its fields for programs."""
+    status = next((one.code for one in STATUSES if isinstance(error, one.kind)), 500)
+    names = ("given", "position", "accepted", "suggestion")
+    fields = {name: getattr(error, name) for name in names}
+    if isinstance(error, Ambiguous):
+        fields["ids"] = list(error.ids)
+    return Refused(status, str(error), fields=fields)
+
+
+def html(request: Request, template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
+    """Answer a page."""
+    return _tagged(request, render(template, values).encode("utf-8", "replace"), "text/html; charset=utf-8", status)
+
+
+def json_answer(request: Request, record: Mapping[str, Any], *, status: int = 200) -> Response:
+    """Answer an object."""
+    return _tagged(request, compact(record).encode() + b"\n", "application/json", status)
+
+
+def calendar_answer(request: Request, text: bytes) -> Response:
+    """Answer a calendar."""
+    return _tagged(request, text, "text/calendar; charset=utf-8", 200)
+
+
+def _tagged(request: Request, body: bytes, kind: str, status: int) -> Response:
+    headers = {"content-type": kind, "vary": "Accept, Cookie", "cache-control": "no-store"}
+    if status == 503:
+        headers["retry-after"] = "2"
+    if status == 200:
+        headers["etag"] = tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+    return Response(body, status_code=status, headers=headers)
+
+
+def wants_json(request: Request) -> bool:
+    """Say whether JSON is asked for, by the address or by `Accept`."""
+    accepted = request.headers.get("accept", "")
+    return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
+
+
+def last_values(request: Request) -> dict[str, str]:
+    """Read the parameters of the address, of each the last value."""
+    return {name: value for name, value in request.query_params.multi_items() if len(value) <= LONGEST_VALUE}
+
+
+def result_record(result: Result | None, number: str) -> dict[str, Any]:
+    """Write what became of an act, and the number by which it can be undone. None: the same form was sent twice, and
+    the first one is not over.
+    """
+    if result is None:
+        return {"error": "this act is being done already."}
+    refused = [{"which": which, **refusal_of(error).record()} for which, error in result.refused]
+    undo = number if result.undo else None
+    return {
+        "done": list(result.done),
+        "line": result.line,
+        "refused": refused,
+        "undo": undo,
+        "work": result.work or None,
+    }
+
+
+def result_status(result: Result | None) -> int:
+    """Choose the status of an act: 207 where a part failed, and that of the first error where all did."""
+    if result is None:
+        return 409
+    if not result.refused:
+        return 200
+    return 207 if result.done else refusal_of(result.refused[0][1]).status
+
+
+THREADS: Final = 8
+PATIENCE_S: Final = 2.0
+LONGEST_S: Final = 15.0
+
+T = TypeVar("T")
+
+
+class Asking:
+    """The threads that ask servers. They begin with the first question."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._busy = 0
+        self._turns: list[asyncio.Future[None]] = []
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call a function in a thread. Raises Refused (503) where no thread was free for 2 s; ServerUnreachable
+        where it has not answered after 15 s.
+        """
+        await self._turn()
+        self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="workkit-web")
+        loop = asyncio.get_running_loop()
+        asked = loop.run_in_executor(self._pool, function)
+        asked.add_done_callback(self._free)
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
+        except TimeoutError:
+            raise ServerUnreachable(f"the server has not answered within {LONGEST_S:g} s.") from None
+
+    async def of(self, served: Served, function: Callable[[], T]) -> T:
+        """Ask the server of a schedule, and note whether it answers. Raises as `call`."""
+        try:
+            found = await self.call(function)
+        except ServerError as error:
+            served.lost(error)
+            raise
+        served.reached()
+        return found
+
+    async def _turn(self) -> None:
+        if self._busy < THREADS:
+            self._busy += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        try:
+            await asyncio.wait_for(turn, PATIENCE_S)
+        except TimeoutError:
+            if turn in self._turns:
+                self._turns.remove(turn)
+            raise Refused(503, "Too many pages are asked for at once. Try again.") from None
+
+    def _free(self, _: object) -> None:
+        while self._turns:
+            turn = self._turns.pop(0)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._busy -= 1

@@ -1,1 +1,0 @@
-"""What somebody typed, read: filters and instants. Pure."""

@@ -1,0 +1,250 @@
+"""The answer below a *When?* box: how words were read, the next times, and remarks about them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from workkit.contract.inspector import Named
+from workkit.errors import CronError, Invalid, PhraseError
+from workkit.text.duration import MILLISECOND
+from workkit.text.glance import away
+from workkit.text.wording import iso
+from workkit.triggers import Trigger, cron, explain
+from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.crons.grammars import looks_like_cron
+from workkit.triggers.when import When, read_when
+from workkit.web.charts.year import Weeks, weeks
+from workkit.web.forecast import HERD
+from workkit.web.words import city
+
+LONGEST: Final = 1_000  # characters of a time
+COMING: Final = 6
+MOST_REMARKS: Final = 4
+MOST_COUNTED: Final = 500  # runs of a week that are counted one by one
+MOST_LOOKED: Final = 1_000  # other jobs, of which each is asked whether it starts at that second
+OFTEN: Final = timedelta(seconds=10)
+RARELY: Final = timedelta(days=180)
+PUT_OFF: Final = "5 minutes"
+WORD: Final = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRemark:
+    """One thing to know: what stands out, the rest, and the spread that would help."""
+
+    head: str
+    more: str = ""
+    spread: str = ""
+
+    @property
+    def says(self) -> str:
+        """Both sentences."""
+        return f"{self.head} {self.more}".strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misread:
+    """A text that is not understood: cut where the trouble is, the sentence, and what was perhaps meant."""
+
+    before: str
+    place: str
+    after: str
+    sentence: str
+    suggestion: str
+    error: Invalid
+
+    def record(self) -> dict[str, Any]:
+        """Write it as an error is written."""
+        names = ("given", "position", "accepted", "suggestion")
+        return {"error": str(self.error), **{name: getattr(self.error, name) for name in names}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a text means as a time. `trigger` None: it is empty, or misread."""
+
+    given: str
+    tz: str
+    trigger: Trigger | None = None
+    words: str = ""
+    five: str = ""
+    seven: str = ""
+    note: str = ""
+    coming: tuple[datetime, ...] = ()
+    weeks: Weeks | None = None
+    has_before: bool = False
+    remarks: tuple[TimeRemark, ...] = ()
+    misread: Misread | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Write it as JSON does."""
+        known: dict[str, Any] = {
+            "given": self.given,
+            "tz": self.tz,
+            "understood": self.trigger is not None,
+            "words": self.words or None,
+            "cron": self.seven or None,
+            "five_fields": self.five or None,
+            "recurs": None if self.trigger is None else self.trigger.recurs,
+            "next": [iso(at) for at in self.coming],
+            "remarks": [{"sentence": one.says, "spread": one.spread or None} for one in self.remarks],
+        }
+        return known if self.misread is None else known | self.misread.record()
+
+
+def read_text(text: str, *, tz: str, now: datetime) -> Trigger:
+    """Read words or a cron string in a zone; seven fields are UTC whatever the zone. Raises an Invalid."""
+    if len(text) > LONGEST:
+        trouble, remedy = f"has {len(text):,} characters", f"Accepted: at most {LONGEST:,}."
+        raise PhraseError.about("The time", trouble, remedy, given=text[:LONGEST], accepted=f"{LONGEST} characters")
+    read_zone(tz)
+    return read_when(When(when=text, default_tz=tz), now=now)
+
+
+def answer(
+    text: str,
+    *,
+    tz: str,
+    now: datetime,
+    before: Trigger | None = None,
+    others: Iterable[Named] = (),
+    threads: int = 0,
+    spread: str = "",
+) -> Answer:
+    """Answer a text. `before`: the time that it replaces; `others`: the jobs beside it; `spread`: that of the job."""
+    if not text.strip():
+        return Answer(given="", tz=tz)
+    try:
+        trigger = read_text(text, tz=tz, now=now)
+    except Invalid as error:
+        return Answer(given=text[:LONGEST], tz=tz, misread=misread(text[:LONGEST], error))
+    coming = tuple(trigger.upcoming(now - timedelta(seconds=1), COMING))
+    remarks = [TimeRemark(head=warning) for warning in trigger.warnings]
+    remarks += _herd(coming, others, tz=tz, threads=threads, spread=spread)
+    remarks += _against(trigger, before, now=now)
+    remarks += _pace(trigger, coming, now=now)
+    five, seven, note = _crons(trigger)
+    return Answer(
+        given=text,
+        tz=tz,
+        trigger=trigger,
+        words=explain(trigger),
+        five=five,
+        seven=seven,
+        note=note,
+        coming=coming,
+        weeks=weeks(trigger, before, now=now, zone=read_zone(tz)) if trigger.recurs else None,
+        has_before=before is not None,
+        remarks=tuple(remarks[:MOST_REMARKS]),
+    )
+
+
+def misread(text: str, error: Invalid) -> Misread:
+    """Show where a text is not understood: the word at the position of the trouble."""
+    at = error.position if error.given == text else None
+    word = None if at is None else WORD.match(text, at)
+    begin, end = word.span() if word else (len(text), len(text))
+    place = text[begin:end]
+    is_word = place and error.trouble == "is not understood"
+    sentence = f"“{place}” is not understood." if is_word else str(error).partition(" Try: ")[0]
+    suggestion = error.suggestion if isinstance(error.suggestion, str) else ""
+    if not is_word and f'Did you mean "{suggestion}"?' in sentence:
+        sentence = sentence.replace(f' Did you mean "{suggestion}"?', "")
+    return Misread(
+        before=text[:begin], place=place, after=text[end:], sentence=sentence, suggestion=suggestion, error=error
+    )
+
+
+def _crons(trigger: Trigger) -> tuple[str, str, str]:
+    """Write it with five fields and with seven where there are any, and say why not with seven."""
+    if not trigger.recurs:
+        return "", "", ""
+    five = _five(trigger)
+    if trigger.cron is not None:
+        return five, trigger.cron, ""
+    if trigger.interval is not None or trigger.tz == "UTC":
+        return five, "", "No seven-field cron can say it."
+    return five, "", f"No seven-field cron can say it: they are UTC, and {city(trigger.tz)} changes its clock."
+
+
+def _five(trigger: Trigger) -> str:
+    if len(trigger.rules) != 1 or trigger.interval is not None or trigger.start or trigger.end:
+        return ""
+    year, month, day, weekday, hour, minute, second = trigger.rules[0].split(" ")
+    if (year, second) != ("*", "0"):
+        return ""
+    text = f"{minute} {hour} {day} {month} {weekday}"
+    try:
+        same = cron(text, "auto", tz=trigger.tz)
+    except CronError:
+        return ""
+    return text if same.rules == trigger.rules else ""
+
+
+def _herd(
+    coming: tuple[datetime, ...], others: Iterable[Named], *, tz: str, threads: int, spread: str
+) -> list[TimeRemark]:
+    if not coming:
+        return []
+    at, count = coming[0], 0
+    for looked, other in enumerate(others):
+        if looked >= MOST_LOOKED:
+            break
+        trigger = other.job.trigger
+        count += other.job.due == at or (trigger is not None and trigger.next_after(at - timedelta(seconds=1)) == at)
+    if count < min(HERD, max(threads, 1)) or count < 2:
+        return []
+    head = f"{count:,} other jobs start at {at.astimezone(read_zone(tz)):%H:%M:%S}."
+    more = f"With {threads:,} threads this one may start late." if 0 < threads <= count else ""
+    return [TimeRemark(head=head, more=more, spread="" if spread else PUT_OFF)]
+
+
+def _against(trigger: Trigger, before: Trigger | None, *, now: datetime) -> list[TimeRemark]:
+    if before is None or not (before.recurs and trigger.recurs):
+        return []
+    was, will = _in_a_week(before, now), _in_a_week(trigger, now)
+    if was == will:
+        return []
+    head = f"{_count(will)} runs a week instead of {_count(was)}."
+    return [TimeRemark(head=head, more=f"Before: {explain(before)}.")]
+
+
+def _in_a_week(trigger: Trigger, now: datetime) -> int:
+    at, end, count = now, now + timedelta(days=7), 0
+    while count < MOST_COUNTED and (following := trigger.next_after(at)) is not None and following <= end:
+        at, count = following, count + 1
+    if count < MOST_COUNTED:
+        return count
+    return round(count * timedelta(days=7) / (at - now))
+
+
+def _count(runs: int) -> str:
+    return f"{runs:,}" if runs < MOST_COUNTED else f"about {runs:,}"
+
+
+def _pace(trigger: Trigger, coming: tuple[datetime, ...], *, now: datetime) -> list[TimeRemark]:
+    if not trigger.recurs or not coming:
+        return []
+    if len(coming) > 1 and (gap := coming[1] - coming[0]) < OFTEN:
+        runs = round(timedelta(days=1) / gap)
+        return [
+            TimeRemark(head=f"It runs every {away(gap / MILLISECOND)}:", more=f"{runs:,} times a day, if so all day.")
+        ]
+    if coming[0] - now > RARELY:
+        return [TimeRemark(head=f"Its next run is in {(coming[0] - now).days:,} days.")]
+    if len(coming) > 1 and coming[1] - coming[0] > RARELY:
+        return [
+            TimeRemark(head=f"It runs rarely: {(coming[1] - coming[0]).days:,} days lie between its next two runs.")
+        ]
+    if len(coming) == 1:
+        return [TimeRemark(head="It runs once more, and then never again.")]
+    return []
+
+
+def is_seven(text: str) -> bool:
+    """Say whether a text is a cron string that is always UTC."""
+    return looks_like_cron(text) and len(text.split()) == 7
