@@ -210,7 +210,7 @@ class Additions:
             args += (change, msgpack.packb(rows, use_bin_type=False, unicode_errors="surrogatepass"))
         else:
             for job, what in zip(jobs, stored, strict=True):
-                args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
+                args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
         verb = "put" if special else "add"
         return _Request(verb, jobs, stored, args, producer, places=places, step=step)
 

@@ -33,15 +33,26 @@ _OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payloa
 class Stored:
     """One new job as `add` sends it: its bytes, their id, and a second variant if an equal job may exist.
 
-    With a unique key or debounce, the second variant is stored. The first one then only identifies the content. `over`:
-    the job whose place it takes.
+    With a unique key or debounce, the second variant is stored. The first one then only identifies the content.
+    `variant`: the nonce that makes the second variant of the first, or its whole text; "" if there is none. `over`: the
+    job whose place it takes.
     """
 
     id: str
     payload: bytes
-    second_id: str = ""
-    second: bytes = b""
+    variant: str = ""
     over: Job | None = None
+
+    @property
+    def second(self) -> bytes:
+        """The bytes of the second variant; empty if there is none."""
+        whole = self.variant[:1] in ("", "{")
+        return self.variant.encode("ascii") if whole else wire.with_nonce(self.payload, self.variant)
+
+    @property
+    def second_id(self) -> str:
+        """The id of the second variant; empty if there is none."""
+        return wire.job_id(self.second) if self.variant else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +91,13 @@ class Codec:
             nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         elif not (job.queued or is_fresh):
             nonce = ""
-        data, second = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
+        data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
         if job.most_bytes is not None and len(data) > min(job.most_bytes, LARGE_BYTES):
             check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
-        if not second:
-            return Stored(wire.job_id(data), data)
+        stored = Stored(wire.job_id(data), data, variant)
         if job.identity is not None and not is_fresh:
-            return Stored(wire.job_id(second), second)
-        return Stored(wire.job_id(data), data, wire.job_id(second), second)
+            return Stored(stored.second_id, stored.second)
+        return stored
 
     def at_another_time(self, payload: bytes, job: NewJob, *, over: Job, now_ms: int, nonce: str) -> Stored:
         """Write a stored payload anew with the time of `job`, which takes the place of `over`. All else stays, known or
@@ -105,7 +115,7 @@ class Codec:
             first, second = written(nonce=own), written(nonce=nonce)
         else:
             first, second = written(), written(nonce=nonce if own is None else own)
-        return Stored(wire.job_id(first), first, wire.job_id(second), second, over)
+        return Stored(wire.job_id(first), first, second.decode("ascii"), over)
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
