@@ -90,8 +90,8 @@ class Additions:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self._clock.now_ms()
         # fault: add begun
-        nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
-        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
+        nonce = f"{_OURS}{os.getpid():x}.{next(_count):x}."  # a forked process has the same random part
+        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{n:x}") for n, job in enumerate(jobs)]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Name the content of each job by its id without a nonce."""
@@ -250,6 +250,9 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
     added: list[Added] = []
     if request.verb == "add":
         for job, what, part in zip(request.jobs, request.stored, reply[1:], strict=True):
+            if part == 1:  # the usual one
+                added.append(Added(what.id, now if job.due_ms is None else job.due_ms, True))
+                continue
             state, waits = (part, None) if type(part) is int else read_state(part)
             due_ms = waits if waits is not None else now if job.due_ms is None else job.due_ms
             added.append(Added(id=what.second_id if state == 2 else what.id, due_ms=due_ms, new=state > 0))

@@ -19,7 +19,7 @@ from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID, stored_run_options
-from workkit.jobs.terms import PLAIN, stored_terms
+from workkit.jobs.terms import PLAIN, USUAL, stored_terms
 from workkit.triggers import Trigger
 from workkit.triggers.dialects.dialect import Dialect
 from workkit.triggers.stored import from_cron, from_fields
@@ -68,10 +68,15 @@ class Codec:
         Raises InvalidArguments if JSON cannot carry its arguments, or they are too large; CronError if the dialect
         cannot express its time.
         """
-        terms, entrance = job.terms, job.entrance
-        # The server decides when a debounced job is due. A later second in its cron is a second run to a foreign peer.
-        trigger = None if entrance.debounce_ms else job.trigger
+        terms, entrance, trigger = job.terms, job.entrance, job.trigger
         fields: dict[str, Any] = {}
+        is_fresh = False  # whether an equal job or a predecessor may exist, so that it needs bytes of its own
+        if entrance is not USUAL or terms is not PLAIN:
+            is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
+            if (
+                entrance.debounce_ms
+            ):  # the server decides when it is due; to a foreign peer a later second is a second run
+                trigger = None
         if trigger is None and self.dialect == "published":
             cron = cron_of_second(now_ms // 1000)
         else:
@@ -85,15 +90,17 @@ class Codec:
             fields["opts"] = dict(sorted({**job.options.fields(), **terms.fields()}.items()))
         elif terms is not PLAIN:
             fields["opts"] = terms.fields()
-        # whether an equal job or a predecessor may exist, so that it needs bytes of its own
-        is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
         if job.identity is not None:
             nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         elif not (job.queued or is_fresh):
             nonce = ""
-        data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
-        if job.most_bytes is not None and len(data) > min(job.most_bytes, LARGE_BYTES):
-            check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
+        if fields:
+            data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
+        else:
+            data, variant = wire.plain_payload(cron, job.fn, job.args), nonce
+        size, most = len(data), job.most_bytes
+        if size > LARGE_BYTES or (most is not None and size > most):
+            check_size(data, fn=job.fn, most=most, given=job.args)
         stored = Stored(wire.job_id(data), data, variant)
         if job.identity is not None and not is_fresh:
             return Stored(stored.second_id, stored.second)
