@@ -303,8 +303,8 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
     row: dict[str, Any] = {"id": what.id, "payload": what.payload}
     if job.due_ms is not None:
         row["due"] = str(job.due_ms)
-    if what.second_id:
-        row["second"] = [what.second_id, what.second]
+    if what.variant:
+        row["variant"] = what.variant
     if job.trigger is not None and job.trigger.recurs:
         row["recurs"] = True
     key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)

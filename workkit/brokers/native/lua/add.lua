@@ -4,17 +4,12 @@
 --      now: ms; '' = by this server's clock
 --      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
 --      rows: four for each job: id, payload, due ms ('' = now), variant
---      variant: what is added if the id is known: '' = nothing; a nonce: the payload with it behind its last field; or a payload
+--      variant: what is added if the id is known: '' = nothing; a nonce, or a whole payload
 -- ->   now, then for each job 1 new | 2 the first id is known, the second is new | 0 known; behind 0 the due ms at which the
 --      known one waits in S:next, if it does: '0 1794000000000'; or 'old'
 -- part: earliest
 -- part: id
-local function second_of(payload, variant) -- the id and the bytes; nil if there is none
-  if variant == '' then return nil end
-  if string.sub(variant, 1, 1) ~= '{' then variant = string.sub(payload, 1, -2) .. ',"nonce":"' .. variant .. '"}' end
-  return redis.sha1hex(variant), variant
-end
-
+-- part: variant
 local ids, n = {}, 0
 for i = rows_at, #ARGV, 4 do
   n = n + 1
@@ -28,8 +23,9 @@ for k = 1, n do
   local i = rows_at + 4 * (k - 1)
   local id, payload, state = ids[k], ARGV[i + 1], 1
   if known[k] or seen[id] then
-    id, payload = second_of(payload, ARGV[i + 3])
-    state = 2
+    local variant = ARGV[i + 3]
+    id, state = nil, 2
+    if variant ~= '' then id, payload = variant_of(payload, variant) end
     if not id or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then
       local due = seen[ids[k]] or redis.call('ZSCORE', next_, item_of(ids[k])) -- what this request adds is not there yet
       state = due and '0 ' .. due or 0
