@@ -13,13 +13,14 @@ from hashlib import sha1
 from typing import Any
 
 from workkit import wire
+from workkit.brokers.native.entry import ITEM, item_id
 from workkit.contract.claim import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
-from workkit.jobs.run_options import UNSAID, stored_run_options
-from workkit.jobs.terms import PLAIN, USUAL, stored_terms
+from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, USUAL, stored_opts
 from workkit.triggers import Trigger
 from workkit.triggers.dialects.dialect import Dialect
 from workkit.triggers.stored import from_cron, from_fields
@@ -152,9 +153,8 @@ class Codec:
         if "meta" in read.extra:
             known["meta"] = stored_meta(read.extra["meta"])
         if "opts" in read.extra:
-            opts = read.extra["opts"]
-            known["options"], known["terms"] = stored_run_options(opts), (terms := stored_terms(opts))
-            known["name"] = terms.name
+            known["options"], known["terms"] = stored_opts(read.extra["opts"])
+            known["name"] = known["terms"].name
         return Job(id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=trigger, **known)
 
     def describe(self, claim: Claim) -> Job:
@@ -201,6 +201,13 @@ def is_once(job: Job) -> bool:
 def at_due(job: Job, due_ms: int, **changes: Any) -> Job:
     """Return a job with its due time, and further fields."""
     return replace(job, due=instant_of(due_ms), **changes)
+
+
+def id_text(item: bytes) -> str:
+    """Read the id in a queue item as a text; empty if there is none."""
+    if found := ITEM.fullmatch(item):
+        return found[1].decode()
+    return (item_id(item) or b"").decode("utf-8", "replace")
 
 
 def instant_of(ms: int) -> datetime | None:
