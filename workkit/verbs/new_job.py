@@ -42,10 +42,10 @@ _RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
 MOST_PREPARED = 10_000  # functions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Options:
-    """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
-    that were given and need a time that recurs. `late`: the instant may be up to a day past.
+    """What the options of an addition say; nobody changes it. `start` and `end` are read with the time; `recurring`
+    names the options that were given and need a time that recurs. `late`: the instant may be up to a day past.
     """
 
     run: RunOptions = UNSAID

@@ -90,8 +90,8 @@ class Additions:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self._clock.now_ms()
         # fault: add begun
-        nonce = f"{_OURS}{os.getpid():x}.{next(_count):x}."  # a forked process has the same random part
-        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{n:x}") for n, job in enumerate(jobs)]
+        nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
+        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Name the content of each job by its id without a nonce."""
@@ -207,7 +207,7 @@ class Additions:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 rows.append(_put_row(job, what))
-            args += (change, msgpack.packb(rows, use_bin_type=False, unicode_errors="surrogatepass"))
+            args += (change, msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
                 args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
@@ -262,18 +262,12 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in reply]
     for n in range(1, len(texts), _PARTS):
         said, id, due, replaced, former = texts[n : n + _PARTS]
-        added.append(
-            Added(
-                id=id,
-                due_ms=int(due) if due.isdecimal() else _whole(due),
-                new=said in ("1", "2"),
-                replaced=replaced or None,
-                former=_former(replaced, former, decode) if former else None,
-                is_other=said == "3",
-                is_outdated=said == "4",
-                is_late=said == "5",
-            )
-        )
+        one = Added(id, int(due) if due.isdecimal() else _whole(due), said in ("1", "2"))
+        if replaced:
+            one.replaced, one.former = replaced, _former(replaced, former, decode) if former else None
+        if not one.new:
+            one.is_other, one.is_outdated, one.is_late = said == "3", said == "4", said == "5"
+        added.append(one)
     return added
 
 
