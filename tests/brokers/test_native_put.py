@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -23,10 +24,11 @@ from tests.brokers.additions import (
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.producer import NewJob
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done
-from workkit.jobs.terms import Entrance, Terms
+from workkit.jobs.terms import PLAIN, Entrance, Terms
 
 REPLACE = Entrance(replace=True)
 pytestmark = pytest.mark.usefixtures("closed_brokers")
@@ -229,6 +231,52 @@ def test_a_full_server_refuses_whole(own_server: Server, name: str) -> None:
     assert ids(client, name) == list(queue(client, f"{name}:next")) == [old.id]
     client.config_set("maxmemory", 0)
     assert put(b, once(1, terms=named("x"))).replaced == old.id
+
+
+def replacing() -> dict[str, NewJob]:
+    """Additions, of which some remove what they replace before they write."""
+    return {
+        "name": once(1, terms=named("x")),
+        "key": once(1, terms=Terms(unique_key="k"), replace=True),
+        "debounce": once(1, terms=Terms(unique_key="k"), debounce_ms=60_000, debounce_most_ms=360_000),
+        "both": once(1, terms=named("x", unique_key="k"), replace=True),
+        "throttle": once(1, terms=PLAIN, throttle_ms=60_000, window_key="w"),
+        "plain": once(1, terms=Terms(priority=1)),
+    }
+
+
+def test_a_full_server_removes_nothing(own_server: Server, name: str) -> None:
+    client: Any = own_server.client()
+
+    def everything(of: str) -> dict[bytes, bytes]:
+        return {key: client.dump(key) for key in client.scan_iter(f"{of}:*") if b":producer:" not in key}
+
+    for kind, is_alone in product(replacing(), (True, False)):
+        here = f"{name}-{kind}-{is_alone}"
+        b, _ = broker(own_server, here)
+        known = once(9, terms=Terms(priority=2))
+        b.add([known, once(0, terms=named("x")), once(0, terms=Terms(unique_key="k"))])
+        if kind in ("plain", "throttle"):  # windows that are over are forgotten first
+            client.zadd(f"{here}:windows", {"w": 5, "other": 5})
+            client.hset(f"{here}:held", mapping={"w": "0" * 40, "other": "0" * 40})
+        before = everything(here)
+        client.config_set("maxmemory", 1)
+        with pytest.raises(ServerRefused, match=r"out of memory .* stored nothing"):
+            b.add([replacing()[kind]] if is_alone else [known, replacing()[kind]])
+        client.config_set("maxmemory", 0)
+        assert everything(here) == before, kind
+        assert b.add([replacing()[kind]])[0].new, kind
+
+
+def test_an_addition_under_a_unique_key_asks_for_few_commands(own_server: Server, name: str) -> None:
+    b, _ = broker(own_server, name)
+    client: Any = own_server.client()
+    for n in range(5):
+        put(b, once(n, terms=Terms(unique_key=f"k{n}")))
+    client.config_resetstat()
+    put(b, once(5, terms=Terms(unique_key="k5")))
+    found = {command: stats["calls"] for command, stats in client.info("commandstats").items()}
+    assert sum(found.values()) - found["cmdstat_evalsha"] - found.get("cmdstat_config|resetstat", 0) <= 16, found
 
 
 def test_what_nearer_work_comes_under_a_name_wakes_a_listener(server: Server, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 from workkit.contract.admin import Admin
@@ -21,7 +21,7 @@ from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
@@ -37,9 +37,10 @@ class NewJob:
 
     fn: str
     args: tuple[Any, ...]
-    kwargs: dict[str, Any] | None
-    trigger: Trigger | None
-    due_ms: int | None
+    _: KW_ONLY
+    kwargs: dict[str, Any] | None = None
+    trigger: Trigger | None = None
+    due_ms: int | None = None
     queued: bool = False
     options: RunOptions = UNSAID
     terms: Terms = PLAIN
@@ -53,7 +54,7 @@ class NewJob:
     most_bytes: int | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
@@ -68,6 +69,7 @@ class Added:
     id: str
     due_ms: int | None
     new: bool
+    _: KW_ONLY
     replaced: str | None = None
     former: Job | None = None
     is_other: bool = False

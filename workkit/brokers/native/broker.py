@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.additions import Additions
@@ -40,21 +41,18 @@ class NativeBroker(Additions):
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
-        self._inspector: NativeInspector | None = None
 
     @property
     def listener(self) -> str:
         """The name of this registration as a listener; empty before the first."""
         return self._session.name
 
-    @property
+    @cached_property
     def inspector(self) -> NativeInspector:
         """The part of the broker that reads a schedule."""
-        if self._inspector is None:
-            from workkit.brokers.native.look.inspector import NativeInspector
+        from workkit.brokers.native.look.inspector import NativeInspector
 
-            self._inspector = NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
-        return self._inspector
+        return NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
 
     @property
     def admin(self) -> NativeAdmin:

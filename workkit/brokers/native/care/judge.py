@@ -24,8 +24,7 @@ from workkit.brokers.native.look.published import Pair
 from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.pages import is_text
 from workkit.errors import CorruptRecord, TriggerError
-from workkit.jobs.run_options import stored_run_options
-from workkit.jobs.terms import stored_terms
+from workkit.jobs.terms import stored_opts
 from workkit.triggers.crons.field import FIRST_YEAR
 from workkit.triggers.interval import read_interval
 from workkit.triggers.stored import from_fields
@@ -102,8 +101,7 @@ def _broken_fields(read: wire.Payload) -> str | None:
         if not isinstance(kwargs := read.extra.get("kwargs", {}), dict | None):
             return f"payload: kwargs is {quoted_item(json.dumps(kwargs).encode())}, not an object"
         if "opts" in read.extra:
-            stored_run_options(read.extra["opts"])
-            stored_terms(read.extra["opts"])
+            stored_opts(read.extra["opts"])
     except (CorruptRecord, TriggerError) as error:
         return str(error)
     return None

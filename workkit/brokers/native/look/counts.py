@@ -13,8 +13,8 @@ from itertools import chain, pairwise
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import PAUSES, id_text, plain_item, read_entry, why_of_rate
+from workkit.brokers.native.codec import id_text, instant_of
+from workkit.brokers.native.entry import PAUSES, plain_item, read_entry, why_of_rate
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import (
     JOB,
