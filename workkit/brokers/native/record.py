@@ -29,24 +29,30 @@ def read_claims(
     codec: Codec,
     held: dict[bytes, Claim],
 ) -> list[Claim]:
-    """Read records as `claim.lua` answers them: member or entry, due text, id, payload of each. Put each claim into
-    `held`, under the field of its record. Never raises: a record that cannot be read becomes a claim with a trouble.
-    `cancelled`: the places of those that are, from 1.
+    """Read records as `claim.lua` answers them: member or entry, due text or None (as of the one before), id or None
+    (that of an item as we write it), payload of each. Put each claim into `held`, under the field of its record. Never
+    raises: a record that cannot be read becomes a claim with a trouble. `cancelled`: the places of those that are, from
+    1.
     """
     claims: list[Claim] = []
     prefix, parts, is_published = b"%d." % seq, iter(records), codec.dialect == "published"
-    for member, due, id, payload in zip(parts, parts, parts, parts, strict=True):
+    due, due_ms = b"", -1  # of the job before; -1: no whole number
+    for member, own_due, told, payload in zip(parts, parts, parts, parts, strict=True):
+        if own_due is not None:
+            due, due_ms = own_due, int(own_due) if own_due.isdigit() else -1
+        id = member[7:47] if told is None else told
         receipt = Receipt(listener, prefix + member, member, due, id, payload)
         claim = None
-        if due and id and payload is not None and is_published and not cancelled:
+        if told is None and due_ms >= 0 and payload is not None and is_published and not cancelled:
             plain = wire.read_plain_payload(payload)
             if plain is not None and is_one_second(plain[0]):
                 try:  # noqa: SIM105 - `suppress` costs each job as much as its arguments
-                    claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
-                except ValueError:  # the id is no text, or the score is no whole number
+                    claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], due_ms)
+                except ValueError:  # the id is no text
                     pass
         if claim is None:
             claim = _read_with_care(receipt, codec=codec, cancelled=len(claims) + 1 in cancelled)
+            receipt.is_bound = receipt.is_bound or told is not None
         held[receipt.field] = claim
         claims.append(claim)
     return claims

@@ -347,7 +347,7 @@ class Session:
         registration are refused here; None if no others are among them.
         """
         ends: list[Ending] = []
-        plain: list[Receipt] = []  # need no map, which is usual: a one-shot at its first attempt, done
+        plain: list[bytes] = []  # need no map, which is usual: a one-shot at its first attempt, done
         others: list[Ending] = []
         taken = size = 0
         fields: list[bytes] = []
@@ -368,7 +368,7 @@ class Session:
             fields.append(receipt.field)
             ends.append((claim, outcome))
             if outcome is DONE and not (claim.attempt or claim.trouble or receipt.is_bound):
-                plain.append(receipt)
+                plain.append(receipt.field)
             else:
                 others.append((claim, outcome))
         self._ends = self._ends[taken:]
@@ -393,6 +393,5 @@ class Session:
 
         self._talk.seq += 1
         args = [self._talk.seq, "" if now_ms is None else now_ms, maps, len(plain)]
-        args += [receipt.field for receipt in plain]
-        args += [receipt.id for receipt in plain]
+        args += plain
         return Request(self._call("settle", args, kept=kept), done, ends)

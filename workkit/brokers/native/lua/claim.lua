@@ -10,7 +10,8 @@
 --      'ok', now, ms until the listener should ask again (a text with fractions; -1: another listener watches, or nothing
 --      waits; 0: more is due), the numbers of the jobs that are cancelled (from 1), S:control (fields and values; empty: as
 --      the listener knows it), cursors (bytes; '' = the listener skips no job), then four for each job: member or entry, due
---      text (of a member) or '' (of an entry), id, payload or nil
+--      text (of a member) or '' (of an entry) or nil (as of the job before), id or nil (the 40 bytes of a member from the
+--      eighth on), payload or nil
 -- part: request
 -- part: clock
 -- part: pause
@@ -57,7 +58,8 @@ if #taken > 0 then
   local payloads = redis.call('HMGET', jobs, unpack(ids))
   for i = 1, #taken do
     local at = 4 * i + 2
-    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = taken[i], dues[i], ids[i], payloads[i]
+    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = taken[i], dues[i], told[i] or false, payloads[i]
+    if dues[i] == dues[i - 1] then reply[at + 2] = false end
   end
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
     local runs = {} -- a mark may name one occurrence
