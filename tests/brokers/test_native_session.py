@@ -82,7 +82,7 @@ def test_items_of_all_writers_and_due_times_are_claimed_and_settled_among_ours(s
         put(f"{n:x}".rjust(40, "-"), short % f"{n:x}".rjust(40, "-").encode(), -5 - n)
     b, _ = listening(server, name)
     ends: list[Any] = []
-    found = {}
+    found: dict[str, int] = {}
     while (turn := b.claim(70, ends=ends)).claims:
         ends = [(claim, Done()) for claim in turn.claims]
         found |= {claim.id: claim.due_ms for claim in turn.claims}
