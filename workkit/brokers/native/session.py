@@ -289,7 +289,7 @@ class Session:
             if control:
                 self._hear_control(control)
             self._ready += read_claims(
-                reply[6:], seq=seq, cancelled=marks or (), listener=self.name, codec=self._codec, held=self._held
+                *reply[6:], seq=seq, cancelled=marks or (), listener=self.name, codec=self._codec, held=self._held
             )
 
         args = [self.name, seq, limit, "" if now_ms is None else now_ms, self._version, self._talk.cursors]

@@ -12,13 +12,18 @@ local function take(t) -- one that was read
   taken[n], dues[n], ids[n], told[n] = t[1], t[2], t[3], t[3]
 end
 
-local function take_item(n, member, due)
-  local id = plain_id(member)
-  if not id then
-    id = id_of(member)
-    told[n] = id
+local function take_items(n, got, step, due) -- items after the n-th: members of this due text, or each with its own
+  for i = 1, #got, step do
+    local member = got[i]
+    local id = plain_id(member)
+    n = n + 1
+    if not id then
+      id = id_of(member)
+      told[n] = id
+    end
+    taken[n], dues[n], ids[n] = member, due or got[i + 1], id
   end
-  taken[n], dues[n], ids[n] = member, due, id
+  return n
 end
 
 local function read_alike(room) -- from the front, while many are due at one time: the server writes that time once for all
@@ -27,11 +32,7 @@ local function read_alike(room) -- from the front, while many are due at one tim
     local due = redis.call('ZRANGE', next_, n, n, 'WITHSCORES')[2]
     local alike = due and tonumber(due) <= tonumber(now) and redis.call('ZCOUNT', next_, due, due) or 0
     if alike < MANY then return n end
-    local members = redis.call('ZRANGE', next_, n, math.min(room, n + alike) - 1)
-    for _, member in ipairs(members) do
-      n = n + 1
-      take_item(n, member, due)
-    end
+    n = take_items(n, redis.call('ZRANGE', next_, n, math.min(room, n + alike) - 1), 1, due)
   end
   return n
 end
@@ -39,10 +40,7 @@ end
 local function take_plain(room) -- S:next is all that is due. Most claims come here: no table is made for each job
   local n = read_alike(room)
   local got = n < room and redis.call('ZRANGEBYSCORE', next_, '-inf', now, 'WITHSCORES', 'LIMIT', n, room - n) or {}
-  for i = 1, #got, 2 do
-    n = n + 1
-    take_item(n, got[i], got[i + 1])
-  end
+  n = take_items(n, got, 2)
   if n > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, n - 1) end -- exactly those that were read
 end
 
