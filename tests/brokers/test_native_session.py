@@ -63,6 +63,35 @@ def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None
     assert int(due) == claim.due_ms
 
 
+def test_items_of_all_writers_and_due_times_are_claimed_and_settled_among_ours(server: Server, name: str) -> None:
+    client = server.client()
+    dues: dict[str, float] = {}
+
+    def put(id: str, item: bytes, due: float) -> None:
+        client.hset(f"{name}:jobs", id, wire.payload(cron="2020 1 1 * 0 0 0", job="app:note", args=[id]))
+        client.zadd(f"{name}:next", {item: due})
+        dues[id] = due
+
+    for n in range(60):
+        id = f"{n:040x}"
+        spaced, escaped, short = b'{"id": "%s"}', b'{"id":"\\u00%02x%s"}', b'{"id":"%s"}'
+        put(id, wire.item(id), 1_000 + n // 30)
+        put(f"s{id}", spaced % f"s{id}".encode(), 1_000 + n)
+        put(f"{97 + n % 3:c}" + id[:34], escaped % (97 + n % 3, id[:34].encode()), 1_000) if n < 3 else None
+        put(f"odd {n}", short % f"odd {n}".encode(), 1_000.5)
+        put(f"{n:x}".rjust(40, "-"), short % f"{n:x}".rjust(40, "-").encode(), -5 - n)
+    b, _ = listening(server, name)
+    ends: list[Any] = []
+    found: dict[str, int] = {}
+    while (turn := b.claim(70, ends=ends)).claims:
+        ends = [(claim, Done()) for claim in turn.claims]
+        found |= {claim.id: claim.due_ms for claim in turn.claims}
+        assert all(list(claim.args) == [claim.id] for claim in turn.claims)
+    assert found == {id: int(due // 1) for id, due in dues.items()}
+    b.leave()
+    assert standing(server, name) == set()
+
+
 def test_of_many_a_further_portion_is_on_its_way(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
