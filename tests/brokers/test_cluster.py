@@ -20,7 +20,7 @@ from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.native.shards import shard_names
+from workkit.brokers.shards import shard_names
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidSchedule, ServerError, ServerRefused, ServerUnreachable

@@ -14,8 +14,8 @@ from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.native.sharded import ShardedBroker
-from workkit.brokers.native.shards import shard_names, shard_of
+from workkit.brokers.sharded import Sharded
+from workkit.brokers.shards import shard_names, shard_of
 from workkit.contract.broker import Broker
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidSchedule, NotFound
@@ -28,9 +28,9 @@ FAR_MS = 4_000_000_000_000
 
 
 @pytest.fixture
-def broker(server: Server, name: str) -> Iterator[ShardedBroker]:
+def broker(server: Server, name: str) -> Iterator[Sharded]:
     opened = open_broker(name, redis=server.url, shards=SHARDS)
-    assert isinstance(opened, ShardedBroker)
+    assert isinstance(opened, Sharded)
     with closing(opened):
         yield opened
 
@@ -96,7 +96,7 @@ def test_one_shard_is_the_plain_schedule(server: Server, name: str) -> None:
     one.close()
 
 
-def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server, name: str) -> None:
+def test_a_job_goes_to_the_shard_of_its_id(broker: Sharded, server: Server, name: str) -> None:
     added = broker.add([at(n) for n in range(40)])
     assert [a.due_ms for a in added] == [FAR_MS + 1000 * n for n in range(40)]
     for shard in range(SHARDS):
@@ -108,7 +108,7 @@ def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server
     assert not any(a.new for a in broker.add([at(n) for n in reversed(range(40))]))
 
 
-def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker, each: list[Broker]) -> None:
+def test_running_jobs_are_listed_first_and_dead_ones_last(broker: Sharded, each: list[Broker]) -> None:
     handlers.gate.clear()
     broker.add([at(n) for n in range(4)])
     with listener(each):
@@ -129,7 +129,7 @@ def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker,
             handlers.gate.set()
 
 
-def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker], server: Server, name: str) -> None:
+def test_one_listener_serves_all_shards(broker: Sharded, each: list[Broker], server: Server, name: str) -> None:
     with listener(each) as running:
         infos = broker.inspector.listeners()
         assert len(infos) == SHARDS == broker.inspector.counts().listeners
@@ -142,7 +142,7 @@ def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker
     assert keys <= {"producer", "stats", *PAST}
 
 
-def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker, server: Server, name: str) -> None:
+def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: Sharded, server: Server, name: str) -> None:
     """Two jobs of peers, whose ids differ only where nobody would type."""
     ids = ["abcdef0" + "0" * 33, "abcdef1" + "0" * 33]
     payload = b'{"args":[],"cron":"2040 1 1 * 9 0 0","job":"#\'app\\/note"}'
@@ -158,7 +158,7 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker,
     assert [job.id for job in broker.inspector.jobs()] == ids[:1]
 
 
-def test_a_plain_peer_serves_one_shard(broker: ShardedBroker, server: Server, name: str) -> None:
+def test_a_plain_peer_serves_one_shard(broker: Sharded, server: Server, name: str) -> None:
     added = broker.add([now(n) for n in range(20)])
     handlers.calls.clear()
     shard = schedule.create(f"{{{name}.1}}", redis=server.url)

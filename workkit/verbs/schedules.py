@@ -47,7 +47,7 @@ def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None
 
 def _as_wholes(names: Iterable[str]) -> dict[str, int]:
     """Put the shards of a schedule together: its name, and how many shards it has at least."""
-    from workkit.brokers.native.shards import shard_in
+    from workkit.brokers.shards import shard_in
 
     wholes: dict[str, int] = {}
     for name in names:

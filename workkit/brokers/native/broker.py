@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.additions import Additions
+from workkit.brokers.native.additions import Additions, home_of
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
@@ -13,11 +13,13 @@ from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
 from workkit.brokers.redis_server.server import Server, ServerClock
+from workkit.brokers.shards import shard_of, shard_of_text
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Batch, NewJob
+from workkit.contract.producer import Added, Batch, NewJob
 from workkit.jobs.admission import Admission, History
+from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
@@ -29,10 +31,22 @@ LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener m
 
 
 class NativeBroker(Additions):
-    """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+    """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread.
 
-    def __init__(self, server: Server, *, schedule: str, dialect: str = "published", timeout_ms: int = 10_000) -> None:
-        super().__init__(server, keys=Keys(schedule), codec=Codec(schedule, dialect), clock=ServerClock(server))
+    `shown`: the schedule that its jobs name, for a shard of that schedule; None: `schedule`.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        schedule: str,
+        dialect: str = "published",
+        timeout_ms: int = 10_000,
+        shown: str | None = None,
+    ) -> None:
+        codec = Codec(shown or schedule, dialect)
+        super().__init__(server, keys=Keys(schedule), codec=codec, clock=ServerClock(server))
         self.schedule = schedule
         self.url = server.url  # without a password
         self.is_on_test_clock = server.is_on_test_clock  # whether tests move the server's clock
@@ -85,6 +99,22 @@ class NativeBroker(Additions):
 
     def check(self, job: NewJob) -> None:
         """Accept every job."""
+
+    def spread(
+        self, jobs: Sequence[NewJob], shards: Sequence[Any]
+    ) -> list[tuple[list[int], Callable[[], list[Added]]]]:
+        """Send each job to the shard of its id, or of its name, unique key or window: see `sharded.Part`."""
+        stored = self.encode(jobs)
+        places: dict[int, list[int]] = {}
+        for place, (job, what) in enumerate(zip(jobs, stored, strict=True)):
+            shard = shard_of(what.id, len(shards))
+            if (job.terms is not PLAIN or job.entrance is not USUAL) and (home := home_of(job)) is not None:
+                shard = shard_of_text(home, len(shards))
+            places.setdefault(shard, []).append(place)
+        return [
+            (here, shards[shard].putting([jobs[i] for i in here], stored=[stored[i] for i in here]))
+            for shard, here in places.items()
+        ]
 
     def begin(self, batch: Batch) -> None:
         """Keep a new batch: see `Producer.begin`."""

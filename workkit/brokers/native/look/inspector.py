@@ -32,7 +32,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
 from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery, read_page
+from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
@@ -63,12 +63,9 @@ class NativeInspector:
         self._listing = Listing(server=server, keys=keys, codec=codec)
         self._dead = DeadSet(server=server, keys=keys, codec=codec)
         self._past = Past(server=server, keys=keys)
-        self.search = Search(listing=self._listing, dead=self._dead)
+        self._search = Search(listing=self._listing, dead=self._dead)
+        self.under, self.ids = self._search.under, self._search.ids
         self.results = NativeResults(server=server, waiting=waiting, keys=keys)
-
-    def showing(self, codec: Codec) -> NativeInspector:
-        """Make an inspector of the same keys that shows their jobs as a codec reads them, as those of a shard."""
-        return NativeInspector(self.server, keys=self.keys, codec=codec, waiting=self.results.waiting)
 
     def is_known(self) -> bool:
         """Say whether the server knows the schedule, in one round trip; in two where it knows none, or only past days
@@ -97,7 +94,7 @@ class NativeInspector:
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set. With names, it reads of `S:next` only the first page and the jobs that hold one of these names.
         """
-        holders = self.search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
+        holders = self._search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
@@ -108,17 +105,18 @@ class NativeInspector:
         """Read a page of jobs: see `Inspector.page`."""
         now_ms = server_ms(self.server)
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        return read_page(self.walk(query).behind(query.after), query, now=now, clock_s=monotonic)
+        return read_page(self.walk(query, query.after), query, now=now, clock_s=monotonic)
 
-    def walk(self, query: JobQuery) -> Walk:
-        """Make the walk over the jobs of a query."""
-        return Walk(
+    def walk(self, query: JobQuery, after: str | None) -> Iterator[Placed]:
+        """Walk over the jobs of a query behind a place: see `Walk.behind`."""
+        walk = Walk(
             listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
         )
+        return walk.behind(after)
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`."""
-        return self.search.job(which)
+        return self._search.job(which)
 
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
@@ -199,11 +197,7 @@ class NativeInspector:
 
     def changes(self, *, after: str | None = None) -> Iterator[Change]:
         """Page through who changed what, the last change first."""
-        return self.changes_upto("+" if after is None else f"({read_number(after)}")
-
-    def changes_upto(self, last: str) -> Iterator[Change]:
-        """Page through the changes up to a number of the stream, as Redis writes a bound."""
-        return self._past.changes(upto=last)
+        return self._past.changes(upto="+" if after is None else f"({read_number(after)}")
 
     def knows(self) -> dict[str, Known]:
         """Read which functions the living listeners know: see `Inspector.knows`."""

@@ -244,6 +244,11 @@ class NativeResults:
             raise NotFound(f'"{which}" is the beginning of {len(ids)} jobs with results; give more of it.', given=which)
         return ids[0] if ids else None
 
+    def has(self, id: str) -> bool:
+        """Say whether the job is here, or a result of it."""
+        with self.server.translated() as client:
+            return bool(client.hexists(self.keys.jobs, id) or client.exists(self.keys.result(id)))
+
     def of(self, id: str) -> Sequence[Result]:
         """Read the results of a job: see `Results.of`."""
         with self.server.translated() as client:
