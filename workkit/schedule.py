@@ -355,7 +355,8 @@ def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
 
 def missed(s: Schedule) -> Iterator[Missed]:
     """Runs that did not take place, the last one first; about 10,000 are kept."""
-    return producer_of(s).inspector.missed()
+    inspector = producer_of(s).inspector
+    return inspector.history.missed() if Keeps.REMEMBER in layout_of(s.layout).keeps else iter(())
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:

@@ -13,8 +13,8 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.entry import slot_flag
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Counts, Inspector
+from workkit.contract.broker import Doctor, Inspector
+from workkit.contract.inspector import Counts
 from workkit.jobs.admission import Pause
 
 pytestmark = pytest.mark.usefixtures("second_look_at_once")

@@ -14,8 +14,7 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import rate_flag, slot_flag
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Doctor, Inspector
 from workkit.contract.job_page import JobQuery
 from workkit.contract.record import attempts_begun, job_record
 from workkit.errors import InvalidOptions

@@ -15,7 +15,7 @@ from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.entry import read_parked
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control, Pause
 
@@ -272,11 +272,11 @@ def test_run_beside_a_listener_whose_name_is_no_utf_8(
 
 
 def test_missed_says_the_last_one_first(client: Any, name: str, inspector: Inspector) -> None:
-    assert list(inspector.missed()) == []
+    assert list(inspector.history.missed()) == []
     for n in range(1201):
         fields = {"id": "a" * 40, "name": "n" if n else "", "fn": "f", "due": n, "reason": "late", "times": n + 1}
         client.xadd(f"{name}:missed", fields)
-    missed = list(inspector.missed())
+    missed = list(inspector.history.missed())
     assert [m.times for m in missed] == [*range(1201, 0, -1)]
     last = missed[-1]
     assert (last.name, last.due, last.reason) == (None, datetime(1970, 1, 1, tzinfo=UTC), "late")

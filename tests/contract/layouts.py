@@ -22,9 +22,8 @@ from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.sharded import Sharded as ShardedBroker
 from workkit.brokers.shards import shard_names
-from workkit.contract.consumer import Consumer
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Producer
 from workkit.errors import Unsupported
 
 
@@ -32,7 +31,7 @@ from workkit.errors import Unsupported
 class Line:
     """One consumer of a listener, and how to lose the reply to its next request."""
 
-    consumer: Consumer
+    consumer: Broker
     lose_next: Callable[[], None]
 
 

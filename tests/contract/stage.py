@@ -11,9 +11,10 @@ from tests.contract.capability import Can
 from tests.contract.layouts import Layout, Line
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.broker import Producer
 from workkit.contract.claim import Claim, Turn
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, NewJob
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure, Outcome

@@ -383,11 +383,11 @@ def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
 
 @promised(Can.TELL)
 def test_listeners_tell_which_functions_they_know(stage: Stage) -> None:
-    assert stage.producer.inspector.knows() == {}
+    assert stage.producer.inspector.history.knows() == {}
     with schedule.listener(stage.s, **HOW):
-        known = stage.producer.inspector.knows()["#'tests.handlers/welcome"]
+        known = stage.producer.inspector.history.knows()["#'tests.handlers/welcome"]
         assert ([one.name for one in known.parameters], known.listeners) == (["email"], 1)
-    assert stage.producer.inspector.knows() == {}
+    assert stage.producer.inspector.history.knows() == {}
 
 
 @promised(Can.NAME)

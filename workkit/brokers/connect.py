@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from workkit.brokers import rehearsal
 from workkit.brokers.layout import NATIVE, layout_of
 from workkit.brokers.shards import shard_names
-from workkit.contract.broker import Broker
-from workkit.contract.producer import Producer
+from workkit.contract.broker import Broker, Producer
 
 if TYPE_CHECKING:
     from workkit.brokers.layout import Own

@@ -17,16 +17,18 @@ from typing import Any, Protocol, cast
 
 from workkit.brokers.redis_server.graves import place_before
 from workkit.brokers.shards import by_home, first_found, shard_of_text
-from workkit.contract.admin import Admin, Revival
+from workkit.contract.admin import Revival
+from workkit.contract.broker import Admin, Doctor, Inspector, Producer
 from workkit.contract.changes import Change
-from workkit.contract.doctor import Doctor, Finding
+from workkit.contract.composed import soonest, summed_counts
+from workkit.contract.doctor import Finding
 from workkit.contract.history import JOB, Bucket, Cell, PastRun
-from workkit.contract.inspector import Graves, Inspector, Pulse
+from workkit.contract.inspector import Graves, Pulse
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.limit_use import LimitUse, worst_first
-from workkit.contract.plans import CodePlan, Mode, Plans, Verdict
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
-from workkit.contract.pulse import soonest, summed_counts
+from workkit.contract.optional import Plans
+from workkit.contract.plans import CodePlan, Mode, Verdict
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import Result
 from workkit.contract.undo import Undo
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
@@ -67,7 +69,7 @@ class Sharded:
         if self._inspector is None:
             page: Rule = partial(_page, self.now_ms)
             self._inspector = self._sides("inspector", INSPECTOR | {"page": page})
-            self._inspector.results = Side([shard.inspector.results for shard in self._shards], RESULTS)
+            self._inspector.history = Side([shard.inspector.history for shard in self._shards], HISTORY)
         return cast("Inspector", self._inspector)
 
     @property
@@ -94,7 +96,7 @@ class Sharded:
         return self._shards[0].now_ms()
 
     def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
+        """Ask the server: see `Producer.ping`."""
         self._shards[0].ping()
 
     def check(self, job: NewJob) -> None:
@@ -144,7 +146,7 @@ class Sharded:
 class Side:
     """One side of all shards, such as their inspectors: a member does what its rule says."""
 
-    results: Side
+    history: Side
 
     def __init__(self, shards: Sequence[Any], rules: Mapping[str, Rule]) -> None:
         self.shards, self.rules, self.at_once = tuple(shards), rules, getattr(shards[0], "at_once", 0)
@@ -409,20 +411,17 @@ def _changes(side: Side, member: str, *, after: str | None = None) -> Iterator[C
     return merge(*map(numbered, range(len(side.shards))), key=lambda one: -one.at.timestamp())
 
 
-def _id_of(side: Side, member: str, which: str) -> str | None:
-    return next((id for shard in side.shards if (id := shard.id_of(which)) is not None), None)
+def _result_id(side: Side, member: str, which: str) -> str | None:
+    return next((id for shard in side.shards if (id := shard.result_id(which)) is not None), None)
 
 
-def _results_of(side: Side, member: str, id: str) -> Sequence[Result]:
-    """A job's results are where it ran."""
-    return next((found for shard in by_home(side.shards, id) if (found := shard.of(id))), [])
-
-
-def _results_after(side: Side, member: str, id: str, *, place: str, wait_ms: int) -> Sequence[Result]:
-    """Wait in the shard where the job is or has been."""
+def _results(side: Side, member: str, id: str, *, after: str | None = None, wait_ms: int = 0) -> Sequence[Result]:
+    """A job's results are where it ran. Wait in the shard where it is or has been."""
     shards = by_home(side.shards, id)
+    if after is None:
+        return next((found for shard in shards if (found := shard.results(id))), [])
     shard = next((shard for shard in shards if shard.has(id)), shards[0])
-    return cast("Sequence[Result]", shard.after(id, place=place, wait_ms=wait_ms))
+    return cast("Sequence[Result]", shard.results(id, after=after, wait_ms=wait_ms))
 
 
 def _size(parts: list[tuple[int, int]]) -> tuple[int, ...]:
@@ -533,22 +532,23 @@ INSPECTOR: dict[str, Rule] = {
     "queues": joined(concatenated),
     "control": joined(_control),
     "limits": _limits,
-    "missed": in_order(lambda one: -one.due.timestamp()),
+    "ahead": joined(summed_places),
+}
+HISTORY: dict[str, Rule] = {
+    "runs": _runs,
+    "run": _run,
     "lately": joined(_lately),
     "days": joined(first_full),
     "past": joined(_past),
     "functions": joined(_functions),
-    "runs": _runs,
-    "run": _run,
-    "ahead": joined(summed_places),
+    "missed": in_order(lambda one: -one.due.timestamp()),
     "changes": _changes,
+    "result_id": _result_id,
+    "results": _results,
     "knows": first,
     "refused": joined(_refused),
-    "history_bytes": joined(sum),
+    "size": joined(_size),
 }
-RESULTS: dict[str, Rule] = {
-    "id_of": _id_of, "of": _results_of, "after": _results_after, "size": joined(_size),
-}  # fmt: skip
 ADMIN: dict[str, Rule] = {
     "by": sides,
     "keeping": sides,

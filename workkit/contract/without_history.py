@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from workkit.contract.changes import Author, Change
-from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.result import Results, no_results
+from workkit.contract.changes import Author
 from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 from workkit.triggers import Trigger
-
-
-class WithoutHistory:
-    """Refuses each call: see `Inspector`. Part of the inspector of a layout that keeps nothing of past runs."""
-
-    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def days(self, job: str) -> list[Day]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> Mapping[str, Cell]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def run(self, place: str) -> PastRun:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    @property
-    def results(self) -> Results:
-        """Raise Unsupported."""
-        raise no_results("a result")
-
-    def changes(self, *, after: str | None = None) -> Iterator[Change]:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def history_bytes(self) -> int:
-        """Raise Unsupported."""
-        raise _refusal()
-
-    def knows(self) -> Mapping[str, Known]:
-        """Raise Unsupported."""
-        trouble = "are not published by the listeners of this layout"
-        raise Unsupported.about("functions", trouble, "Only those of the native layout tell what they know.")
-
-    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Raise Unsupported."""
-        trouble = "are not told by the listeners of this layout"
-        raise Unsupported.about("functions that a listener cannot run", trouble, "Their logs say so.")
-
-
-def _refusal() -> Unsupported:
-    return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")
 
 
 class WithoutChanges:

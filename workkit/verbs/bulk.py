@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from workkit import tracing
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
+from workkit.contract.broker import Producer
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.tally import Ids, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition

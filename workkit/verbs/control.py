@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from workkit.contract.admin import dead_refusal
+from workkit.contract.broker import Inspector, Producer
 from workkit.contract.changes import LONGEST_MARK
-from workkit.contract.inspector import Inspector
-from workkit.contract.producer import Producer
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause

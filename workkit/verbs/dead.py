@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any, TypeVar, assert_never
 
 from workkit import wire
-from workkit.contract.admin import Admin, Arguments, Revival
+from workkit.contract.admin import Arguments, Revival
+from workkit.contract.broker import Admin, Inspector
 from workkit.contract.filters import read_where
-from workkit.contract.inspector import Inspector
 from workkit.contract.job_page import meant_jobs
 from workkit.contract.producer import MOST_BYTES, check_size
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError

@@ -9,9 +9,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from workkit.brokers.layout import Keeps, layout_of
-from workkit.contract.broker import Broker
-from workkit.contract.inspector import Inspector
-from workkit.contract.producer import Producer
+from workkit.contract.broker import Broker, Inspector, Producer
 from workkit.errors import InvalidSchedule
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError

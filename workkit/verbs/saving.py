@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.contract.producer import NewJob, Producer
+from workkit.contract.broker import Producer
+from workkit.contract.producer import NewJob
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import first_run, spread_offset_ms

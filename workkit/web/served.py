@@ -11,7 +11,8 @@ from functools import partial
 from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
-from workkit.contract.inspector import Inspector, Named
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Named
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
 from workkit.web.acts.verbs import Verbs
@@ -132,7 +133,7 @@ class Served:
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
         try:
-            found = Standing(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            found = Standing(read=now, jobs=jobs, runs=inspector.history.lately([one.key for one in jobs]))
         except Unsupported as error:
             found = Standing(read=now, jobs=jobs, no_history=str(error))
         if before is not None:

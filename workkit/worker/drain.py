@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit._version import __version__
-from workkit.contract.broker import Broker
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.outcome import Again, Dead

@@ -18,10 +18,9 @@ from pathlib import Path
 from workkit import events
 from workkit._version import __version__
 from workkit.clocks import time
-from workkit.contract.broker import Broker
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.claim import Orders
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import ServerError, ServerFull
 from workkit.jobs.functions.consumers import Consumer, Functions

@@ -15,10 +15,10 @@ from itertools import count
 from typing import Any, NoReturn
 
 from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.composed import composed_pulse
 from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, BatchStep, NewJob
-from workkit.contract.pulse import composed_pulse
 from workkit.contract.result import refuse_native
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Admission, History

@@ -29,7 +29,7 @@ from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import Plans
+from workkit.contract.optional import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
@@ -113,7 +113,7 @@ class GocraftBroker:
         return self._clock.now_ms()
 
     def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
+        """Ask the server: see `Producer.ping`."""
         self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:

@@ -24,13 +24,11 @@ from workkit.brokers.hutch.session import Session
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
-from workkit.contract.admin import Admin
+from workkit.contract.broker import Admin, Doctor, Inspector
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import Plans
+from workkit.contract.optional import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
@@ -112,7 +110,7 @@ class HutchBroker:
         return round(time.time() * 1000)
 
     def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
+        """Ask the server: see `Producer.ping`."""
         self._outlet.publish([])
 
     def check(self, job: NewJob) -> None:
@@ -185,7 +183,7 @@ class HutchBroker:
         return self._session.claim(limit, ends=ends)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Take slots and starts where a Redis is beside: see `Consumer.admit`."""
+        """Take slots and starts where a Redis is beside: see `Broker.admit`."""
         return self._session.admit(asked)
 
     def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:

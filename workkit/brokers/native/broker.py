@@ -94,7 +94,7 @@ class NativeBroker(Additions):
         return self._clock.now_ms()
 
     def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
+        """Ask the server: see `Producer.ping`."""
         self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:
@@ -164,7 +164,7 @@ class NativeBroker(Additions):
         return self._session.control.history
 
     def count(self, counted: Counted) -> None:
-        """Store what this listener has counted: see `Consumer.count`."""
+        """Store what this listener has counted: see `Broker.count`."""
         now_ms, me = self.now_ms(), self.listener
         self._server.call(*tally_call(self._keys, counted, listener=me, history=self.history, now_ms=now_ms))
 

@@ -25,7 +25,8 @@ from workkit.jobs.job import call_text
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.admin import Admin, Arguments
+    from workkit.contract.admin import Arguments
+    from workkit.contract.broker import Admin
     from workkit.jobs.job import Job
 
 PART_FAILED = 1

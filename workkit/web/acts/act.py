@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.errors import NotFound, WorkkitError
 from workkit.text.glance import moment
 from workkit.text.listing import plural

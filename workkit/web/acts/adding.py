@@ -154,7 +154,7 @@ def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
 def known_here(doing: Doing, fn: str) -> Known | None:
     """Find what listeners tell of a function."""
     try:
-        return filled.known_of(fn, doing.inspector.knows())
+        return filled.known_of(fn, doing.inspector.history.knows())
     except (Unsupported, Invalid):
         return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Final
 
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.contract.limit_use import LimitUse
 from workkit.errors import Unsupported, WorkkitError
 

@@ -13,7 +13,8 @@ from itertools import islice
 from threading import Lock, Thread
 from typing import Final
 
-from workkit.contract.inspector import Graves, Inspector
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Graves
 from workkit.errors import Unsupported, WorkkitError
 from workkit.web.dead.grave import Grave, grave_of
 from workkit.web.dead.groups import Group, by_error

@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
+from workkit.contract.broker import Inspector
 from workkit.contract.history import PastRun
-from workkit.contract.inspector import Inspector
 from workkit.errors import NotFound, Unsupported
 from workkit.text.duration import duration_text
 from workkit.web.background.works import Fate, Work
@@ -91,5 +91,5 @@ def _found(inspector: Inspector, work: Work, graves: Sequence[Grave], *, now: da
 
 
 def _run(inspector: Inspector, work: Work) -> PastRun | None:
-    runs = islice(inspector.runs(since_ms=work.begun_ms), MOST_RUNS)
+    runs = islice(inspector.history.runs(since_ms=work.begun_ms), MOST_RUNS)
     return next((run for run in runs if run.id == work.job_id), None)

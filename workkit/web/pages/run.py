@@ -50,7 +50,7 @@ class RunView:
 
 def look(asked: Asked) -> RunView:
     """Read the run. Raises NotFound, Unsupported."""
-    run = asked.veil.run(asked.served.inspector().run(asked.names["run"]))
+    run = asked.veil.run(asked.served.inspector().history.run(asked.names["run"]))
     which = run.name or run.id or ""
     return RunView(
         schedule=asked.served.name,

@@ -86,7 +86,9 @@ def look(asked: Asked) -> RunsView:
     place, looked, last, unknown = None, 0, None, ""
     try:
         since, until = _ms(bounds.get("from")) or 0, _ms(bounds.get("to"))
-        for run in asked.served.inspector().runs(since_ms=since, until_ms=until, before=asked.params.get("after")):
+        for run in asked.served.inspector().history.runs(
+            since_ms=since, until_ms=until, before=asked.params.get("after")
+        ):
             if len(found) == ROWS or looked == MOST_LOOKED:
                 place = last.place if last else None
                 break

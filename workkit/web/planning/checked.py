@@ -46,7 +46,7 @@ def _cannot_run(asked: Asked, findings: Iterable[Finding]) -> tuple[str, ...]:
     if not names or not asked.pulse.counts.listeners:
         return ()
     try:
-        known = asked.served.inspector().knows()
+        known = asked.served.inspector().history.knows()
     except Unsupported:
         known = {}
     return tuple(name for name in names if name not in known)

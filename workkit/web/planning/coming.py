@@ -39,7 +39,7 @@ def read_pauses(asked: Asked) -> Mapping[str, datetime]:
         return {}
     found: dict[str, datetime] = {}
     try:
-        for number, change in enumerate(asked.served.inspector().changes()):
+        for number, change in enumerate(asked.served.inspector().history.changes()):
             if number >= MOST_CHANGES or len(found) == len(paused):
                 break
             if _pauses(change) and change.target in paused:

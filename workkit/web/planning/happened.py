@@ -54,7 +54,7 @@ def read_happened(asked: Asked, since: datetime, until: datetime, unknown: dict[
 
 
 def _read(asked: Asked) -> Sequence[Change]:
-    return [one for one in islice(asked.served.inspector().changes(), LOOKED_AT) if one.verb in (MARK, "sync")]
+    return [one for one in islice(asked.served.inspector().history.changes(), LOOKED_AT) if one.verb in (MARK, "sync")]
 
 
 def _happened(change: Change) -> Happened:

@@ -146,7 +146,7 @@ def _days(asked: Asked, axis: Axis, strand: Strand) -> Sequence[Day]:
     inspector = asked.served.inspector()
     try:
         if strand.subject.startswith(FN):
-            cells = inspector.past(
+            cells = inspector.history.past(
                 strand.subject,
                 since_ms=epoch_ms(axis.start),
                 until_ms=epoch_ms(min(axis.now, axis.end)) + 1,
@@ -154,7 +154,7 @@ def _days(asked: Asked, axis: Axis, strand: Strand) -> Sequence[Day]:
             )
             return days_of(runs_of_cells(cells))
         if strand.rows:
-            return strand.rows[0].days(lambda: inspector.days(strand.key))
+            return strand.rows[0].days(lambda: inspector.history.days(strand.key))
     except Unsupported:
         return []
     return days_of(strand.runs)

@@ -16,7 +16,7 @@ from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import other_items, parked_items
-from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.look.past import history_keys
 from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
@@ -122,7 +122,7 @@ class NativeAdmin:
 
     def forget_history(self) -> None:
         """Remove all that is kept of past runs."""
-        keys = Past(server=self.server, keys=self.keys).all_keys()
+        keys = history_keys(self.server, self.keys)
         self.note("forget history", {})
         with self.server.translated() as client:
             client.unlink(*keys)

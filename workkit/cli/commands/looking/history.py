@@ -26,7 +26,7 @@ def show_history(brokers: Iterable[Broker]) -> None:
             terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
     for broker in brokers:
         try:
-            count, size = broker.inspector.results.size()
+            count, size = broker.inspector.history.size("results")
         except (Unsupported, ServerRefused):
             continue
         if size >= LEAST:
@@ -59,6 +59,6 @@ def _sizes(brokers: Iterable[Broker]) -> Iterator[tuple[Broker, int]]:
     """Leave out schedules that keep no history, and servers that do not tell."""
     for broker in brokers:
         try:
-            yield broker, broker.inspector.history_bytes()
+            yield broker, broker.inspector.history.size()[1]
         except (Unsupported, ServerRefused):
             continue

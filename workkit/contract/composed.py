@@ -1,18 +1,23 @@
-"""The pulse of a layout that has no quicker way: what its other calls tell, put together. Also: the pulse of parts."""
+"""Answers of an inspector that a layout may make of its other calls: a pulse, a page of jobs, the jobs of all states.
+Also the counts of parts, summed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeVar
 
-from workkit.contract.inspector import Counts, Inspector, Pulse
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.job_page import JobPage, JobQuery, no_place, read_page
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE
-from workkit.jobs.job import Job, JobState
+from workkit.jobs.job import STATES, Job, JobState
 
 SOON: Final = 10
 """How many of the first waiting jobs a pulse holds."""
@@ -21,6 +26,9 @@ MOST_LISTENERS: Final = 50
 """How many listeners a pulse holds."""
 
 WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
+
+MOST_COUNTED: Final = 20_000
+"""Jobs through which a layout walks whose places are numbers."""
 
 T = TypeVar("T")
 
@@ -51,6 +59,36 @@ def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState
         listeners=tuple(sorted(listeners, key=lambda info: info.beat_ms or 0)[:MOST_LISTENERS]),
         unknown=unknown,
     )
+
+
+def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
+    """Read the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
+    missing = inspector.unlisted() if state is None else {}
+    if not missing:
+        return inspector.jobs(state=state, named=named)
+    return chain.from_iterable(inspector.jobs(state=one, named=named) for one in STATES if one not in missing)
+
+
+def counted_page(inspector: Inspector, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
+    """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
+    start = read_number(query.after)
+    jobs = islice(enumerate(listable(inspector, query.state), 1), start, MOST_COUNTED)
+    page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
+    if page.after is None and start + page.looked >= MOST_COUNTED - 1:
+        return JobPage(
+            jobs=page.jobs, looked=page.looked, until=page.until,
+            cut=f"Only the first {MOST_COUNTED:,} jobs can be looked through in this layout.",
+        )  # fmt: skip
+    return page
+
+
+def read_number(after: str | None) -> int:
+    """Read a place that is a number. Raises InvalidOptions."""
+    if after is None:
+        return 0
+    if not (after.isascii() and after.isdigit() and len(after) < 10):
+        raise no_place(after)
+    return int(after)
 
 
 def soonest(jobs: Sequence[Job]) -> tuple[Job, ...]:
