@@ -28,6 +28,7 @@ from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.plans import CodePlan, PlanMark
 from workkit.contract.producer import NewJob
+from workkit.contract.steering import Limited, Marked, NextRun, Paused, Quieted, Resumed
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
@@ -242,13 +243,13 @@ def _plans(s: Scene) -> None:
 def _undone(s: Scene, job: Job) -> None:
     """Skip, run and cancel it, and undo what can be undone, the last change first."""
     undos: list[Undo] = []
-    admin = s.admin.keeping(undos)
-    for verb in (admin.skip, admin.run, admin.cancel):
+    admin = s.admin.by(None, undos=undos)
+    for verb in (lambda job: admin.reschedule([job], NextRun()), admin.run, admin.cancel):
         with suppress(*LEGITIMATE):
             verb(job)
     for undo in reversed(undos):
         with suppress(*LEGITIMATE):
-            admin.undo(undo)
+            admin.steer(undo)
 
 
 def _repair(s: Scene) -> None:
@@ -273,8 +274,8 @@ def _wire(s: Scene) -> None:
 
 def _targets(s: Scene) -> None:
     for target in ("job:hostile", f"job:{IDS[0]}", f"fn:{FN}", "schedule"):
-        s.admin.pause(target, Pause(reason="x"))
-        s.admin.resume(target)
+        s.admin.steer(Paused(target, Pause(reason="x")))
+        s.admin.steer(Resumed(target))
 
 
 CALLS: dict[str, Callable[[Scene], object]] = {
@@ -289,7 +290,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "traces": lambda s: s.broker.traces_of(s.claims),
     "count": _count,
     "note": lambda s: s.admin.by(Author(by="somebody")).note("sync", {"added": ["good"]}),
-    "mark": lambda s: s.admin.by(Author(by="somebody")).mark("release 41"),
+    "mark": lambda s: s.admin.by(Author(by="somebody")).steer(Marked("release 41")),
     "settle": _settle,
     "claim again": _claim,
     "admit again": _admit,
@@ -319,17 +320,17 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "targets": _targets,
     "undo": lambda s: _each(s, lambda job: _undone(s, job)),
     "run": lambda s: _each(s, s.admin.run),
-    "skip": lambda s: _each(s, s.admin.skip),
+    "skip": lambda s: _each(s, lambda job: s.admin.reschedule([job], NextRun())),
     "retry": lambda s: s.admin.retry(_dead(s, 100)),
     "retry with args": lambda s: s.admin.retry(_dead(s, 5), args=[1]),
     "discard": lambda s: s.admin.discard(_dead(s, 100)),
-    "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
-    "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
+    "declare": lambda s: s.admin.steer(Limited(limit=5, turn_ms=None)),
+    "declare nothing": lambda s: s.admin.steer(Limited(limit=None, turn_ms=None)),
     "plans": _plans,
     "cancel": lambda s: _each(s, s.admin.cancel),
-    "interrupt": lambda s: _each(s, lambda job: s.admin.interrupt(job, s.broker.listener)),
-    "quiet": lambda s: s.admin.quiet(s.broker.listener, True),
-    "listen": lambda s: s.admin.quiet(s.broker.listener, False),
+    "interrupt": lambda s: _each(s, lambda job: s.admin.cancel(job, listener=s.broker.listener)),
+    "quiet": lambda s: s.admin.steer(Quieted(s.broker.listener, True)),
+    "listen": lambda s: s.admin.steer(Quieted(s.broker.listener, False)),
     "checkup": lambda s: list(s.doctor.checkup(patience_ms=0)),
     "restore": _restore,
     "repair": _repair,

@@ -23,6 +23,7 @@ from tests.brokers.additions import (
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.steering import Paused
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done
@@ -299,7 +300,7 @@ def test_cancel_takes_what_stood_for_the_job_along(server: Server, name: str) ->
 def test_cancel_takes_out_what_a_pause_has_parked_and_the_pause(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     put(b, once(1, terms=named("x")))
-    b.admin.pause("job:x", Pause())
+    b.admin.steer(Paused("job:x", Pause()))
     b.admin.cancel(b.inspector.job("x"))
     assert standing(server, name) == {"control"}
     assert b.inspector.control().paused == {}

@@ -14,6 +14,7 @@ from tests.processes import until
 from workkit import schedule
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added
+from workkit.contract.steering import Limited, Paused, Quieted
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import FREE, Pause
@@ -92,7 +93,7 @@ def test_a_schedule_stays_paused_when_one_of_its_functions_is_resumed(stage: Sta
 def test_a_pause_ends_at_its_time(stage: Stage) -> None:
     stage.add(1)
     soon = stage.producer.now_ms() + 600
-    stage.producer.admin.pause("schedule", Pause(until_ms=soon))
+    stage.producer.admin.steer(Paused("schedule", Pause(until_ms=soon)))
     (found,) = stage.producer.inspector.control().paused.values()
     assert found.until_ms is not None
     assert abs(found.until_ms - soon) < 100
@@ -142,14 +143,14 @@ def test_run_runs_a_recurring_job_once_more_and_keeps_its_times(stage: Stage) ->
 def test_an_undo_puts_back_what_a_cancellation_took_away(stage: Stage) -> None:
     job = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(1))
     admin, undos = stage.producer.admin, list[Undo]()
-    admin.keeping(undos).cancel(job)
+    admin.by(None, undos=undos).cancel(job)
     assert stage.jobs() == []
     if not undos:
-        admin.undo(Undo(verb="cancel", job=job, kept=b"", place=""))
-    admin.undo(undos[0])
+        admin.steer(Undo(verb="cancel", job=job, kept=b"", place=""))
+    admin.steer(undos[0])
     assert [(found.id, found.due) for found in stage.jobs()] == [(job.id, job.due)]
     with pytest.raises(ChangedMeanwhile):
-        admin.undo(undos[0])
+        admin.steer(undos[0])
 
 
 @promised(Can.INTERRUPT)
@@ -159,9 +160,9 @@ def test_one_run_is_cancelled_and_its_job_stays(stage: Stage) -> None:
     admin, job = stage.producer.admin, claim.job
     listener = next((info.listener for info in stage.producer.inspector.listeners() if info.running), "nobody")
     with pytest.raises(NotFound):
-        admin.interrupt(job, "nobody:1:0123456789ab")
+        admin.cancel(job, listener="nobody:1:0123456789ab")
     assert peer.cancelled() == set()
-    assert admin.interrupt(job, listener).state == "cancelling"
+    assert admin.cancel(job, listener=listener).state == "cancelling"
     assert [found.state for found in stage.jobs()] == ["cancelling"]
     (told,) = peer.cancelled()
     assert told.startswith(f"{added.id}@"), "the run, and not the job"
@@ -170,12 +171,12 @@ def test_one_run_is_cancelled_and_its_job_stays(stage: Stage) -> None:
 @promised(Can.QUIET)
 def test_a_listener_is_told_to_take_nothing_new(stage: Stage) -> None:
     name = min(stage.peer().names)
-    assert stage.producer.admin.quiet(name, True)
+    assert stage.producer.admin.steer(Quieted(name, True))
     assert stage.producer.inspector.control().quiet == {name}
     states = {info.listener: info.state for info in stage.producer.inspector.listeners()}
     assert states[name] == "quiet"
     assert list(states.values()).count("quiet") == 1
-    assert stage.producer.admin.quiet(name, False)
+    assert stage.producer.admin.steer(Quieted(name, False))
     assert stage.producer.inspector.control().quiet == set()
 
 
@@ -234,7 +235,7 @@ def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_no
 
 @promised(Can.LIMIT_SCHEDULE)
 def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
-    stage.producer.admin.declare(limit=2, turn_ms=None)
+    stage.producer.admin.steer(Limited(limit=2, turn_ms=None))
     control = stage.another_producer()[0].inspector.control()
     assert (control.limit, control.turn_ms) == (2, None)
 
@@ -372,7 +373,7 @@ def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
 
 @promised(Can.PAUSE)
 def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
-    stage.producer.admin.pause("schedule", Pause(reason="migration"))
+    stage.producer.admin.steer(Paused("schedule", Pause(reason="migration")))
     stage.producer.add([stage.new_job(n, due_ms=1000) for n in range(2)])
     pulse = stage.producer.inspector.pulse()
     assert pulse.control.paused == {"schedule": Pause(reason="migration")}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workkit import schedule as verbs
 from workkit.brokers.layout import layout_of
 from workkit.brokers.redis_server.care.unhurried import Unhurried
+from workkit.contract.steering import Forgotten, Quieted
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import control as undoing
@@ -176,19 +177,19 @@ class _Verbs:
         return undoing.make(producer_of(self.s), "cancel", which)
 
     def interrupt(self, run: Job, listener: str) -> None:
-        producer_of(self.s).admin.by(author_of(None)).interrupt(run, listener)
+        producer_of(self.s).admin.by(author_of(None)).cancel(run, listener=listener)
 
     def undo(self, undo: Undo) -> Job:
         return undoing.undo(producer_of(self.s), undo)
 
     def quiet(self, listener: str, on: bool) -> bool:
-        return producer_of(self.s).admin.by(author_of(None)).quiet(listener, on)
+        return producer_of(self.s).admin.by(author_of(None)).steer(Quieted(listener, on))
 
     def note_shown(self, job: Job, argument: str) -> None:
         producer_of(self.s).admin.by(author_of(None)).note("show", {"argument": argument}, job=job)
 
     def purge_history(self) -> None:
-        producer_of(self.s).admin.by(author_of(None)).forget_history()
+        producer_of(self.s).admin.by(author_of(None)).steer(Forgotten())
 
     def repair(self, finding: Finding) -> bool:
         broker = producer_of(self.s)
@@ -216,9 +217,13 @@ class _Verbs:
     def retry(self, dead: Sequence[Job], *, args: Arguments | None, rate: str | None) -> list[WorkkitError | None]:
         admin = producer_of(self.s).admin.by(author_of(None))
         latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
-        found = revive(admin, latest_first, args=args, rate=rate, most_bytes=self.s.max_payload)
+        s = self.s
+        found = revive(
+            admin, latest_first, args=args, rate=rate, most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once
+        )
         said = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
         return [said[job.dead_id] for job in dead]
 
     def discard(self, dead: Sequence[Job]) -> int:
-        return discard_dead(producer_of(self.s).admin.by(author_of(None)), dead)
+        admin = producer_of(self.s).admin.by(author_of(None))
+        return discard_dead(admin, dead, at_once=layout_of(self.s.layout).at_once)

@@ -30,9 +30,10 @@ from workkit.contract.optional import Plans
 from workkit.contract.plans import CodePlan, Mode, Verdict
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import Result
+from workkit.contract.steering import Limited, Marked, NewTime, Paused, Quieted, Resumed, Steer
 from workkit.contract.undo import Undo
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
-from workkit.jobs.admission import Control, Pause
+from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
 
 ID_DIGITS = 40
@@ -75,11 +76,8 @@ class Sharded:
     @property
     def admin(self) -> Admin:
         """The part that changes jobs and pauses in any shard."""
-        of_shards: dict[str, Rule] = {
-            "pause": partial(_pause, [shard.inspector for shard in self._shards]),
-            "undo": partial(_undo, [shard.schedule for shard in self._shards]),
-        }
-        return cast("Admin", self._sides("admin", ADMIN | of_shards))
+        steer: Rule = partial(_steer, self._shards)
+        return cast("Admin", self._sides("admin", ADMIN | {"steer": steer}))
 
     @property
     def plans(self) -> Plans:
@@ -149,7 +147,7 @@ class Side:
     history: Side
 
     def __init__(self, shards: Sequence[Any], rules: Mapping[str, Rule]) -> None:
-        self.shards, self.rules, self.at_once = tuple(shards), rules, getattr(shards[0], "at_once", 0)
+        self.shards, self.rules = tuple(shards), rules
 
     def __getattr__(self, member: str) -> Callable[..., Any]:
         """Make the call of a member by its rule."""
@@ -181,11 +179,6 @@ def first(side: Side, member: str, *args: Any, **how: Any) -> Any:
 def of_id(side: Side, member: str, job: Job, *args: Any, **how: Any) -> Any:
     """Ask the shard that has the job: that of its id first. Raises NotFound."""
     return first_found(side.shards, job.id, lambda shard: getattr(shard, member)(job, *args, **how))
-
-
-def that_knows(side: Side, member: str, *args: Any, **how: Any) -> Any:
-    """Ask one shard after the other, until one does not raise NotFound."""
-    return first_found(side.shards, "", lambda shard: getattr(shard, member)(*args, **how))
 
 
 def told(side: Side, member: str, *args: Any, **how: Any) -> list[Any]:
@@ -428,48 +421,43 @@ def _size(parts: list[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(summed_places(parts))
 
 
-def _undo(schedules: list[str], side: Side, member: str, undo: Undo) -> Job:
-    return cast("Job", side.shards[schedules.index(undo.place)].undo(undo))
+def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> bool:
+    """A job is paused in its shard, a listener is quieted in the one that it serves, and a change is undone in the one
+    that made it; all else is for every shard.
+    """
+    match change:
+        case Undo(place=place):
+            return bool(side.shards[[broker.schedule for broker in brokers].index(place)].steer(change))
+        case Quieted():
+            return first_found(side.shards, "", lambda shard: bool(shard.steer(change)))
+        case Paused(target) if target.startswith(JOB):
+            inspectors = [broker.inspector for broker in brokers]
+            job, pairs = (
+                _job(Side(inspectors, {}), "job", target.removeprefix(JOB)),
+                [*zip(inspectors, side.shards, strict=True)],
+            )
+            return first_found(pairs, job.id, lambda pair: bool(pair[0].job(job.id)) and bool(pair[1].steer(change)))
+        case Limited(limit=limit, turn_ms=turn_ms) if limit is not None or turn_ms is not None:
+            trouble, remedy = "each shard would count for itself", "Give limit= or rate= to @job."
+            raise Unsupported(
+                f"a schedule of {len(side.shards)} shards has no limit and no rate of its own: {trouble}. {remedy}",
+                given=turn_ms if limit is None else limit, trouble=trouble, remedy=remedy,
+            )  # fmt: skip
+        case Marked():
+            return bool(first(side, member, change))
+        case Resumed(target) if target.startswith(JOB):
+            return True in side.ask(member, change)
+    return True in told(side, member, change)
 
 
-def _pause(inspectors: list[Any], side: Side, member: str, target: str, pause: Pause) -> None:
-    """A job is paused in its shard, a function or the schedule in all."""
-    if not target.startswith(JOB):
-        told(side, member, target, pause)
-        return
-    which = target.removeprefix(JOB)
-    job = _job(Side(inspectors, {}), "job", which)
-    pairs = [*zip(inspectors, side.shards, strict=True)]
+def _reschedule(side: Side, member: str, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
+    """Each in its shard. Of several, all are looked at before the first one is changed."""
 
-    def paused(pair: tuple[Any, Any]) -> None:
-        pair[0].job(job.id)
-        pair[1].pause(target, pause)
+    def moved(job: Job, dry: bool) -> list[Job]:
+        return first_found(side.shards, job.id, lambda shard: list(shard.reschedule([job], to, dry_run=dry)))
 
-    first_found(pairs, job.id, paused)
-
-
-def _resume(side: Side, member: str, target: str) -> bool:
-    return True in (side.ask(member, target) if target.startswith(JOB) else told(side, member, target))
-
-
-def _declare(side: Side, member: str, *, limit: int | None, turn_ms: float | None) -> None:
-    if limit is not None or turn_ms is not None:
-        trouble, remedy = "each shard would count for itself", "Give limit= or rate= to @job."
-        raise Unsupported(
-            f"a schedule of {len(side.shards)} shards has no limit and no rate of its own: {trouble}. {remedy}",
-            given=turn_ms if limit is None else limit, trouble=trouble, remedy=remedy,
-        )  # fmt: skip
-    side.ask(member, limit=None, turn_ms=None)
-
-
-def _snooze(side: Side, member: str, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
-    """All are looked at before the first one is changed, each in its shard."""
-
-    def moved(job: Job, dry: bool) -> Job:
-        return first_found(side.shards, job.id, lambda shard: cast("Job", shard.snooze([job], time_ms, dry_run=dry)[0]))
-
-    found = [moved(job, True) for job in jobs]
-    return found if dry_run else [moved(job, False) for job in jobs]
+    found = [moved(job, dry_run or len(jobs) > 1) for job in jobs]
+    return concatenated(found if dry_run or len(jobs) == 1 else [moved(job, False) for job in jobs])
 
 
 def _retry(side: Side, member: str, dead: Sequence[Job], *, delays_ms: Sequence[int] = (), **how: Any) -> list[Revival]:
@@ -551,21 +539,10 @@ HISTORY: dict[str, Rule] = {
 }
 ADMIN: dict[str, Rule] = {
     "by": sides,
-    "keeping": sides,
     "note": first,
-    "mark": first,
     "cancel": of_id,
-    "resume": _resume,
-    "declare": _declare,
-    "remember": told,
-    "acknowledge": told,
-    "forget_history": told,
-    "quiet": that_knows,
-    "skip": of_id,
-    "reschedule": of_id,
-    "snooze": _snooze,
     "run": of_id,
-    "interrupt": of_id,
+    "reschedule": _reschedule,
     "retry": _retry,
     "discard": joined(sum),
 }

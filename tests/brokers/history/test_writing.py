@@ -15,6 +15,7 @@ from workkit.brokers.connect import open_broker
 from workkit.brokers.native.history.ring import DAYS_KEPT, HEAD, RUN, RUNS_KEPT, entry_of, read_ring
 from workkit.contract.broker import Inspector
 from workkit.contract.history import ALL, Bucket, Cell, PastRun
+from workkit.contract.steering import Remembered
 
 HOUR_MS = 3_600_000
 
@@ -131,7 +132,7 @@ def test_a_schedule_keeps_as_much_as_it_is_told(
     server: Server, name: str, inspector: Inspector, history: Any, cells: int, runs: int
 ) -> None:
     s = schedule.create(name, redis=server.url)
-    open_broker(name, redis=server.url).admin.remember(history)
+    open_broker(name, redis=server.url).admin.steer(Remembered(history))
     assert inspector.control().history == history
     schedule.add_now(s, handlers.fail)
     job = schedule.add(s, handlers.note, every="hour", name="hourly")

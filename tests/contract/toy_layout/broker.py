@@ -107,7 +107,7 @@ class ToyInspector(Refusing):
 class ToyAdmin(Refusing):
     """Changes nothing."""
 
-    def by(self, author: object) -> ToyAdmin:
+    def by(self, author: object, *, undos: object = None) -> ToyAdmin:
         return self
 
 

@@ -18,6 +18,7 @@ from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, Batch, NewJob
+from workkit.contract.steering import Resumed
 from workkit.jobs.admission import Admission, History
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
@@ -174,7 +175,7 @@ class NativeBroker(Additions):
         A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
         for target in self._session.control.lapsed(self.now_ms()):
-            self.admin.resume(target, lapsed=True)
+            self.admin.steer(Resumed(target, lapsed=True))
         now, taken = self._clock.steady_ms(), []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:

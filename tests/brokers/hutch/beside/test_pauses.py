@@ -11,6 +11,7 @@ from tests.brokers.hutch.beside.pair import Pair, meet, taken
 from workkit import schedule
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE
@@ -72,7 +73,7 @@ def test_a_message_that_is_taken_as_the_pause_begins_does_not_start(pair: Pair) 
 
 def test_a_pause_ends_at_its_time(pair: Pair) -> None:
     listener = two(pair)
-    listener.admin.pause("schedule", Pause(until_ms=listener.now_ms() + 150))
+    listener.admin.steer(Paused("schedule", Pause(until_ms=listener.now_ms() + 150)))
     listener.heartbeat()
     publish(pair, "note", 1)
     assert listener.claim(5).claims == []
@@ -85,15 +86,15 @@ def test_a_pause_ends_at_its_time(pair: Pair) -> None:
     meet(resumed, wait=lambda: time.sleep(0.02))
     listener.heartbeat()
     assert len(taken(listener, 1)) == 1
-    assert listener.admin.resume("schedule") is False
+    assert listener.admin.steer(Resumed("schedule")) is False
 
 
 def test_one_message_cannot_be_paused(pair: Pair) -> None:
     admin = two(pair).admin
     with pytest.raises(Unsupported, match=r"one job cannot be paused by itself: .* Pause its function"):
-        admin.pause("job:m1", Pause())
+        admin.steer(Paused("job:m1", Pause()))
     with pytest.raises(Unsupported, match="one job cannot be paused by itself"):
-        admin.resume("job:m1")
+        admin.steer(Resumed("job:m1"))
 
 
 def test_a_pattern_is_paused_by_its_name_and_what_runs_is_listed_by_its_key(pair: Pair) -> None:

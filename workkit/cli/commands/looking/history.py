@@ -38,6 +38,7 @@ def show_history(brokers: Iterable[Broker]) -> None:
 
 def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
+    from workkit.contract.steering import Forgotten
     from workkit.verbs.author import author_of
 
     sizes = list(_sizes(brokers))
@@ -51,7 +52,7 @@ def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> N
         terminal.talk("nothing was removed.")
         return
     for broker, _ in sizes:
-        broker.admin.by(author_of(by)).forget_history()
+        broker.admin.by(author_of(by)).steer(Forgotten())
     terminal.talk(f"removed {said}.")
 
 
