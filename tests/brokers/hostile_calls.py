@@ -102,7 +102,7 @@ def scene(url: str, client: Any, name: str, asked: set[str]) -> Iterator[Scene]:
     server: Any = Noting(connect(url), asked)
     broker = NativeBroker(server, schedule=name)
     with closing(broker):
-        broker.add([_once()])
+        broker.adding([_once()])()
         broker.register(INFO)
         yield Scene(
             client=client,
@@ -166,7 +166,7 @@ def _settle(s: Scene) -> None:
 
 
 def _beat(s: Scene) -> None:
-    s.broker.heartbeat()
+    s.broker.beating()()
     s.broker.maintain()
 
 
@@ -196,21 +196,21 @@ def _resync(s: Scene) -> None:
 
 
 def _put(s: Scene) -> None:
-    s.broker.add([_once(n, name="good", unique_key="good", priority=1) for n in range(2)])
-    s.broker.add(
+    s.broker.adding([_once(n, name="good", unique_key="good", priority=1) for n in range(2)])()
+    s.broker.adding(
         [_once(3, name="hostile"), _once(4, unique_key="hostile"), _recurring(5, name="good", overlap="queue")]
-    )
+    )()
     more = [_once(6, name="other"), _once(7, unique_key="other"), _once(8, priority=2)]
     more[0].entrance, more[1].entrance = Entrance(throttle_ms=5, window_key="hostile"), Entrance(replace=True)
     more[2].entrance = Entrance(debounce_ms=5, window_key="hostile")
-    s.broker.add(more)
+    s.broker.adding(more)()
 
 
 def _traced(s: Scene) -> None:
     jobs = [_once("traced", 1), _once("traced", 2, name="traced")]
     for job in jobs:
         job.trace = TraceContext(f"00-{'a' * 32}-{'b' * 16}-01")
-    s.broker.add(jobs)
+    s.broker.adding(jobs)()
 
 
 def _count(s: Scene) -> None:
@@ -236,7 +236,7 @@ def _plans(s: Scene) -> None:
     new = NewJob(fn=FN, args=(), kwargs=None, trigger=DAILY, due_ms=s.broker.now_ms() + 60_000)
     new.terms = Terms(name="planned")
     new.plan = PlanMark(source="good", generation=verdict.generation, ends=False)
-    s.broker.add([new])
+    s.broker.adding([new])()
     plans.withdraw(["planned", *plans.made()], source="good", generation=verdict.generation)
 
 
@@ -279,7 +279,7 @@ def _targets(s: Scene) -> None:
 
 
 CALLS: dict[str, Callable[[Scene], object]] = {
-    "add": lambda s: s.broker.add([_once(1), _once(2), _recurring(3)]),
+    "add": lambda s: s.broker.adding([_once(1), _once(2), _recurring(3)])(),
     "put": _put,
     "claim": _claim,
     "beat": _beat,

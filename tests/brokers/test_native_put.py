@@ -181,7 +181,7 @@ def test_windows_that_are_over_are_trimmed(server: Server, name: str) -> None:
 
 def test_a_priority_stands_in_its_index_too(server: Server, name: str) -> None:
     b, _ = broker(server, name)
-    added = b.add([once(level, terms=Terms(priority=level)) for level in (1, 2, 3)])
+    added = b.adding([once(level, terms=Terms(priority=level)) for level in (1, 2, 3)])()
     client = server.client()
     for level, one in zip((1, 2, 3), added, strict=True):
         assert queue(client, f"{name}:first:{level}") == {one.id: FAR_MS}
@@ -193,15 +193,15 @@ def test_a_priority_stands_in_its_index_too(server: Server, name: str) -> None:
 def test_answers_come_in_order_whatever_the_jobs_ask_for(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     jobs = [once(n, terms=named(f"n{n}") if n % 2 else Terms(), due_ms=FAR_MS + n) for n in range(10)]
-    added = b.add(jobs)
+    added = b.adding(jobs)()
     assert [one.due_ms for one in added] == [FAR_MS + n for n in range(10)]
     assert queue(server.client(), f"{name}:next") == {one.id: one.due_ms for one in added}
-    assert [one.new for one in b.add(jobs)] == [False] * 10
+    assert [one.new for one in b.adding(jobs)()] == [False] * 10
 
 
 def test_several_under_one_name_in_one_call_leave_the_last(server: Server, name: str) -> None:
     b, _ = broker(server, name)
-    added = b.add([once(n, terms=named("x")) for n in range(4)])
+    added = b.adding([once(n, terms=named("x")) for n in range(4)])()
     assert [one.replaced for one in added] == [None, *(one.id for one in added[:-1])]
     assert ids(server.client(), name) == [added[-1].id]
 
@@ -213,11 +213,11 @@ def test_an_answer_that_is_lost_is_asked_for_again_without_effect(server: Server
     jobs += [once(3, terms=Terms())] * mixed
     put(b, once(0, terms=named("x")))
     losing.lose = 1
-    added = b.add(jobs)
+    added = b.adding(jobs)()
     assert all(one.new for one in added)
     assert added[0].replaced is not None
     assert ids(server.client(), name) == sorted(one.id for one in added)
-    assert [one.new for one in b.add(jobs)] == [False] * len(jobs)
+    assert [one.new for one in b.adding(jobs)()] == [False] * len(jobs)
 
 
 def test_a_full_server_refuses_whole(own_server: Server, name: str) -> None:
@@ -308,7 +308,7 @@ def test_cancel_takes_out_what_a_pause_has_parked_and_the_pause(server: Server, 
 
 def test_a_job_parked_for_a_slot_that_is_cancelled_is_ended_by_a_listener(server: Server, name: str) -> None:
     b, _ = listening(server, name)
-    b.add([once(n, terms=Terms(), due_ms=1) for n in (1, 2)])
+    b.adding([once(n, terms=Terms(), due_ms=1) for n in (1, 2)])()
     wanted = Admission(keys=(("fn:one", 1),))
     (runs,) = b.admit([(claim, wanted) for claim in b.claim(2).claims]).claims
     parked = next(job for job in b.inspector.jobs() if job.state == "held")

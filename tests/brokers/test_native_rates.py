@@ -141,7 +141,7 @@ def test_an_index_of_another_type_stops_no_job(server: Server, client: Any, name
     b, _ = listening(server, name)
     assert len(admit(b, RATE)) == 1
     assert client.zcard(f"{name}:again") == 2
-    b.heartbeat()
+    b.beating()()
     passes(server, name, 60_000)
     assert len(b.claim(5).claims) == 2
 
@@ -219,7 +219,7 @@ def test_the_index_of_turns_is_kept_by_claim_pause_and_heartbeat(
     assert client.zrange(f"{name}:turns", 0, -1) == client.zrange(f"{name}:again", 0, -1)
     client.zadd(f"{name}:turns", {"of an earlier version": 5})
     client.zadd(f"{name}:turns", dict.fromkeys(client.zrange(f"{name}:turns", 0, -1), 5))
-    b.heartbeat()
+    b.beating()()
     assert not client.exists(f"{name}:turns")
 
 

@@ -89,7 +89,7 @@ def test_a_number_of_shards_that_cannot_be_is_refused(shards: Any) -> None:
 
 def test_one_shard_is_the_plain_schedule(server: Server, name: str) -> None:
     with closing(open_broker(name, redis=server.url, shards=1)) as broker:
-        broker.add([at(0)])
+        broker.adding([at(0)])()
     assert schedule.counts(schedule.create(name, redis=server.url)).waiting == 1
     (one,) = open_brokers(name, redis=server.url)
     assert one.schedule == name
@@ -97,7 +97,7 @@ def test_one_shard_is_the_plain_schedule(server: Server, name: str) -> None:
 
 
 def test_a_job_goes_to_the_shard_of_its_id(broker: Sharded, server: Server, name: str) -> None:
-    added = broker.add([at(n) for n in range(40)])
+    added = broker.adding([at(n) for n in range(40)])()
     assert [a.due_ms for a in added] == [FAR_MS + 1000 * n for n in range(40)]
     for shard in range(SHARDS):
         key = f"{{{name}.{shard}}}:jobs"
@@ -105,17 +105,17 @@ def test_a_job_goes_to_the_shard_of_its_id(broker: Sharded, server: Server, name
         assert {id.decode() for id in server.client().hkeys(key)} == ids
         assert ids
     assert all(a.new for a in added)
-    assert not any(a.new for a in broker.add([at(n) for n in reversed(range(40))]))
+    assert not any(a.new for a in broker.adding([at(n) for n in reversed(range(40))])())
 
 
 def test_running_jobs_are_listed_first_and_dead_ones_last(broker: Sharded, each: list[Broker]) -> None:
     handlers.gate.clear()
-    broker.add([at(n) for n in range(4)])
+    broker.adding([at(n) for n in range(4)])()
     with listener(each):
         try:
-            broker.add([now(f"disk {n}", fn="fail") for n in range(3)])
+            broker.adding([now(f"disk {n}", fn="fail") for n in range(3)])()
             until(lambda: broker.inspector.counts().dead == 3, what="three to fail")
-            broker.add([now(fn="wait_for_gate"), now(fn="wait_for_gate")])
+            broker.adding([now(fn="wait_for_gate"), now(fn="wait_for_gate")])()
             until(lambda: len(handlers.calls) == 2, what="two to run")
             states = [job.state for job in broker.inspector.jobs()]
             assert states == ["running"] * 2 + ["waiting"] * 4 + ["dead"] * 3
@@ -134,7 +134,7 @@ def test_one_listener_serves_all_shards(broker: Sharded, each: list[Broker], ser
         infos = broker.inspector.listeners()
         assert len(infos) == SHARDS == broker.inspector.counts().listeners
         assert len({(info.host, info.pid) for info in infos}) == 1
-        broker.add([now(n) for n in range(100)])
+        broker.adding([now(n) for n in range(100)])()
         until(lambda: len(handlers.calls) >= 100, what="all to run")
     assert sorted(call[0] for call in handlers.calls) == list(range(100))
     assert running.wait().ran == 100
@@ -159,7 +159,7 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: Sharded, serve
 
 
 def test_a_plain_peer_serves_one_shard(broker: Sharded, server: Server, name: str) -> None:
-    added = broker.add([now(n) for n in range(20)])
+    added = broker.adding([now(n) for n in range(20)])()
     handlers.calls.clear()
     shard = schedule.create(f"{{{name}.1}}", redis=server.url)
     schedule.drain(shard, imports=["tests.handlers"], folder=None)

@@ -39,13 +39,13 @@ def on(amqp: str, name: str) -> Iterator[Opened]:
         on = ends.enter_context(opened(amqp, names))
         listener = on.listener("shop.sold")
         for n in (1, 2):
-            listener.add([new({"id": n}, "shop.sold")])
+            listener.adding([new({"id": n}, "shop.sold")])()
             listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE))])
         listener.leave()
         on.channel.confirm_delivery()
         on.publish("dead_queue.shop.paid", b'{"id":3}', message_id="0123456789abcdef01234567", timestamp=1_700_000_000)
-        listener.add([new({"id": 4}, "shop.sold")])
-        listener.add([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])
+        listener.adding([new({"id": 4}, "shop.sold")])()
+        listener.adding([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])()
         yield on
 
 

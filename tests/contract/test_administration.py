@@ -343,7 +343,7 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
     peer.end(peer.claim_one(), Dead(failure=FAILURE))
     stage.add_with(2)
     claim = peer.claim_one()
-    (soon,) = stage.producer.add([stage.new_job(3, due_ms=now_ms + MINUTE)])
+    (soon,) = stage.producer.adding([stage.new_job(3, due_ms=now_ms + MINUTE)])()
     pulse = stage.producer.inspector.pulse()
     assert abs(pulse.now_ms - now_ms) < MINUTE
     if Can.LOOK in stage.layout.can:
@@ -360,7 +360,7 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
 def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
     now_ms = stage.producer.now_ms() // 1000 * 1000 + 60 * MINUTE
     dues = (now_ms, now_ms + MINUTE - 1000, now_ms + MINUTE, now_ms + 3 * MINUTE)
-    stage.producer.add([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])
+    stage.producer.adding([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])()
     edges = [now_ms + n * MINUTE for n in range(4)]
     assert stage.producer.inspector.ahead(edges) == [2, 1, 0]
     assert stage.producer.inspector.ahead(edges[:1]) == []
@@ -374,7 +374,7 @@ def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
 @promised(Can.PAUSE)
 def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
     stage.producer.admin.steer(Paused("schedule", Pause(reason="migration")))
-    stage.producer.add([stage.new_job(n, due_ms=1000) for n in range(2)])
+    stage.producer.adding([stage.new_job(n, due_ms=1000) for n in range(2)])()
     pulse = stage.producer.inspector.pulse()
     assert pulse.control.paused == {"schedule": Pause(reason="migration")}
     if Can.LOOK in stage.layout.can:
@@ -396,7 +396,7 @@ def test_a_name_is_given_only_where_what_was_seen_stands(stage: Stage) -> None:
     def named(retries: int, *, seen: str) -> Added:
         new = stage.new_job(1, due_ms=stage.producer.now_ms() + MINUTE)
         new.terms, new.options, new.seen = Terms(name="one"), RunOptions(retries=retries), seen
-        return stage.producer.add([new])[0]
+        return stage.producer.adding([new])()[0]
 
     assert named(1, seen="f" * 40).is_other
     first = named(1, seen="")

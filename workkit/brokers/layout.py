@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from workkit.brokers.redis_server.address import masked
-from workkit.errors import InvalidSchedule, Unsupported
+from workkit.errors import InvalidSchedule
 
 if TYPE_CHECKING:
     from workkit.brokers.redis_server.key_names import Found
@@ -273,9 +273,3 @@ def redis_or_usual(redis: Any) -> Any:
     if redis is not None:
         return redis
     return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)
-
-
-def no_queues(schedule: str) -> Unsupported:
-    """Make the error for a layout on Redis, where `counts` says all that there is."""
-    remedy = f"Count its jobs: workkit stats {schedule}."
-    return Unsupported.about(f"queues of {schedule}", "are something that only layouts on RabbitMQ have", remedy)

@@ -93,26 +93,18 @@ class Sharded:
         """Ask the clock of the first shard's server."""
         return self._shards[0].now_ms()
 
-    def ping(self) -> None:
-        """Ask the server: see `Producer.ping`."""
-        self._shards[0].ping()
-
     def check(self, job: NewJob) -> None:
         """Refuse what a shard cannot keep: see `Producer.check`."""
         self._shards[0].check(job)
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs, each to its shard.
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Answer:
+        """Send jobs to their shards, and return a function that waits for the answers.
 
         A shard stores all of its jobs, or none. If one shard raises, others may have stored theirs. Adding all of them
         again adds only `queued` jobs twice.
         """
-        return self.adding(jobs)()
-
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Answer:
-        """Send jobs to their shards, and return a function that waits for the answers."""
         if step is not None:
-            self.begin(step.after)
+            self.batch(step.after)
         answers = self._shards[0].spread(jobs, self._shards)
 
         def answer() -> list[Added]:
@@ -123,17 +115,13 @@ class Sharded:
 
         return answer
 
-    def begin(self, batch: Batch) -> None:
-        """Refuse it: a batch moves on in one step, and several shards have none. Raises Unsupported."""
-        raise Unsupported(f"{self.schedule} has several shards: a batch cannot be resumed there.", given=batch.id)
-
-    def batch(self, id: str) -> Batch:
-        """Find no batch. Raises NotFound."""
-        raise NotFound(f'no batch "{id}" in {self.schedule}: it has several shards.', given=id)
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Name the content of each job, the same in every shard."""
-        return self._shards[0].contents(jobs)
+    def batch(self, which: str | Batch) -> Batch:
+        """Find no batch, and keep none: it moves on in one step, and several shards have none. Raises NotFound,
+        Unsupported.
+        """
+        if isinstance(which, Batch):
+            raise Unsupported(f"{self.schedule} has several shards: a batch cannot be resumed there.", given=which.id)
+        raise NotFound(f'no batch "{which}" in {self.schedule}: it has several shards.', given=which)
 
     def close(self) -> None:
         """Close connections."""
@@ -517,7 +505,6 @@ INSPECTOR: dict[str, Rule] = {
     "graves": _graves,
     "still_dead": joined(lambda parts: [any(found) for found in zip(*parts, strict=True)]),
     "listeners": joined(concatenated),
-    "queues": joined(concatenated),
     "control": joined(_control),
     "limits": _limits,
     "ahead": joined(summed_places),
@@ -546,5 +533,5 @@ ADMIN: dict[str, Rule] = {
     "retry": _retry,
     "discard": joined(sum),
 }
-PLANS: dict[str, Rule] = {"decide": _decide, "made": joined(put_together), "withdraw": _withdraw}
+PLANS: dict[str, Rule] = {"contents": first, "decide": _decide, "made": joined(put_together), "withdraw": _withdraw}
 DOCTOR: dict[str, Rule] = {"checkup": _checkup, "repair": _repair}

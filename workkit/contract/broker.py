@@ -13,7 +13,7 @@ from workkit.contract.changes import Author
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Finding
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Counts, Graves, Named, Pulse, QueueInfo
+from workkit.contract.inspector import Counts, Graves, Named, Pulse
 from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
@@ -46,9 +46,6 @@ class Producer(Protocol):
     def now_ms(self) -> int:
         """Estimate the server's clock; only the first call needs a round trip."""
 
-    def ping(self) -> None:
-        """Ask the server, which must answer. Raises ServerUnreachable, ServerRefused."""
-
     def close(self) -> None:
         """Close connections."""
 
@@ -71,29 +68,23 @@ class Producer(Protocol):
     def check(self, job: NewJob) -> None:
         """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs. On Redis those of one call that go to the same shard are added in one step, or none of them is; on
-        RabbitMQ one by one: see `adding`.
-        """
-
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. The caller must call it. If it raises
-        ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes). A layout that
-        does not add in one step says in `ServerError.added`, `refused` and `unanswered` how far it came; another call
-        then adds what is left, and repeats only what it sent and has no answer to.
+        """Send jobs, and return a function that waits for the answer. The caller must call it. No jobs: it only asks
+        whether the server answers. On Redis those of one call that go to the same shard are added in one step, or none
+        of them is.
+
+        If it raises ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes). A
+        layout that does not add in one step says in `ServerError.added`, `refused` and `unanswered` how far it came;
+        another call then adds what is left, and repeats only what it sent and has no answer to.
 
         With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the
         batch is not as it was before.
         """
 
-    def begin(self, batch: Batch) -> None:
-        """Keep a new batch, for a week after its last addition. Raises Unsupported where none is kept."""
-
-    def batch(self, id: str) -> Batch:
-        """Tell how far a batch is. Raises NotFound."""
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
+    def batch(self, which: str | Batch) -> Batch:
+        """Read how far a batch is, by its id; or keep a new one, for a week after its last addition. Raises NotFound,
+        and Unsupported where none is kept.
+        """
 
 
 class Broker(Producer, Protocol):
@@ -122,13 +113,11 @@ class Broker(Producer, Protocol):
         `wake_in_ms` of the answer is when the first of the next occurrences is due.
         """
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Send a heartbeat, and say which part of this listener has stopped moving; return the orders for it.
-        `state`: what it does now ("quiet", "stopping"); None: as it registered.
-        """
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Send a heartbeat, and return a function that waits for the answer. The caller must call it."""
+        """Send a heartbeat, and return a function that waits for the answer: the orders for this listener. The caller
+        must call it. `trouble`: which part of this listener has stopped moving. `state`: what it does now ("quiet",
+        "stopping"); None: as it registered.
+        """
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
         """Show the progress of runs: receipt -> progress as JSON; None where the run is over."""
@@ -143,9 +132,9 @@ class Broker(Producer, Protocol):
     def count(self, counted: Counted) -> None:
         """Store what this listener has counted. Never repeated: if the answer is lost, the counts may be."""
 
-    def maintain(self) -> list[tuple[str, int]]:
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
-        time has passed.
+        time has passed. `reconsider`: be offered again the jobs that it gave back as `unknown`.
         """
 
     def wait(self, seconds: float) -> bool:
@@ -153,9 +142,6 @@ class Broker(Producer, Protocol):
 
     def pass_on(self) -> None:
         """Hand a wake-up on to another listener."""
-
-    def reconsider(self) -> None:
-        """Be offered again the jobs that it gave back as `unknown`."""
 
     def leave(self) -> None:
         """End the registration. The listener must hold no claim any more."""
@@ -214,11 +200,6 @@ class Inspector(Protocol):
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""
-
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs` are names whose queues are looked for where the server does not list all. Raises
-        Unsupported for a layout without queues.
-        """
 
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""

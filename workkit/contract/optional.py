@@ -9,8 +9,9 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Missed
+from workkit.contract.inspector import Missed, QueueInfo
 from workkit.contract.plans import CodePlan, Made, Mode, Verdict
+from workkit.contract.producer import NewJob
 from workkit.contract.result import Result
 from workkit.errors import Unsupported
 from workkit.jobs.known import Known
@@ -76,7 +77,10 @@ class History(Protocol):
 
 
 class Plans(Protocol):
-    """The plans of one schedule."""
+    """The plans of one schedule, `Keeps.PLAN`."""
+
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds, and write that, in one step for all."""
@@ -88,6 +92,13 @@ class Plans(Protocol):
         """Remove jobs that a plan has made and no longer has. A run that has begun goes on. False: another plan of the
         source holds meanwhile, and nothing more was removed.
         """
+
+
+class Queues(Protocol):
+    """The queues of a layout whose server has many, `Keeps.QUEUES`: its inspector has this too."""
+
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """List the queues; `jobs` are names whose queues are looked for where the server does not list all."""
 
 
 def no_history() -> Unsupported:

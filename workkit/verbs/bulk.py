@@ -46,8 +46,7 @@ class BadRow(Exception):
 def begun(broker: Producer) -> Batch:
     """Begin a batch that can be resumed. Raises Unsupported where the schedule has several shards."""
     batch = Batch(id=token_hex(4), rows=0, digest=NOTHING)
-    broker.begin(batch)
-    return batch
+    return broker.batch(batch)
 
 
 def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:

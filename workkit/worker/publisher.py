@@ -83,7 +83,7 @@ class Publisher:
         """Ask the other server, which must answer at the start, and start the thread. Raises ServerUnreachable,
         ServerRefused.
         """
-        self._to.ping()
+        self._to.adding([])()
         if not self._is_drain:
             threading.Thread(target=self._serve, name="workkit-forward", daemon=True).start()
         fields = {"to": self._to.schedule, "url": self._to.url}

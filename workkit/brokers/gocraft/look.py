@@ -17,14 +17,13 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
-from workkit.brokers.layout import no_queues
 from workkit.brokers.redis_server.control import whole_ms
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, Named, Pulse, QueueInfo
+from workkit.contract.inspector import Counts, Graves, Named, Pulse
 from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
@@ -209,10 +208,6 @@ class GocraftInspector:
                 )
             )
         return sorted(found, key=lambda info: info.beat_ms or 0, reverse=True)
-
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """Raise Unsupported: there is nothing here that `counts` does not say."""
-        raise no_queues(self.schedule)
 
     def control(self) -> Control:
         """Read which names are paused, and whether the whole namespace is."""

@@ -11,7 +11,7 @@ from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
-from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
+from workkit.brokers.redis_server.once import kept_batch
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.brokers.shards import shard_of, shard_of_text
 from workkit.contract.claim import Claim, Ending, Orders, Turn
@@ -81,7 +81,7 @@ class NativeBroker(Additions):
     @property
     def plans(self) -> NativePlans:
         """The plans of code."""
-        return NativePlans(server=self._server, keys=self._keys)
+        return NativePlans(server=self._server, keys=self._keys, contents=self.contents)
 
     @property
     def doctor(self) -> NativeDoctor:
@@ -93,10 +93,6 @@ class NativeBroker(Additions):
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it from the last answer."""
         return self._clock.now_ms()
-
-    def ping(self) -> None:
-        """Ask the server: see `Producer.ping`."""
-        self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:
         """Accept every job."""
@@ -117,16 +113,9 @@ class NativeBroker(Additions):
             for shard, here in places.items()
         ]
 
-    def begin(self, batch: Batch) -> None:
-        """Keep a new batch: see `Producer.begin`."""
-        with self._server.translated() as client:
-            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
-
-    def batch(self, id: str) -> Batch:
-        """Tell how far a batch is. Raises NotFound."""
-        with self._server.translated() as client:
-            text = client.get(self._keys.producer(token_of(id)))
-        return read_batch(id, text, schedule=self.schedule)
+    def batch(self, which: str | Batch) -> Batch:
+        """Read how far a batch is, or keep a new one: see `Producer.batch`."""
+        return kept_batch(self._server, self._keys.producer, which, schedule=self.schedule)
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
@@ -141,12 +130,8 @@ class NativeBroker(Additions):
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Send a heartbeat; remember which listeners look dead, for `maintain`."""
-        return self.beating(trouble=trouble, state=state)()
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Send a heartbeat, and return a function that waits for the answer."""
+        """Send a heartbeat; its answer says which listeners look dead, for `maintain`."""
         heard = self._session.beating(trouble=trouble, state=state)
 
         def orders() -> Orders:
@@ -169,11 +154,13 @@ class NativeBroker(Additions):
         now_ms, me = self.now_ms(), self.listener
         self._server.call(*tally_call(self._keys, counted, listener=me, history=self.history, now_ms=now_ms))
 
-    def maintain(self) -> list[tuple[str, int]]:
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
 
         A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
+        if reconsider:
+            self._session.reconsider()
         for target in self._session.control.lapsed(self.now_ms()):
             self.admin.steer(Resumed(target, lapsed=True))
         now, taken = self._clock.steady_ms(), []
@@ -206,10 +193,6 @@ class NativeBroker(Additions):
         """Pass a wake-up on to another listener."""
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
-
-    def reconsider(self) -> None:
-        """Be offered again what it gave back as unknown."""
-        self._session.reconsider()
 
     def leave(self) -> None:
         """End the registration. By `maintain`, other listeners take back the claims that it still holds."""

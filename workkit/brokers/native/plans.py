@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
+from workkit.contract.producer import NewJob
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
 MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
@@ -23,6 +24,7 @@ class NativePlans:
 
     server: Server
     keys: Keys
+    contents: Callable[[Sequence[NewJob]], list[str]]  # see `Plans.contents`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds: see `Plans.decide`."""

@@ -40,7 +40,7 @@ def test_a_listener_that_comes_while_a_function_is_paused_takes_only_others(pair
     assert listener.claim(5).claims == []
     assert pair.on.count(pair.on.names.queue("note")) == 1
     schedule.resume(s, fn="note")
-    listener.heartbeat()
+    listener.beating()()
     assert taken(listener, 1)[0].args == ({"n": 1},)
 
 
@@ -51,12 +51,12 @@ def test_what_had_arrived_goes_back_in_its_order_when_a_schedule_is_paused(pair:
     (first,) = taken(listener, 1, limit=1)
     assert listener.claim(1).claims
     schedule.pause(s)
-    listener.heartbeat()
+    listener.beating()()
     assert listener.claim(5).claims == []
     meet(lambda: pair.on.count(pair.on.names.queue("note")) == 2)
     listener.claim(0, ends=[(first, DONE)])
     schedule.resume(s)
-    listener.heartbeat()
+    listener.beating()()
     assert [claim.args[0]["n"] for claim in taken(listener, 2)] == [2, 3]
 
 
@@ -74,17 +74,17 @@ def test_a_message_that_is_taken_as_the_pause_begins_does_not_start(pair: Pair) 
 def test_a_pause_ends_at_its_time(pair: Pair) -> None:
     listener = two(pair)
     listener.admin.steer(Paused("schedule", Pause(until_ms=listener.now_ms() + 150)))
-    listener.heartbeat()
+    listener.beating()()
     publish(pair, "note", 1)
     assert listener.claim(5).claims == []
 
     def resumed() -> bool:
-        listener.heartbeat()
+        listener.beating()()
         listener.maintain()
         return not pair.client.hexists(pair.keys.control, "paused:schedule")
 
     meet(resumed, wait=lambda: time.sleep(0.02))
-    listener.heartbeat()
+    listener.beating()()
     assert len(taken(listener, 1)) == 1
     assert listener.admin.steer(Resumed("schedule")) is False
 
@@ -111,7 +111,7 @@ def test_a_pattern_is_paused_by_its_name_and_what_runs_is_listed_by_its_key(pair
     queue = pair.on.names.queue("note.#")
     assert pair.on.count(queue) == 2
     schedule.resume(s, fn="@note.#")
-    listener.heartbeat()
+    listener.beating()()
     taken(listener, 2)
     assert sorted(job.fn for job in schedule.jobs(s, state="running")) == ["note", "note", "note.a"]
     pair.on.channel.queue_delete(queue)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
-from workkit.brokers.layout import no_queues
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.native.look.all_jobs import AllJobs
@@ -25,7 +24,7 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Named, Pulse, QueueInfo
+from workkit.contract.inspector import Counts, Graves, Named, Pulse
 from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
@@ -138,10 +137,6 @@ class NativeInspector:
             held = tuple(self._listing.held_by(name)) if is_text(raw) else ()
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
-
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """Raise Unsupported: there is nothing here that `counts` does not say."""
-        raise no_queues(self.codec.schedule)
 
     def control(self) -> Control:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
