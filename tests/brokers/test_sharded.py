@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,12 +13,16 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
+from workkit.brokers import sharded
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.sharded import Sharded
 from workkit.brokers.shards import shard_names, shard_of
-from workkit.contract.broker import Broker
+from workkit.contract.broker import Admin, Broker, Doctor, Inspector
+from workkit.contract.optional import History, Plans
 from workkit.contract.producer import NewJob
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import InvalidSchedule, NotFound
+from workkit.jobs.admission import Pause
 from workkit.triggers.trigger import once
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
@@ -166,3 +170,39 @@ def test_a_plain_peer_serves_one_shard(broker: Sharded, server: Server, name: st
     mine = {n for n, a in enumerate(added) if shard_of(a.id, SHARDS) == 1}
     assert {call[0] for call in handlers.calls} == mine
     assert broker.inspector.counts().due == 20 - len(mine)
+
+
+@pytest.mark.parametrize(
+    ("side", "rules", "others"),
+    [
+        (Inspector, sharded.INSPECTOR, {"page", "history"}),
+        (History, sharded.HISTORY, set()),
+        (Admin, sharded.ADMIN, {"steer"}),
+        (Plans, sharded.PLANS, set()),
+        (Doctor, sharded.DOCTOR, set()),
+    ],
+)
+def test_each_member_of_a_side_has_a_rule(side: type, rules: dict[str, Any], others: set[str]) -> None:
+    assert {member for member in vars(side) if not member.startswith("_")} == rules.keys() | others
+
+
+def test_namespaces_of_another_layout_are_spread_by_the_same_rules(server: Server, name: str) -> None:
+    """The combinator knows no layout: two namespaces of gocraft/work are listed, counted and changed as one."""
+    each = [open_broker(f"{name}-{n}", redis=server.url, layout="gocraft") for n in range(2)]
+    whole = Sharded(cast("list[sharded.Part]", each), schedule=name)
+    with closing(whole):
+        for n in range(6):
+            later = NewJob(fn="note", args=(), kwargs={"n": n}, trigger=None, due_ms=FAR_MS + 1000 * n, queued=True)
+            each[n % 2].adding([later])()
+        jobs = list(whole.inspector.jobs())
+        assert [job.kwargs for job in jobs] == [{"n": n} for n in range(6)], "soonest first, over both"
+        assert whole.inspector.counts().waiting == 6
+        assert whole.inspector.ahead([FAR_MS, FAR_MS + 3000, FAR_MS + 6000]) == [3, 3]
+        assert whole.admin.cancel(jobs[3]).id == jobs[3].id
+        assert [one.inspector.counts().waiting for one in each] == [3, 2]
+        assert whole.admin.steer(Paused("fn:note", Pause(reason="migration")))
+        assert all(one.inspector.control().paused["fn:note"].reason == "migration" for one in each)
+        assert whole.admin.steer(Resumed("fn:note"))
+        assert not whole.admin.steer(Resumed("fn:note"))
+        with pytest.raises(NotFound):
+            whole.admin.cancel(jobs[3])

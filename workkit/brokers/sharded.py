@@ -15,15 +15,15 @@ from itertools import chain
 from time import monotonic
 from typing import Any, Protocol, cast
 
+from workkit.brokers import shards as rules
 from workkit.brokers.redis_server.graves import place_before
-from workkit.brokers.shards import by_home, first_found, shard_of_text
+from workkit.brokers.shards import Rule, Side, by_home, first_found
 from workkit.contract.admin import Revival
 from workkit.contract.broker import Admin, Doctor, Inspector, Producer
-from workkit.contract.changes import Change
-from workkit.contract.composed import soonest, summed_counts
+from workkit.contract.composed import joined_control, joined_pulse, place_in_list, summed_counts
 from workkit.contract.doctor import Finding
 from workkit.contract.history import JOB, Bucket, Cell, PastRun
-from workkit.contract.inspector import Graves, Pulse
+from workkit.contract.inspector import Graves
 from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.optional import Plans
@@ -33,7 +33,6 @@ from workkit.contract.result import Result
 from workkit.contract.steering import Limited, Marked, NewTime, Paused, Quieted, Resumed, Steer
 from workkit.contract.undo import Undo
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
-from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
 
 ID_DIGITS = 40
@@ -59,19 +58,15 @@ class Sharded:
 
     def __init__(self, shards: Sequence[Part], *, schedule: str) -> None:
         self.schedule, self.url, self._shards = schedule, shards[0].url, tuple(shards)
-        self._inspector: Side | None = None
 
-    def _sides(self, side: str, rules: Mapping[str, Rule]) -> Side:
-        return Side([getattr(shard, side) for shard in self._shards], rules)
+    def _sides(self, side: str, table: Mapping[str, Rule]) -> Side:
+        return Side([getattr(shard, side) for shard in self._shards], table)
 
     @property
     def inspector(self) -> Inspector:
         """The part that reads all shards."""
-        if self._inspector is None:
-            page: Rule = partial(_page, self.now_ms)
-            self._inspector = self._sides("inspector", INSPECTOR | {"page": page})
-            self._inspector.history = Side([shard.inspector.history for shard in self._shards], HISTORY)
-        return cast("Inspector", self._inspector)
+        page: Rule = partial(_page, self.now_ms)
+        return cast("Inspector", _Inspectors([shard.inspector for shard in self._shards], INSPECTOR | {"page": page}))
 
     @property
     def admin(self) -> Admin:
@@ -116,9 +111,7 @@ class Sharded:
         return answer
 
     def batch(self, which: str | Batch) -> Batch:
-        """Find no batch, and keep none: it moves on in one step, and several shards have none. Raises NotFound,
-        Unsupported.
-        """
+        """Find and keep no batch: it moves on in one step, and shards have none. Raises NotFound, Unsupported."""
         if isinstance(which, Batch):
             raise Unsupported(f"{self.schedule} has several shards: a batch cannot be resumed there.", given=which.id)
         raise NotFound(f'no batch "{which}" in {self.schedule}: it has several shards.', given=which)
@@ -129,117 +122,20 @@ class Sharded:
             shard.close()
 
 
-class Side:
-    """One side of all shards, such as their inspectors: a member does what its rule says."""
-
-    history: Side
-
-    def __init__(self, shards: Sequence[Any], rules: Mapping[str, Rule]) -> None:
-        self.shards, self.rules = tuple(shards), rules
-
-    def __getattr__(self, member: str) -> Callable[..., Any]:
-        """Make the call of a member by its rule."""
-        if member not in self.rules:
-            raise AttributeError(member)
-        return partial(self.rules[member], self, member)
-
-    def ask(self, member: str, *args: Any, **how: Any) -> list[Any]:
-        """Ask every shard, in their order."""
-        return [getattr(shard, member)(*args, **how) for shard in self.shards]
-
-    def home(self, text: str) -> Any:
-        """Find the shard of a name."""
-        return self.shards[shard_of_text(text, len(self.shards))]
-
-
-Rule = Callable[..., Any]
-"""What a member does: it gets the side, the name of the member and the arguments of the call."""
-
-
-# Rules for several members.
-
-
-def first(side: Side, member: str, *args: Any, **how: Any) -> Any:
-    """Ask the first shard."""
-    return getattr(side.shards[0], member)(*args, **how)
-
-
-def of_id(side: Side, member: str, job: Job, *args: Any, **how: Any) -> Any:
-    """Ask the shard that has the job: that of its id first. Raises NotFound."""
-    return first_found(side.shards, job.id, lambda shard: getattr(shard, member)(job, *args, **how))
-
-
-def told(side: Side, member: str, *args: Any, **how: Any) -> list[Any]:
-    """Tell all shards; only the first one records who changes them."""
-    one, *others = side.shards
-    return [getattr(shard, member)(*args, **how) for shard in (one, *(shard.by(None) for shard in others))]
-
-
-def joined(join: Callable[[list[Any]], Any]) -> Rule:
-    """Ask every shard, and make one answer of theirs."""
-    return lambda side, member, *args, **how: join(side.ask(member, *args, **how))
-
-
-def sides(side: Side, member: str, *args: Any, **how: Any) -> Side:
-    """Make the same side of what each shard answers."""
-    return Side(side.ask(member, *args, **how), side.rules)
-
-
-def in_order(key: Callable[[Any], Any]) -> Rule:
-    """Merge the listings of the shards, which are in this order each, while they are read."""
-    return joined(lambda parts: merge(*parts, key=key))
-
-
-def put_together(parts: list[Any]) -> dict[Any, Any]:
-    """Make one mapping of several."""
-    return {key: value for part in parts for key, value in part.items()}
-
-
-def concatenated(parts: list[Any]) -> list[Any]:
-    """Make one list of several."""
-    return list(chain.from_iterable(parts))
-
-
-def summed_places(parts: list[Any]) -> list[Any]:
-    """Add up what stands in the same place of each list."""
-    return [sum(found) for found in zip(*parts, strict=True)]
-
-
-def first_full(parts: list[Any]) -> Any:
-    """Choose the first answer that is not empty, else the last one."""
-    return next((part for part in parts if part), parts[-1])
-
-
-# Answers that become one in a way of their own.
-
-
-def _pulse(parts: list[Pulse]) -> Pulse:
-    """A listener is there once for each shard."""
-    return Pulse(
-        now_ms=max(one.now_ms for one in parts),
-        counts=summed_counts([one.counts for one in parts]),
-        control=_control([one.control for one in parts]),
-        soon=soonest([job for one in parts for job in one.soon]),
-        listeners=tuple(info for one in parts for info in one.listeners),
-        version=" ".join(one.version for one in parts),
-        unknown=put_together([one.unknown for one in parts]),
-    )
-
-
-def _control(parts: list[Control]) -> Control:
-    """The pauses of all shards; the schedule's own limits are those of the first."""
-    paused = put_together([control.paused for control in parts])
-    return replace(parts[0], paused=paused, quiet=frozenset().union(*(control.quiet for control in parts)))
+class _Inspectors(Side):
+    @property
+    def history(self) -> Side:
+        return Side([shard.history for shard in self.shards], HISTORY)
 
 
 def _lately(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Each job runs in one shard."""
-    return {job: first_full([part[job] for part in parts]) for job in parts[0]}
+    return {job: rules.first_full([part[job] for part in parts]) for job in parts[0]}
 
 
 def _past(parts: list[list[Bucket]]) -> list[Bucket]:
     found: dict[datetime, Bucket] = {}
-    for bucket in concatenated(parts):
+    for bucket in rules.concatenated(parts):
         before = found.get(bucket.start)
         found[bucket.start] = bucket if before is None else replace(bucket, cell=before.cell + bucket.cell)
     return [found[start] for start in sorted(found)]
@@ -258,9 +154,6 @@ def _refused(parts: list[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
     return {name: sorted({fn for part in parts for fn in part.get(name, ())}) for name in names}
 
 
-# Members with a rule of their own.
-
-
 def _page(now_ms: Callable[[], int], side: Side, member: str, query: JobQuery) -> JobPage:
     """Merge the walks of the shards: a place is one place for each."""
     places = [""] * len(side.shards) if query.after is None else query.after.split(",")
@@ -276,19 +169,11 @@ def _page(now_ms: Callable[[], int], side: Side, member: str, query: JobQuery) -
         return ((job, place, number) for job, place in walk)
 
     def placed() -> Iterator[Placed]:
-        for job, place, number in merge(*map(numbered, range(len(places))), key=lambda one: _order(one[0])):
+        for job, place, number in merge(*map(numbered, range(len(places))), key=lambda one: place_in_list(one[0])):
             last[number] = place
             yield job, written
 
     return read_page(placed(), query, now=datetime.fromtimestamp(now_ms() / 1000, UTC), clock_s=monotonic)
-
-
-def _order(job: Job) -> tuple[int, float]:
-    """Sort a job as each shard sorts its own."""
-    due = float("-inf") if job.due is None else job.due.timestamp()
-    if job.state in ("running", "cancelling"):
-        return 0, due
-    return (2, -due) if job.state == "dead" else (1, due)
 
 
 def _job(side: Side, member: str, which: str) -> Job:
@@ -323,39 +208,29 @@ def _graves(side: Side, member: str, *, after: str = "", limit: int = 500) -> Gr
 
 def _limits(side: Side, member: str, *, like: str = "") -> list[LimitUse]:
     """Each holds in its shard."""
-    return worst_first(concatenated(side.ask(member, like=like)), like=like)
+    return worst_first(rules.concatenated(side.ask(member, like=like)), like=like)
 
 
-def _runs(
-    side: Side, member: str, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None
-) -> Iterator[PastRun]:
-    """The last written one first. A place is the number of its shard and the place there, which begins with its
-    milliseconds: what was written in one millisecond comes by the number of its shard.
+def _records(bound: str, place: str, side: Side, member: str, **how: Any) -> Iterator[Any]:
+    """The last written one first. A place is the number of a shard and the place there, which begins with milliseconds:
+    of what was written in one millisecond, that of the first shard comes first. `bound`: the keyword behind which a
+    shard goes on; `place`: where a record has its place.
     """
-    shard, place = _numbered(side, before)
-    if shard is not None:
-        side.shards[shard].runs(before=place)  # refuses what is no place
-    ms = place.partition("-")[0]
+    number, there = _numbered(side, how.pop(bound, None))
+    if number is not None:
+        getattr(side.shards[number], member)(**{bound: there})  # refuses what is no place
+    ms = there.partition("-")[0]
 
-    def of_shard(number: int) -> Iterator[PastRun]:
-        upto, bound = until_ms, None
-        if shard is not None and number <= shard:
-            bound = place if number == shard else f"{ms}-0"
-        elif shard is not None:
-            upto = int(ms) if until_ms is None else min(until_ms, int(ms))
-        found = side.shards[number].runs(since_ms=since_ms, until_ms=upto, before=bound)
-        return (replace(run, place=f"{number}.{run.place}") for run in found)
+    def of_shard(n: int) -> Iterator[Any]:
+        before = None if number is None else there if n == number else f"{int(ms) + (n > number)}-0"
+        found = getattr(side.shards[n], member)(**{bound: before}, **how)
+        return (replace(one, **{place: f"{n}.{getattr(one, place)}"}) for one in found)
 
-    return merge(*map(of_shard, range(len(side.shards))), key=_written)
+    def written(one: Any) -> tuple[int, int]:
+        n, _, at = getattr(one, place).partition(".")
+        return -int(at.partition("-")[0]), int(n)
 
-
-def _run(side: Side, member: str, place: str) -> PastRun:
-    try:
-        number, there = _numbered(side, place)
-    except InvalidOptions:
-        number, there = 0, ""
-    found: PastRun = side.shards[number or 0].run(there)
-    return replace(found, place=place)
+    return merge(*map(of_shard, range(len(side.shards))), key=written)
 
 
 def _numbered(side: Side, place: str | None) -> tuple[int | None, str]:
@@ -368,28 +243,13 @@ def _numbered(side: Side, place: str | None) -> tuple[int | None, str]:
     return int(number), there
 
 
-def _written(run: PastRun) -> tuple[int, int]:
-    number, _, place = (run.place or "").partition(".")
-    return -int(place.partition("-")[0]), int(number)
-
-
-def _changes(side: Side, member: str, *, after: str | None = None) -> Iterator[Change]:
-    """The last one first; of two at the same time, that of the first shard. A number begins with that of its shard."""
-    at, _, seen = ("", "", "") if after is None else after.partition(".")
-    if after is not None:
-        side.shards[0].changes(after=seen)  # refuses what is no number
-    ms = seen.partition("-")[0]
-
-    def numbered(number: int) -> Iterator[Change]:
-        upto = None
-        if after is not None and (not at.isdecimal() or number == int(at)):
-            upto = seen
-        elif after is not None:
-            upto = f"{int(ms) + 1}-0" if number > int(at) else f"{ms}-0"
-        found = side.shards[number].changes(after=upto)
-        return (replace(one, number=f"{number}.{one.number}") for one in found)
-
-    return merge(*map(numbered, range(len(side.shards))), key=lambda one: -one.at.timestamp())
+def _run(side: Side, member: str, place: str) -> PastRun:
+    try:
+        number, there = _numbered(side, place)
+    except InvalidOptions:
+        number, there = 0, ""
+    found: PastRun = side.shards[number or 0].run(there)
+    return replace(found, place=place)
 
 
 def _result_id(side: Side, member: str, which: str) -> str | None:
@@ -405,10 +265,6 @@ def _results(side: Side, member: str, id: str, *, after: str | None = None, wait
     return cast("Sequence[Result]", shard.results(id, after=after, wait_ms=wait_ms))
 
 
-def _size(parts: list[tuple[int, int]]) -> tuple[int, ...]:
-    return tuple(summed_places(parts))
-
-
 def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> bool:
     """A job is paused in its shard, a listener is quieted in the one that it serves, and a change is undone in the one
     that made it; all else is for every shard.
@@ -420,10 +276,8 @@ def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> b
             return first_found(side.shards, "", lambda shard: bool(shard.steer(change)))
         case Paused(target) if target.startswith(JOB):
             inspectors = [broker.inspector for broker in brokers]
-            job, pairs = (
-                _job(Side(inspectors, {}), "job", target.removeprefix(JOB)),
-                [*zip(inspectors, side.shards, strict=True)],
-            )
+            job = _job(Side(inspectors, {}), "job", target.removeprefix(JOB))
+            pairs = [*zip(inspectors, side.shards, strict=True)]
             return first_found(pairs, job.id, lambda pair: bool(pair[0].job(job.id)) and bool(pair[1].steer(change)))
         case Limited(limit=limit, turn_ms=turn_ms) if limit is not None or turn_ms is not None:
             trouble, remedy = "each shard would count for itself", "Give limit= or rate= to @job."
@@ -432,10 +286,10 @@ def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> b
                 given=turn_ms if limit is None else limit, trouble=trouble, remedy=remedy,
             )  # fmt: skip
         case Marked():
-            return bool(first(side, member, change))
+            return bool(rules.first(side, member, change))
         case Resumed(target) if target.startswith(JOB):
             return True in side.ask(member, change)
-    return True in told(side, member, change)
+    return True in rules.told(side, member, change)
 
 
 def _reschedule(side: Side, member: str, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
@@ -445,7 +299,7 @@ def _reschedule(side: Side, member: str, jobs: Sequence[Job], to: NewTime, *, dr
         return first_found(side.shards, job.id, lambda shard: list(shard.reschedule([job], to, dry_run=dry)))
 
     found = [moved(job, dry_run or len(jobs) > 1) for job in jobs]
-    return concatenated(found if dry_run or len(jobs) == 1 else [moved(job, False) for job in jobs])
+    return rules.concatenated(found if dry_run or len(jobs) == 1 else [moved(job, False) for job in jobs])
 
 
 def _retry(side: Side, member: str, dead: Sequence[Job], *, delays_ms: Sequence[int] = (), **how: Any) -> list[Revival]:
@@ -494,44 +348,49 @@ def _repair(side: Side, member: str, finding: Finding) -> bool:
 
 
 INSPECTOR: dict[str, Rule] = {
-    "is_known": joined(any),
-    "counts": joined(summed_counts),
-    "pulse": joined(_pulse),
-    "jobs": in_order(_order),
-    "unlisted": joined(put_together),
+    "is_known": rules.joined(any),
+    "counts": rules.joined(summed_counts),
+    "pulse": rules.joined(joined_pulse),
+    "jobs": rules.in_order(place_in_list),
+    "unlisted": rules.joined(rules.put_together),
     "job": _job,
-    "named": joined(put_together),
-    "recurring": joined(concatenated),
+    "named": rules.joined(rules.put_together),
+    "recurring": rules.joined(rules.concatenated),
     "graves": _graves,
-    "still_dead": joined(lambda parts: [any(found) for found in zip(*parts, strict=True)]),
-    "listeners": joined(concatenated),
-    "control": joined(_control),
+    "still_dead": rules.joined(lambda parts: [any(found) for found in zip(*parts, strict=True)]),
+    "listeners": rules.joined(rules.concatenated),
+    "control": rules.joined(joined_control),
     "limits": _limits,
-    "ahead": joined(summed_places),
+    "ahead": rules.joined(rules.summed_places),
 }
 HISTORY: dict[str, Rule] = {
-    "runs": _runs,
+    "runs": partial(_records, "before", "place"),
     "run": _run,
-    "lately": joined(_lately),
-    "days": joined(first_full),
-    "past": joined(_past),
-    "functions": joined(_functions),
-    "missed": in_order(lambda one: -one.due.timestamp()),
-    "changes": _changes,
+    "lately": rules.joined(_lately),
+    "days": rules.joined(rules.first_full),
+    "past": rules.joined(_past),
+    "functions": rules.joined(_functions),
+    "missed": rules.in_order(lambda one: -one.due.timestamp()),
+    "changes": partial(_records, "after", "number"),
     "result_id": _result_id,
     "results": _results,
-    "knows": first,
-    "refused": joined(_refused),
-    "size": joined(_size),
+    "knows": rules.first,
+    "refused": rules.joined(_refused),
+    "size": rules.joined(rules.summed_places),
 }
 ADMIN: dict[str, Rule] = {
-    "by": sides,
-    "note": first,
-    "cancel": of_id,
-    "run": of_id,
+    "by": rules.sides,
+    "note": rules.first,
+    "cancel": rules.of_id,
+    "run": rules.of_id,
     "reschedule": _reschedule,
     "retry": _retry,
-    "discard": joined(sum),
+    "discard": rules.joined(sum),
 }
-PLANS: dict[str, Rule] = {"contents": first, "decide": _decide, "made": joined(put_together), "withdraw": _withdraw}
+PLANS: dict[str, Rule] = {
+    "contents": rules.first,
+    "decide": _decide,
+    "made": rules.joined(rules.put_together),
+    "withdraw": _withdraw,
+}
 DOCTOR: dict[str, Rule] = {"checkup": _checkup, "repair": _repair}

@@ -1,13 +1,19 @@
-"""How one schedule is divided into shards: their names, and the shard to which a job is added. Pure."""
+"""How one schedule is divided into shards: their names, the shard to which a job is added, and the usual rules by which
+answers of shards become one (`sharded.py` has the others).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha1
-from typing import TypeVar
+from heapq import merge
+from itertools import chain
+from typing import Any, TypeVar
 
 from workkit.errors import InvalidSchedule, NotFound
+from workkit.jobs.job import Job
 
 MOST_SHARDS = 64
 _SHARD = re.compile(r"\{([^{}]+)\.(0|[1-9]\d?)\}")
@@ -64,3 +70,79 @@ def by_home(shards: Sequence[S], id: str) -> list[S]:
     except ValueError:  # it is not the beginning of an id
         home = 0
     return [shards[home], *shards[:home], *shards[home + 1 :]]
+
+
+class Side:
+    """One side of all shards, such as their inspectors: a member does what its rule says."""
+
+    def __init__(self, shards: Sequence[Any], rules: Mapping[str, Rule]) -> None:
+        self.shards, self.rules = tuple(shards), rules
+
+    def __getattr__(self, member: str) -> Callable[..., Any]:
+        """Make the call of a member by its rule."""
+        if member not in self.rules:
+            raise AttributeError(member)
+        return partial(self.rules[member], self, member)
+
+    def ask(self, member: str, *args: Any, **how: Any) -> list[Any]:
+        """Ask every shard, in their order."""
+        return [getattr(shard, member)(*args, **how) for shard in self.shards]
+
+    def home(self, text: str) -> Any:
+        """Find the shard of a name."""
+        return self.shards[shard_of_text(text, len(self.shards))]
+
+
+Rule = Callable[..., Any]
+"""What a member does: it gets the side, the name of the member and the arguments of the call."""
+
+
+def first(side: Side, member: str, *args: Any, **how: Any) -> Any:
+    """Ask the first shard."""
+    return getattr(side.shards[0], member)(*args, **how)
+
+
+def of_id(side: Side, member: str, job: Job, *args: Any, **how: Any) -> Any:
+    """Ask the shard that has the job: that of its id first. Raises NotFound."""
+    return first_found(side.shards, job.id, lambda shard: getattr(shard, member)(job, *args, **how))
+
+
+def told(side: Side, member: str, *args: Any, **how: Any) -> list[Any]:
+    """Tell all shards; only the first one records who changes them."""
+    one, *others = side.shards
+    return [getattr(shard, member)(*args, **how) for shard in (one, *(shard.by(None) for shard in others))]
+
+
+def joined(join: Callable[[list[Any]], Any]) -> Rule:
+    """Ask every shard, and make one answer of theirs."""
+    return lambda side, member, *args, **how: join(side.ask(member, *args, **how))
+
+
+def sides(side: Side, member: str, *args: Any, **how: Any) -> Side:
+    """Make the same side of what each shard answers."""
+    return Side(side.ask(member, *args, **how), side.rules)
+
+
+def in_order(key: Callable[[Any], Any]) -> Rule:
+    """Merge the listings of the shards, which are in this order each, while they are read."""
+    return joined(lambda parts: merge(*parts, key=key))
+
+
+def put_together(parts: list[Any]) -> dict[Any, Any]:
+    """Make one mapping of several."""
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def concatenated(parts: list[Any]) -> list[Any]:
+    """Make one list of several."""
+    return list(chain.from_iterable(parts))
+
+
+def summed_places(parts: list[Any]) -> list[Any]:
+    """Add up what stands in the same place of each list."""
+    return [sum(found) for found in zip(*parts, strict=True)]
+
+
+def first_full(parts: list[Any]) -> Any:
+    """Choose the first answer that is not empty, else the last one."""
+    return next((part for part in parts if part), parts[-1])

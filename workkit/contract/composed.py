@@ -1,11 +1,11 @@
 """Answers of an inspector that a layout may make of its other calls: a pulse, a page of jobs, the jobs of all states.
-Also the counts of parts, summed.
+Also the answers of the parts of a schedule, put together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -16,7 +16,7 @@ from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.job_page import JobPage, JobQuery, no_place, read_page
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
-from workkit.jobs.admission import FREE
+from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job, JobState
 
 SOON: Final = 10
@@ -91,9 +91,36 @@ def read_number(after: str | None) -> int:
     return int(after)
 
 
+def place_in_list(job: Job) -> tuple[int, float]:
+    """Order jobs as `Inspector.jobs` lists them: what runs, what waits, what is dead."""
+    due = float("-inf") if job.due is None else job.due.timestamp()
+    if job.state in ("running", "cancelling"):
+        return 0, due
+    return (2, -due) if job.state == "dead" else (1, due)
+
+
 def soonest(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Choose the first jobs of several lists, soonest first."""
     return tuple(sorted(jobs, key=_due)[:SOON])
+
+
+def joined_pulse(parts: list[Pulse]) -> Pulse:
+    """Make one pulse of those of the parts of a schedule. A listener is there once for each part."""
+    return Pulse(
+        now_ms=max(one.now_ms for one in parts),
+        counts=summed_counts([one.counts for one in parts]),
+        control=joined_control([one.control for one in parts]),
+        soon=soonest([job for one in parts for job in one.soon]),
+        listeners=tuple(info for one in parts for info in one.listeners),
+        version=" ".join(one.version for one in parts),
+        unknown={part: why for one in parts for part, why in one.unknown.items()},
+    )
+
+
+def joined_control(parts: list[Control]) -> Control:
+    """Put the pauses of all parts of a schedule together; its own limits are those of the first part."""
+    paused = {target: pause for control in parts for target, pause in control.paused.items()}
+    return replace(parts[0], paused=paused, quiet=frozenset().union(*(control.quiet for control in parts)))
 
 
 def summed_counts(parts: Sequence[Counts]) -> Counts:
