@@ -101,8 +101,8 @@ def test_each_payload_goes_to_the_server_once(server: Server, name: str) -> None
         return int(client.info("stats")["total_net_input_bytes"])
 
     jobs = [of_its_own("x" * 10_000, n) for n in range(100)]
-    b.add(jobs[:1])  # loads the script
+    b.adding(jobs[:1])()  # loads the script
     before = received()
-    added = b.add(jobs)
+    added = b.adding(jobs)()
     assert 1_000_000 < received() - before < 1_100_000
     assert (len({one.id for one in added}), {one.new for one in added}) == (100, {True})

@@ -117,7 +117,7 @@ def test_what_is_on_its_way_is_heard_before_anything_else_is_asked(server: Serve
     schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
     b, _ = listening(server, name)
     first = b.claim(400)
-    b.heartbeat()
+    b.beating()()
     then = b.claim(0, ends=[(claim, Done()) for claim in first.claims])
     assert (len(first.claims), len(then.claims), first.asked) == (200, 200, True)
     while b.claim(0, ends=[(claim, Done()) for claim in then.claims]).asked:
@@ -196,7 +196,7 @@ def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(
     other, _ = listening(server, name, timeout_ms=500)
 
     def reaped() -> Any:
-        other.heartbeat()
+        other.beating()()
         return other.maintain()
 
     assert until(reaped, timeout=8) == [(claim.receipt.listener, 1)]
@@ -211,7 +211,7 @@ def test_a_stale_listener_without_a_name_is_reaped_and_no_other(server: Server, 
     client.zadd(f"{name}:listeners", {"": 1})
 
     def reaped() -> bool:
-        b.heartbeat()
+        b.beating()()
         b.maintain()
         return client.zscore(f"{name}:listeners", "") is None
 
@@ -227,7 +227,7 @@ def test_a_heartbeat_writes_again_who_the_listener_is(server: Server, name: str,
     before = client.hget(key, "info")
     assert before is not None
     client.hset(key, "info", written) if written else client.hdel(key, "info")
-    b.heartbeat()
+    b.beating()()
     assert client.hget(key, "info") == before
 
 
@@ -237,7 +237,7 @@ def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> No
     other, _ = listening(server, name, timeout_ms=50)
 
     def is_stale() -> bool:
-        other.heartbeat()
+        other.beating()()
         return bool(other._stale)
 
     until(is_stale)
@@ -266,9 +266,9 @@ def test_a_recurring_job_is_armed_before_it_is_handed_out(server: Server, name: 
 
 def test_a_heartbeat_tells_of_limits_that_stand_without_a_version(server: Server, name: str) -> None:
     b, _ = listening(server, name)
-    assert b.heartbeat().control is None
+    assert b.beating()().control is None
     server.client().hset(f"{name}:control", "limit", 7)
-    control = b.heartbeat().control
+    control = b.beating()().control
     assert control is not None
     assert control.limit == 7
 
@@ -324,7 +324,7 @@ def test_what_somebody_else_wrote_into_our_own_keys_ends_nobody(server: Server, 
     b, _ = listening(server, name)
     client.zadd(f"{name}:listeners", {b"\xff\xfe": 1})
     client.zadd(f"{name}:again", {b"o 5 %s 0 - x" % (b"9" * 5000): 1})
-    assert not b.heartbeat().fenced
+    assert not b.beating()().fenced
     b.maintain()
     claim = claim_one(b)
     assert claim.trouble == "corrupt"

@@ -136,7 +136,7 @@ class Beside(Layout):
         super().__init__(pair.server, seed)
         self.words = ("--layout", "hutch", "--amqp", pair.on.url, "--redis", pair.server.url)
         self.exchange, self.keys, self.listener = pair.on.names.exchange, pair.keys, pair.listener()
-        self.listener.add([new({"id": 1})])
+        self.listener.adding([new({"id": 1})])()
         taken(self.listener, 1)
         self.kept = {key: self.client.dump(key) for key in self.client.keys(f"{self.keys.prefix}:*")}
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +24,3 @@ class Finding:
     about: tuple[str, ...] = ()
     schedule: str = ""
     fn: str | None = None
-
-
-class Doctor(Protocol):
-    """Checks the server, one schedule and its listeners."""
-
-    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """Look for faults; changes nothing. A job that nothing refers to is a fault `patience_ms` after its last time,
-        because a foreign peer may still run it before.
-        """
-
-    def repair(self, finding: Finding) -> bool:
-        """Repair one fault. False: it is over, or cannot be repaired."""

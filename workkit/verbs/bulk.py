@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from workkit import tracing
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
+from workkit.contract.broker import Producer
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.tally import Ids, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
@@ -45,8 +46,7 @@ class BadRow(Exception):
 def begun(broker: Producer) -> Batch:
     """Begin a batch that can be resumed. Raises Unsupported where the schedule has several shards."""
     batch = Batch(id=token_hex(4), rows=0, digest=NOTHING)
-    broker.begin(batch)
-    return batch
+    return broker.batch(batch)
 
 
 def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:

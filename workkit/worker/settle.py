@@ -136,14 +136,14 @@ class Settle:
             self.lose(lane, orders.fenced)
         if orders.control is not None:
             lane.update(orders.control)
-        if lane.shuns and not self.runner.is_silent:
-            lane.broker.reconsider()
-            lane.shuns, lane.look = False, True
+        reconsiders = lane.shuns and not self.runner.is_silent
         if orders.cancelled:
             self._cancel(lane, orders.cancelled)
-        for name, jobs in lane.broker.maintain():
+        for name, jobs in lane.broker.maintain(reconsider=reconsiders):
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
+        if reconsiders:
+            lane.shuns, lane.look = False, True
 
     def count(self, lane: Lane, *, is_last: bool = False) -> None:
         """Send the counts of runs if it is time, or if no other time comes."""

@@ -98,17 +98,14 @@ class Additions:
         now_ms = self._clock.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs: see `Producer.add`. At most 1,000 in one call.
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer: see `Producer.adding`. At most 1,000 in one call.
 
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
         twice.
         """
-        return self.putting(jobs, stored=self.encode(jobs))()
-
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
-        return self.putting(jobs, stored=self.encode(jobs), step=step)
+        stored = self.encode(jobs)
+        return self.putting(jobs, stored=stored, step=step) if jobs or step else list
 
     def putting(
         self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None

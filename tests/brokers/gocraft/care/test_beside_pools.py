@@ -134,7 +134,7 @@ def test_a_limit_that_a_go_pool_removes_is_set_again(ns: Namespace, go: Any, tmp
     assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"0", "a Go pool sets the limit of each of its jobs"
     assert only(ns, "limit").what == f"resting has no limit, and pool {ours.listener} says limit=2"
     if by == "heartbeat":
-        ours.heartbeat()
+        ours.beating()()
     else:
         made.send(signal.SIGTERM)
         assert made.wait() == 0
@@ -149,7 +149,7 @@ def test_another_limit_that_a_go_pool_sets_stays_and_is_a_finding(ns: Namespace)
     ours = ns.pool("resting", "free", limits={"resting": 2})
     ns.raw.set(ns.keys.max_concurrency("resting"), 5)
     ns.raw.set(ns.keys.max_concurrency("free"), 0)
-    ours.heartbeat()
+    ours.beating()()
     assert ns.raw.get(ns.keys.max_concurrency("resting")) == b"5", "the pool that started last says the limit"
     assert ns.raw.get(ns.keys.max_concurrency("free")) == b"0"
     assert only(ns, "limit").what == f"resting has the limit 5, and pool {ours.listener} says limit=2"
@@ -170,7 +170,7 @@ def taken_back(ns: Namespace) -> GocraftBroker:
     ours = ns.pool("mail", "slow", timeout_ms=100)
 
     def is_over() -> bool:
-        ours.heartbeat()
+        ours.beating()()
         ours.maintain()
         return not ns.raw.keys(f"{ns.name}:jobs:*:inprogress")
 

@@ -199,7 +199,7 @@ def test_a_listener_looks_at_locks_as_often_as_it_is_patient(ns: Namespace) -> N
     ns.raw.set(ns.keys.lock(NAME), 2)
 
     def is_right() -> bool:
-        pool.heartbeat()
+        pool.beating()()
         pool.maintain()
         return lock(ns) == b"0"
 

@@ -33,7 +33,7 @@ def look(ns: Namespace) -> None:
 
 def step(pool: GocraftBroker) -> list[str]:
     """One round of a listener. Returns the jobs that it ran."""
-    pool.heartbeat()
+    pool.beating()()
     pool.maintain()
     claims = [claim for claim in pool.claim(50).claims if claim.fn == "safe"]
     end(pool, claims, Done())

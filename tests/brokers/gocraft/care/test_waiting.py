@@ -8,6 +8,7 @@ import pytest
 
 from tests.brokers.gocraft.care.checkups import found, kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace
+from workkit.contract.steering import Paused, Resumed
 from workkit.jobs.admission import Pause
 
 NAME = "export"
@@ -84,10 +85,10 @@ def test_a_paused_queue_is_a_finding_once_it_is_late_or_long(
 def test_of_a_queue_that_is_paused_with_its_namespace_the_namespace_is_resumed(ns: Namespace) -> None:
     ns.pool(NAME)
     ns.push(NAME, text(t=1_500_000_000))
-    ns.producer.admin.pause("schedule", Pause())
+    ns.producer.admin.steer(Paused("schedule", Pause()))
     assert only(ns, "paused").remedy == f"workkit resume {ns.name}"
-    ns.producer.admin.resume("schedule")
-    ns.producer.admin.pause(f"fn:{NAME}", Pause())
+    ns.producer.admin.steer(Resumed("schedule"))
+    ns.producer.admin.steer(Paused(f"fn:{NAME}", Pause()))
     assert only(ns, "paused").remedy == f"workkit resume {ns.name} --fn {NAME}"
 
 
@@ -97,7 +98,7 @@ def test_the_keys_of_pauses_and_cancellations_are_those_of_a_healthy_namespace(n
     (claim,) = pool.claim(1).claims
     ns.producer.admin.cancel(claim.job)
     for target in (f"fn:{NAME}", "schedule"):
-        ns.producer.admin.pause(target, Pause(reason="migration"))
+        ns.producer.admin.steer(Paused(target, Pause(reason="migration")))
     assert kinds(ns) == []
 
 

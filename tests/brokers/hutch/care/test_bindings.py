@@ -28,7 +28,7 @@ def test_bindings_of_ours_that_are_gone_are_repaired(patient: Patient) -> None:
     assert patient.repaired(found) == [True, True, True]
     assert patient.found() == []
     assert patient.repaired(found) == [False, False, False]  # it is over
-    patient.broker().add([new({})])
+    patient.broker().adding([new({})])()
     assert one(listener).job.fn == "note"
 
 

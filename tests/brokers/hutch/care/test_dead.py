@@ -16,7 +16,7 @@ def test_a_dead_job_of_ours_is_counted_and_stays_where_it_is(patient: Patient) -
     names = patient.names
     listener = patient.listens("note")
     for number in range(3):
-        patient.broker().add([new({"n": number})])
+        patient.broker().adding([new({"n": number})])()
         listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE, reason="failed"))])
     (found,) = patient.found()
     assert (found.kind, found.schedule) == ("dead", names.exchange)

@@ -55,7 +55,7 @@ def test_a_listener_whose_threads_are_busy_is_no_fault(patient: Patient, monkeyp
     patient.publish("later")
 
     def is_suspended() -> bool:
-        listener.heartbeat()
+        listener.beating()()
         return (_counts(patient, "note"), _counts(patient, "later")) == ((0, 1, 0), (1, 0, 0))
 
     until(is_suspended, what="the consumers to be gone")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workkit.brokers.redis_server.pages import unhurried
-from workkit.contract.doctor import Doctor, Finding
+from workkit.contract.broker import Doctor
+from workkit.contract.doctor import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def test_a_listener_that_lives_is_no_finding(pair: Pair) -> None:
     (known,) = pair.client.zrange(pair.keys.listeners, 0, -1)
     pair.client.zadd(pair.keys.listeners, {known: 1})
     (finding,) = of_keys(pair)
-    listener.heartbeat()
+    listener.beating()()
     assert not pair.broker().doctor.repair(finding), "it sends heartbeats again"
 
 
