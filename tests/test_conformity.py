@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.rows import every_row
 from workkit import wire
-from workkit.brokers.native.care.clojure import judge_job, put_back
-from workkit.brokers.native.care.fault import RULES, Fault
-from workkit.brokers.native.care.judge import judge, judge_cron
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.doctor.clojure import judge_job, put_back
+from workkit.brokers.native.doctor.fault import RULES, Fault
+from workkit.brokers.native.doctor.judge import judge, judge_cron
 from workkit.brokers.native.entry import item_id
 from workkit.brokers.native.look.published import Pair
 from workkit.contract.fault import SEVERITIES

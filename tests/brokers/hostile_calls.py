@@ -13,9 +13,9 @@ from typing import Any
 from tests.acceptance.hostile_texts import FN, IDS, PAST
 from tests.acceptance.hostile_values import Aim
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.doctor import NativeDoctor
-from workkit.brokers.native.care.repair import Hidden, repair
 from workkit.brokers.native.change.admin import NativeAdmin
+from workkit.brokers.native.doctor import NativeDoctor
+from workkit.brokers.native.doctor.repair import Hidden, repair
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.published import Places, Published

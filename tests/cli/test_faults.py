@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import wire
-from workkit.brokers.native.care.fault import RULES
+from workkit.brokers.native.doctor.fault import RULES
 
 SCENARIOS = Path(__file__).parents[2] / "interop" / "scenarios"
 DUE = 4_102_444_800_000

@@ -21,8 +21,8 @@ from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.doctor import NativeDoctor
     from workkit.brokers.native.change.admin import NativeAdmin
+    from workkit.brokers.native.doctor import NativeDoctor
     from workkit.brokers.native.look.inspector import NativeInspector
 
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
@@ -71,7 +71,7 @@ class NativeBroker(Additions):
     @property
     def doctor(self) -> NativeDoctor:
         """The part of the broker that checks and repairs."""
-        from workkit.brokers.native.care.doctor import NativeDoctor
+        from workkit.brokers.native.doctor import NativeDoctor
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from workkit.brokers.native.additions import home_of
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.doctor import ShardedDoctor
 from workkit.brokers.native.change.sharded import ShardedAdmin
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.doctor import ShardedDoctor
 from workkit.brokers.native.look.sharded import ShardedInspector
 from workkit.brokers.native.plans import ShardedPlans
 from workkit.brokers.native.shards import shard_of, shard_of_text

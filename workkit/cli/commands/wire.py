@@ -27,7 +27,7 @@ from workkit.text import wording
 from workkit.text.cells import folded
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.fault import Fault
+    from workkit.brokers.native.doctor.fault import Fault
     from workkit.brokers.native.look.published import Pair, Published
 
 MOST_LINES = 8  # of one text on a terminal
@@ -72,7 +72,7 @@ def wire_command(
     if strict and action == "dump":
         raise click.UsageError("--strict is for verify; dump judges nothing. Write workkit wire verify.")
     from workkit.brokers.connect import open_broker
-    from workkit.brokers.native.care.fault import RULES
+    from workkit.brokers.native.doctor.fault import RULES
     from workkit.brokers.native.look.published import published
 
     s = known(schedule, server=server)
@@ -228,7 +228,7 @@ class Judged:
 
     def faults(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Fault]]:
         """Judge each pair."""
-        from workkit.brokers.native.care.judge import judge
+        from workkit.brokers.native.doctor.judge import judge
 
         for pair in pairs:
             self.jobs += pair.payload is not None and not pair.is_second

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.connect import open_broker
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.care.fault import RULES, Fault
-from workkit.brokers.gocraft.care.place import TYPES, Place
-from workkit.brokers.gocraft.care.survey import raw
-from workkit.brokers.gocraft.care.verify import Flaw, Verification, id_of
+from workkit.brokers.gocraft.doctor.fault import RULES, Fault
+from workkit.brokers.gocraft.doctor.place import TYPES, Place
+from workkit.brokers.gocraft.doctor.survey import raw
+from workkit.brokers.gocraft.doctor.verify import Flaw, Verification, id_of
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes
