@@ -10,8 +10,8 @@ import pytest
 from tests.brokers.checkups import DAY
 from tests.servers import Server
 from workkit.brokers.connect import open_broker
-from workkit.brokers.redis_server.checks.host import Host
 from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.doctor import Host
 from workkit.errors import ServerRefused
 
 
@@ -45,7 +45,7 @@ def test_a_clock_that_is_off_is_told(
     own_server: Server, name: str, monkeypatch: pytest.MonkeyPatch, off: float, said: str | None
 ) -> None:
     doctor, right = open_broker(name, redis=own_server.url).doctor, time.time
-    monkeypatch.setattr("workkit.brokers.redis_server.checks.host.time.time", lambda: right() + off)
+    monkeypatch.setattr("workkit.brokers.redis_server.doctor.time.time", lambda: right() + off)
     whats = [f.what for f in doctor.checkup(patience_ms=DAY)]
     assert whats == ([f"the server's clock is {said} this machine's"] if said else [])
 

@@ -28,7 +28,7 @@ from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.brokers.hutch.beside.pair import Pair, taken
 from tests.brokers.hutch.opened import new, opened
 from tests.servers import Server, program
-from workkit.brokers.gocraft.doctor.place import TYPES
+from workkit.brokers.gocraft.doctor.survey import TYPES
 from workkit.brokers.gocraft.keys import Keys as GocraftKeys
 from workkit.brokers.hutch.beside.keys import Keys as BesideKeys
 from workkit.brokers.hutch.names import Names

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workkit import schedule as verbs
 from workkit.brokers.layout import layout_of
-from workkit.brokers.redis_server.checks.unhurried import Unhurried
+from workkit.brokers.redis_server.doctor import Unhurried
 from workkit.errors import InvalidOptions
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import control as undoing

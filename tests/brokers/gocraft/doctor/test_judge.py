@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.brokers.gocraft.doctor.checkups import text
-from workkit.brokers.gocraft.doctor.fault import RULES
-from workkit.brokers.gocraft.doctor.judge import judge_fields, judge_life, judge_text, judge_value
-from workkit.brokers.gocraft.doctor.place import TYPES, Place, place_of, places
+from workkit.brokers.gocraft.doctor.judge import FAULTS, judge_fields, judge_life, judge_text, judge_value
+from workkit.brokers.gocraft.doctor.survey import TYPES, Place, place_of, places
 from workkit.brokers.gocraft.keys import Keys
 
 QUEUE = Place("app:jobs:export", "queue", "export")
@@ -38,7 +37,7 @@ POOL = "a" * 24
 def test_each_fault_of_a_text_has_its_name(place: Place, data: bytes, score: float | None, kinds: list[str]) -> None:
     faults = list(judge_text(place, data, score))
     assert [fault.kind for fault in faults] == kinds
-    assert all(fault.kind in RULES and fault.what and fault.why for fault in faults)
+    assert all(fault.of in FAULTS and fault.what and fault.why for fault in faults)
 
 
 @pytest.mark.parametrize(

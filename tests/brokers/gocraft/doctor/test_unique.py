@@ -6,8 +6,8 @@ import pytest
 
 from tests.brokers.gocraft.doctor.checkups import kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace
+from workkit.brokers.gocraft.doctor.keys import carried
 from workkit.brokers.gocraft.doctor.survey import survey
-from workkit.brokers.gocraft.doctor.unique import carried
 
 NAME = "export"
 HOUR = 3_600_000

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch.doctor.documented import documented
-from workkit.brokers.hutch.doctor.dead import since
-from workkit.brokers.hutch.doctor.fault import RULES
-from workkit.brokers.hutch.doctor.judge import MOMENTARY, judge, judge_broker, lasting
-from workkit.brokers.hutch.doctor.letter import Letter, read_letter
-from workkit.brokers.hutch.doctor.survey import Survey
+from workkit.brokers.hutch.doctor import KINDS, MOMENTARY, judge, judge_broker, lasting
+from workkit.brokers.hutch.doctor.survey import DeadFact, Survey, read_dead
+from workkit.brokers.hutch.doctor.traffic import since
 from workkit.brokers.hutch.ladder import arrival, ladder
 from workkit.brokers.hutch.management.facts import (
     BindingFact,
@@ -27,7 +25,7 @@ from workkit.brokers.hutch.management.facts import (
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import work
-from workkit.contract.fault import SEVERITIES
+from workkit.contract.doctor import SEVERITIES
 
 NOW = 1_800_000_000_000
 NAMES = Names(exchange="shop", dialect="hutch")
@@ -65,7 +63,7 @@ def kinds(made: Survey, *, patience_ms: int = 0) -> list[str]:
 
 def test_every_kind_is_in_the_spec_with_its_severity() -> None:
     severities, twice = documented()
-    assert {kind: rule[0] for kind, rule in RULES.items()} == severities
+    assert {kind.name: kind.severity for kind in KINDS} == severities
     assert twice == MOMENTARY
 
 
@@ -141,7 +139,7 @@ def test_a_queue_whose_job_is_not_known_is_not_repaired() -> None:
     (found,) = judge(
         survey(queue("billing.note"), DEAD, names=EVENT, bindings=[*ours("billing.note"), *LED]), patience_ms=0
     )
-    assert (found.kind, found.missing) == ("unbound", None)
+    assert (found.kind, found.subject) == ("unbound", None)
     assert "--namespace NAME" in found.remedy
 
 
@@ -181,20 +179,20 @@ def test_a_channel_that_holds_messages_is_judged(channel: dict[str, Any], tag: s
 
 
 @pytest.mark.parametrize(
-    ("letters", "expected"),
+    ("messages", "expected"),
     [
-        ([Letter(key="note", is_ours=True)], []),
-        ([Letter(key="note", was_delayed=True)], []),
-        ([Letter(key="note")], ["stray"]),
-        ([Letter(key="gone", is_ours=True)], ["unroutable"]),
-        ([Letter(key="note", was_delayed=True, returns=True)] * 10, ["dead-loop"]),
-        ([Letter(key="note", was_delayed=True, returns=True)] * 9, []),
-        ([Letter(key="note", is_ours=True, failed_ms=NOW - 26 * 86_400_000)], ["dead-old"]),
-        ([Letter(key="note", is_ours=True, failed_ms=NOW - 24 * 86_400_000)], []),
+        ([DeadFact(key="note", is_ours=True)], []),
+        ([DeadFact(key="note", was_delayed=True)], []),
+        ([DeadFact(key="note")], ["stray"]),
+        ([DeadFact(key="gone", is_ours=True)], ["unroutable"]),
+        ([DeadFact(key="note", was_delayed=True, returns=True)] * 10, ["dead-loop"]),
+        ([DeadFact(key="note", was_delayed=True, returns=True)] * 9, []),
+        ([DeadFact(key="note", is_ours=True, failed_ms=NOW - 26 * 86_400_000)], ["dead-old"]),
+        ([DeadFact(key="note", is_ours=True, failed_ms=NOW - 24 * 86_400_000)], []),
     ],
 )
-def test_dead_messages_are_judged(letters: list[Letter], expected: list[str]) -> None:
-    made = survey(DEAD, queue("work"), bindings=[*LED, bound("work", "note")], letters=tuple(letters))
+def test_dead_messages_are_judged(messages: list[DeadFact], expected: list[str]) -> None:
+    made = survey(DEAD, queue("work"), bindings=[*LED, bound("work", "note")], dead=tuple(messages))
     assert kinds(made) == expected
 
 
@@ -239,16 +237,16 @@ def test_messages_without_a_queue_count_only_where_the_exchange_is_used(publishe
 
 def test_what_was_not_seen_is_no_fault() -> None:
     made = survey(
-        queue("shop_dead_queue", arguments=DEAD.arguments), closed=SHUT, letters=(Letter(key="x", is_ours=True),)
+        queue("shop_dead_queue", arguments=DEAD.arguments), closed=SHUT, dead=(DeadFact(key="x", is_ours=True),)
     )
     assert kinds(made) == []
     assert [fault.kind for fault in judge_broker(made)] == ["unchecked"]
 
 
 def test_the_worst_comes_first_and_what_was_a_moment_is_left_out() -> None:
-    before = survey(queue(QUEUE, ready=1), DEAD, bindings=[*LED, *ours(QUEUE)], letters=(Letter(key="gone"),))
+    before = survey(queue(QUEUE, ready=1), DEAD, bindings=[*LED, *ours(QUEUE)], dead=(DeadFact(key="gone"),))
     after = survey(
-        queue(QUEUE, ready=1), DEAD, bindings=[*LED, *ours(QUEUE), bound(QUEUE, "note")], letters=(Letter(key="gone"),)
+        queue(QUEUE, ready=1), DEAD, bindings=[*LED, *ours(QUEUE), bound(QUEUE, "note")], dead=(DeadFact(key="gone"),)
     )
     first, then = judge(before, patience_ms=0), judge(after, patience_ms=0)
     ranks = [SEVERITIES.index(fault.severity) for fault in first]
@@ -272,28 +270,28 @@ def test_a_command_names_the_virtual_host() -> None:
     ],
 )
 def test_it_is_told_when_jobs_failed(ago_s: list[int], more: int, expected: str) -> None:
-    letters = tuple(Letter(key="note", failed_ms=NOW - 1000 * ago) for ago in ago_s)
+    messages = tuple(DeadFact(key="note", failed_ms=NOW - 1000 * ago) for ago in ago_s)
     full = queue("shop_dead_queue", arguments=DEAD.arguments, ready=len(ago_s) + more)
-    assert since(survey(full, letters=letters)) == expected
+    assert since(survey(full, dead=messages)) == expected
 
 
 @pytest.mark.parametrize(
     ("key", "headers", "expected"),
     [
-        ("dead_queue.note", {}, Letter(key="note", failed_ms=5000)),
+        ("dead_queue.note", {}, DeadFact(key="note", failed_ms=5000)),
         ("dead_queue.note", {"CC": ["note"], "x-death": []},
-         Letter(key="note", failed_ms=5000, returns=True, was_delayed=True)),
+         DeadFact(key="note", failed_ms=5000, returns=True, was_delayed=True)),
         ("dead_queue.no", {"workkit-key": "note", "workkit-reason": "failed", "workkit-failed-at": 7, "CC": ["x"]},
-         Letter(key="note", failed_ms=7, is_ours=True)),
-        ("dead_queue.no", {"workkit-key": "note"}, Letter(key="no", failed_ms=5000)),  # of a retry that event made
+         DeadFact(key="note", failed_ms=7, is_ours=True)),
+        ("dead_queue.no", {"workkit-key": "note"}, DeadFact(key="no", failed_ms=5000)),  # of a retry that event made
         ("dead_queue.no", {"workkit-key": 5, "workkit-reason": "failed", "workkit-failed-at": "x"},
-         Letter(key="no", failed_ms=5000, is_ours=True)),
+         DeadFact(key="no", failed_ms=5000, is_ours=True)),
         ("dead_queue.no", {"workkit-reason": "failed", "workkit-failed-at": -5},
-         Letter(key="no", failed_ms=5000, is_ours=True)),  # no time at which it can have failed
-        ("note", {}, Letter(key="note", failed_ms=5000)),  # bound by hand
+         DeadFact(key="no", failed_ms=5000, is_ours=True)),  # no time at which it can have failed
+        ("note", {}, DeadFact(key="note", failed_ms=5000)),  # bound by hand
     ],
 )  # fmt: skip
-def test_a_dead_message_is_read(key: str, headers: dict[str, Any], expected: Letter) -> None:
+def test_a_dead_message_is_read(key: str, headers: dict[str, Any], expected: DeadFact) -> None:
     assert (
-        read_letter(Message(exchange="shop", routing_key=key, headers=headers, properties={"timestamp": 5})) == expected
+        read_dead(Message(exchange="shop", routing_key=key, headers=headers, properties={"timestamp": 5})) == expected
     )

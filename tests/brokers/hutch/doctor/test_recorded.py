@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.brokers.hutch import vectors
-from workkit.brokers.hutch.doctor.judge import judge
+from workkit.brokers.hutch.doctor import judge
 from workkit.brokers.hutch.doctor.survey import Survey
 from workkit.brokers.hutch.levels import LEVELS
 from workkit.brokers.hutch.management.facts import read_binding, read_exchange, read_queue

@@ -1,30 +1,44 @@
-"""Check a gocraft namespace, its server and its pools: the front of this room."""
+"""The doctor of a gocraft namespace, its server and its pools: the list of its checks, in order.
+
+`survey.py` walks over the keys, `judge.py` names the faults of what is stored, `verify.py` shows them for `wire`;
+`keys.py` and `pools.py` make the findings and repair them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import redis
 
-from workkit.brokers.gocraft.doctor import fleet as pools
-from workkit.brokers.gocraft.doctor.fleet import DEAD_MS, fleet
-from workkit.brokers.gocraft.doctor.locks import left_over, locks, unended, wrong_locks
-from workkit.brokers.gocraft.doctor.repair import Leak, repair
+from workkit.brokers.doctor import UNCHECKED, dead, kinds_of, limited
+from workkit.brokers.gocraft.doctor import judge, keys, pools
+from workkit.brokers.gocraft.doctor.keys import (
+    Carried,
+    Leak,
+    carried,
+    endless,
+    leaked,
+    left_over,
+    lives,
+    locks,
+    marks,
+    text_findings,
+    unended,
+    values,
+    wrong_locks,
+)
+from workkit.brokers.gocraft.doctor.pools import DEAD_MS, Waiting, fleet
 from workkit.brokers.gocraft.doctor.survey import MOST_STEPS, STEP, Survey, survey
-from workkit.brokers.gocraft.doctor.unique import Carried, carried, endless, leaked, marks
-from workkit.brokers.gocraft.doctor.unread import key_findings, lives, text_findings
 from workkit.brokers.gocraft.doctor.verify import Verification
-from workkit.brokers.gocraft.doctor.waiting import Waiting
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import read
-from workkit.brokers.redis_server.checks.checkup import OF_SERVER, tried
-from workkit.brokers.redis_server.checks.host import clock, host, scripts
+from workkit.brokers.redis_server.doctor import clock, host, scripts, tried
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
-from workkit.contract.checkup import dead, limited
 from workkit.contract.doctor import Finding
 from workkit.errors import CorruptRecord, ServerRefused
 
@@ -47,7 +61,7 @@ class GocraftDoctor:
         What may be a moment between two steps of other pools is looked at twice, `patience_ms` apart, but at most 11 s:
         locks, pools without a heartbeat, unique keys. A unique key is a finding `patience_ms` after it was renewed.
         """
-        yield from limited(self._looked(patience_ms), schedule=self.keys.namespace, of_server=OF_SERVER)
+        yield from limited(self._looked(patience_ms), schedule=self.keys.namespace)
 
     def repair(self, finding: Finding) -> bool:
         """See `Doctor.repair`."""
@@ -57,7 +71,7 @@ class GocraftDoctor:
         if isinstance(subject, Leak) and subject.life is None and not self._is_nowhere(subject.key):
             return False
         try:
-            return repair(self.server, self.keys, subject)
+            return bool(subject.repair(self.server, self.keys))
         except ServerRefused as error:
             if isinstance(error.__cause__, redis.exceptions.ResponseError) and code_of(error.__cause__) == "WRONGTYPE":
                 return False  # that is a finding of its own
@@ -76,8 +90,12 @@ class GocraftDoctor:
     def _namespace(self, patience_ms: int) -> Iterator[Finding]:
         made = survey(self.server, self.keys)
         if not made.is_whole:
-            yield self._not_whole()
-        yield from self._tried("the keys", lambda: key_findings(made))
+            yield UNCHECKED.found(
+                "some keys were not checked: the database has too many keys",
+                "use a database of its own for this namespace",
+                why=f"The doctor reads the names of all keys. More than {MOST_STEPS * STEP:,} are too many.",
+            )
+        yield from self._tried("the keys", lambda: values(made))
         yield from self._tried("keys that should end", lambda: lives(made))
         yield from self._tried("pools and jobs", lambda: self._work(made, patience_ms))
         yield from self._tried("jobs with which pools died", lambda: pools.crashed(made))
@@ -138,13 +156,9 @@ class GocraftDoctor:
             kept = "Pools of ours keep the latest 100,000 of them."
             yield from dead(count, schedule=self.keys.namespace, kept=kept)
 
-    def _not_whole(self) -> Finding:
-        return Finding(
-            kind="unchecked",
-            what="some keys were not checked: the database has too many keys",
-            why=f"The doctor reads the names of all keys. More than {MOST_STEPS * STEP:,} are too many.",
-            remedy="use a database of its own for this namespace",
-        )
-
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
         yield from tried(self.server, what, look)
+
+
+KINDS: Final = kinds_of(pools, judge, keys)
+"""Every kind of finding that `doctor` or `wire verify` has for a namespace, beside those of each server."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from workkit.brokers.gocraft.doctor.fault import Fault
 from workkit.brokers.gocraft.doctor.judge import (
+    LEAKED,
     judge_fields,
     judge_life,
     judge_list,
@@ -16,15 +16,15 @@ from workkit.brokers.gocraft.doctor.judge import (
     judge_type,
     judge_value,
 )
-from workkit.brokers.gocraft.doctor.place import LIVES, TYPES, Kind, Place
-from workkit.brokers.gocraft.doctor.survey import PAGE, Survey, raw, survey
-from workkit.brokers.gocraft.doctor.unique import carried
+from workkit.brokers.gocraft.doctor.keys import carried
+from workkit.brokers.gocraft.doctor.survey import LIVES, PAGE, TYPES, Holding, Place, Survey, raw, survey
 from workkit.brokers.gocraft.text import read
+from workkit.contract.doctor import Fault
 from workkit.errors import CorruptRecord
 
-_VALUED: tuple[Kind, ...] = ("lock", "max_concurrency", "last_periodic_enqueue")
-_HASHES: tuple[Kind, ...] = ("worker_pool", "lock_info")
-_ENDING: tuple[Kind, ...] = ("unique", *LIVES)
+_VALUED: tuple[Holding, ...] = ("lock", "max_concurrency", "last_periodic_enqueue")
+_HASHES: tuple[Holding, ...] = ("worker_pool", "lock_info")
+_ENDING: tuple[Holding, ...] = ("unique", *LIVES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Verification:
                 again.see(text)
             there = {place.key for place in again.survey.of("unique")}
             for key in sorted(again.left & there):
-                yield _flaw(Place(key, "unique"), Fault("leaked", "no job has this unique key", True))
+                yield _flaw(Place(key, "unique"), Fault(LEAKED, "no job has this unique key", True))
 
     def contents(self) -> Iterator[tuple[Place, list[tuple[bytes, ...]]]]:
         """Read every key with what it holds: texts, members with their scores, fields with their values."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from shlex import quote
 
-from workkit.brokers.hutch.doctor.letter import Letter
 from workkit.brokers.hutch.ladder import ARRIVAL_KEY
+from workkit.brokers.hutch.look.dead_message import DeadMessage
 from workkit.brokers.hutch.management.facts import (
     BindingFact,
     ChannelFact,
@@ -18,11 +17,39 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
+from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.routing import takes
 from workkit.brokers.hutch.topology import Topology
+from workkit.text.raw import shell_word
 
 TAG = "workkit-"  # how the tags of our consumers begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFact:
+    """A message of the dead queue, as far as the doctor reads it. `key`: its real routing key. `failed_ms`: when it
+    failed, where that is known. `is_ours`: workkit moved it there. `returns`: it still has the routing key of its work
+    queue. `was_delayed`: it has waited in a delay queue before.
+    """
+
+    key: str
+    failed_ms: int | None = None
+    is_ours: bool = False
+    returns: bool = False
+    was_delayed: bool = False
+
+
+def read_dead(message: Message) -> DeadFact:
+    """Read a message of the dead queue. Never raises. Where its real routing key is not known, its own one counts."""
+    one = DeadMessage(message)
+    return DeadFact(
+        key=one.key or message.routing_key,
+        failed_ms=one.failed_ms,
+        is_ours=one.is_ours,
+        returns="CC" in message.headers and not one.is_ours,
+        was_delayed="x-death" in message.headers,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +57,7 @@ class Survey:
     """One look at an exchange. `closed`: why the management API told nothing; then bindings, consumers and all queues
     whose names do not follow from the exchange are not known. `partly`: why it did not tell all. `refused`: objects
     that differ from the spec, with what the broker says, where the API does not tell how. `unread`: what this user may
-    not read, with what the broker says. `letters`: the first messages of the dead queue.
+    not read, with what the broker says. `dead`: the first messages of the dead queue.
     """
 
     names: Names
@@ -43,7 +70,7 @@ class Survey:
     consumers: tuple[ConsumerFact, ...] = ()
     channels: tuple[ChannelFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()
-    letters: tuple[Letter, ...] = ()
+    dead: tuple[DeadFact, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     closed: Closed | None = None
@@ -107,7 +134,8 @@ class Survey:
 
     def delete(self, queue: str) -> str:
         """The command that deletes a queue."""
-        return f"rabbitmqctl{'' if self.vhost == '/' else f' -p {quote(self.vhost)}'} delete_queue {quote(queue)}"
+        vhost = "" if self.vhost == "/" else f" -p {shell_word(self.vhost)}"
+        return f"rabbitmqctl{vhost} delete_queue {shell_word(queue)}"
 
     def missing(self, wanted: Topology) -> Topology:
         """Tell which part of a topology is not there."""

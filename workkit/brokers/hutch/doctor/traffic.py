@@ -1,21 +1,80 @@
-"""Judge who consumes: queues that fill, queues that nobody serves, consumers that hold messages. Pure."""
+"""Judge the messages and who consumes them: queues that fill, queues that nobody serves, consumers that hold messages;
+and the dead queue: how full and how old it is, and what its messages tell about other programs. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from workkit.brokers.hutch.doctor.fault import Fault
-from workkit.brokers.hutch.doctor.survey import TAG, Survey
+from workkit.brokers.hutch.doctor.survey import TAG, DeadFact, Survey
 from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.management.facts import QueueFact
+from workkit.brokers.hutch.topology import KEPT_MS, MOST_DEAD
+from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
 from workkit.text.duration import age_text
 
+# Kinds of findings about messages and who consumes them.
+
+DOWN = Kind(
+    "down", "deviation", "A queue is in no state to work.", "It takes and gives no messages.", is_momentary=True
+)  # fmt: skip
+NO_CONSUMER = Kind(
+    "no-consumer", "orphan", "Messages are ready in a queue, and nobody consumes it.",
+    "They wait until a program consumes this queue.", is_momentary=True,
+)  # fmt: skip
+UNSERVED = Kind(
+    "unserved", "orphan", "No listener consumes a work queue of workkit, and listeners consume others like it.",
+    "No listener serves this name. A producer gets no error, and its messages wait here.", is_momentary=True,
+)  # fmt: skip
+UNDELIVERED = Kind(
+    "undelivered", "orphan", "Messages have waited for the end of a delay, and their key leads to no queue.",
+    "RabbitMQ keeps them until a queue takes this key. They then come within 3 minutes.", is_momentary=True,
+)  # fmt: skip
+LATE_DELAY = Kind(
+    "late-delay", "hazard", "Messages have not left their delay in time after a start of the broker.",
+    "A message that is on its way between two queues when a node stops waits there for up to 3 minutes after the "
+    "start. It is not lost. docs/guide/rabbitmq.md shows the setting of the broker that shortens this.",
+    is_momentary=True,
+)  # fmt: skip
+UNACKNOWLEDGED = Kind(
+    "unacknowledged", "hazard", "A consumer holds messages, and has done nothing for long.",
+    "It has no handler for them, cannot read them, or its runs are long. They take its places, and come again "
+    "after each reconnect.",
+)  # fmt: skip
+UNROUTABLE = Kind(
+    "unroutable", "orphan", "Messages in the dead queue have a routing key that leads to no queue.",
+    "No queue takes this routing key: a retry would lead nowhere.",
+)  # fmt: skip
+STRAY = Kind(
+    "stray", "hazard", "event has put messages into the dead queue without a retry.",
+    "event copies a message for which it has no handler to the dead queue at once, and keeps the message "
+    "unacknowledged.",
+)  # fmt: skip
+DEAD_LOOP = Kind(
+    "dead-loop", "deviation", "At least 10 messages of one key in the dead queue lead back to their work queue.",
+    "event leaves CC in a dead message that was tried again. So the broker also puts it back into its work queue, "
+    "where it fails again: hundreds of copies a minute.",
+)  # fmt: skip
+DEAD_FULL = Kind(
+    "dead-full", "hazard", "The dead queue holds nine tenths of what it can.",
+    "When it is full, the broker drops its oldest message for each new one.",
+)  # fmt: skip
+DEAD_OLD = Kind(
+    "dead-old", "hazard", "Messages of the dead queue are near the end of their time.",
+    "The broker drops a message whose time in the dead queue is over.",
+)  # fmt: skip
+
+FULL: Final = 0.9  # of what the queue holds
+OLD: Final = 5 / 6  # of the time that it keeps a message
+HOUR_MS: Final = 3_600_000
+LOOP: Final = 10  # copies of one key that still have CC
 RECENT_MS: Final = 600_000  # after so long nothing waits for the restart of a node any more
 _WELL: Final = ("", "running", "idle", "flow", "live", "minority")
 
 
-def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
+def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Finding]:
     """Judge the work queues and their consumers."""
     if made.closed is not None:
         return
@@ -23,10 +82,9 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
     served = {_family(made, queue) for queue in made.own if queue.consumers}
     for queue in made.work:
         if queue.state not in _WELL:
-            yield Fault(
-                kind="down",
-                what=f"queue {queue.name} is {queue.state}",
-                remedy="start its node again: rabbitmqctl cluster_status",
+            yield DOWN.found(
+                f"queue {queue.name} is {queue.state}",
+                "start its node again: rabbitmqctl cluster_status",
                 about=(queue.name,),
             )
         is_own = made.is_own(queue.name)
@@ -35,10 +93,9 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Fault]:
         if queue.ready:
             yield _unconsumed(made, queue)
         elif is_own and not queue.unacknowledged and _family(made, queue) in served:
-            yield Fault(
-                kind="unserved",
-                what=f"no listener consumes queue {queue.name}, and listeners consume others of its namespace",
-                remedy=f"start a listener that serves this name, or delete the queue: {made.delete(queue.name)} "
+            yield UNSERVED.found(
+                f"no listener consumes queue {queue.name}, and listeners consume others of its namespace",
+                f"start a listener that serves this name, or delete the queue: {made.delete(queue.name)} "
                 "--if-empty --if-unused",
                 about=(queue.name,),
             )
@@ -53,20 +110,15 @@ def _family(made: Survey, queue: QueueFact) -> str:
     return queue.name if job is None else queue.name.removesuffix(job)
 
 
-def _unconsumed(made: Survey, queue: QueueFact) -> Fault:
+def _unconsumed(made: Survey, queue: QueueFact) -> Finding:
     messages = f"{_messages(queue.ready)} wait{'s' if queue.ready == 1 else ''}"
-    advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
+    advice: Advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
-        advice = f"workkit listen --import MODULE {made.names.exchange}"
-    return Fault(
-        kind="no-consumer",
-        what=f"{messages} in queue {queue.name}, and nobody consumes it",
-        remedy=advice,
-        about=(queue.name,),
-    )
+        advice = CommandLine(verb="listen", schedule=made.names.exchange, first=("--import", "MODULE"))
+    return NO_CONSUMER.found(f"{messages} in queue {queue.name}, and nobody consumes it", advice, about=(queue.name,))
 
 
-def _undelivered(made: Survey) -> Iterator[Fault]:
+def _undelivered(made: Survey) -> Iterator[Finding]:
     """Name keys that led to no queue when a delay ended."""
     names = made.names
     for key, queue in made.arrivals.items():
@@ -77,16 +129,15 @@ def _undelivered(made: Survey) -> Iterator[Fault]:
         what, remedy = f"routing key {key} leads to no queue", f"start a program that consumes {key}"
         if gone is not None:
             what, remedy = f"queue {gone} is gone, from which they come", "start its listeners again"
-        yield Fault(
-            kind="undelivered",
-            what=f"{_messages(count)} of {queue.name} {'has' if count == 1 else 'have'} waited for the end of a delay, "
+        yield UNDELIVERED.found(
+            f"{_messages(count)} of {queue.name} {'has' if count == 1 else 'have'} waited for the end of a delay, "
             f"and {what}",
-            remedy=f"{remedy}, or delete them with their queue: {made.delete(queue.name)}",
+            f"{remedy}, or delete them with their queue: {made.delete(queue.name)}",
             about=(queue.name,),
         )
 
 
-def _late(made: Survey) -> Iterator[Fault]:
+def _late(made: Survey) -> Iterator[Finding]:
     """Name messages that were on their way between two queues when the broker stopped."""
     up_ms = max((node.up_ms for node in made.nodes), default=0)
     if not 0 < up_ms < RECENT_MS:
@@ -95,20 +146,15 @@ def _late(made: Survey) -> Iterator[Fault]:
     steps += [queue for key, queue in made.arrivals.items() if made.arrives(key)]
     if count := sum(queue.moving for queue in steps):
         late = [queue.name for queue in steps if queue.moving]
-        yield Fault(
-            kind="late-delay",
-            what=f"{_messages(count)} of workkit {'has' if count == 1 else 'have'} not left {', '.join(late)} in time: "
+        yield LATE_DELAY.found(
+            f"{_messages(count)} of workkit {'has' if count == 1 else 'have'} not left {', '.join(late)} in time: "
             f"the broker started {age_text(up_ms)} ago",
-            remedy="wait, or set dead_letter_worker_publisher_confirm_timeout before the next restart",
+            "wait, or set dead_letter_worker_publisher_confirm_timeout before the next restart",
             about=(made.names.own_exchange,),
         )
 
 
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"
-
-
-def _held(made: Survey, patience_ms: int) -> Iterator[Fault]:
+def _held(made: Survey, patience_ms: int) -> Iterator[Finding]:
     """Name channels of other programs that have done nothing for long while they hold messages."""
     work = {queue.name: queue for queue in made.work}
     for channel in made.channels:
@@ -119,11 +165,110 @@ def _held(made: Survey, patience_ms: int) -> Iterator[Fault]:
         if not own or any(one.tag.startswith(TAG) for one in own):
             continue
         queues = sorted({one.queue for one in own if work[one.queue].unacknowledged} or {one.queue for one in own})
-        yield Fault(
-            kind="unacknowledged",
-            what=f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds {_messages(channel.unacknowledged)} of "
+        yield UNACKNOWLEDGED.found(
+            f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds {_messages(channel.unacknowledged)} of "
             f"{', '.join(queues)}, and has "
             f"done nothing for {age_text(idle_ms)}",
-            remedy="see the log of that program. When it ends, the messages go back to their queues",
+            "see the log of that program. When it ends, the messages go back to their queues",
             about=(own[0].tag, *queues),
         )
+
+
+# The dead queue.
+
+
+def judge_dead(made: Survey) -> Iterator[Finding]:
+    """Judge the dead queue and what was read of it."""
+    names = made.names
+    found = made.queues.get(names.dead_queue)
+    count = max(len(made.dead), 0 if found is None else found.ready)
+    most = _limit(found.arguments, found.policy, "max-length", MOST_DEAD) if found else MOST_DEAD
+    if count >= FULL * most:
+        yield DEAD_FULL.found(
+            f"the dead queue holds {count:,} of {most:,} messages",
+            "find out what fails: ",
+            CommandLine(verb="dead", schedule=names.exchange),
+            "; then retry or discard",
+            about=(names.dead_queue,),
+        )
+    kept_ms = _limit(found.arguments, found.policy, "message-ttl", KEPT_MS) if found else KEPT_MS
+    times = [one.failed_ms for one in made.dead if one.failed_ms is not None]
+    if times and made.now_ms - min(times) >= OLD * kept_ms:
+        old = sum(made.now_ms - failed >= OLD * kept_ms for failed in times)
+        yield DEAD_OLD.found(
+            f"{_messages(old)} of the dead queue {_are(old)} near the end of {_its(old)} {age_text(kept_ms)} there",
+            "retry or discard them: ",
+            CommandLine(verb="dead", schedule=names.exchange),
+            about=(names.dead_queue,),
+        )
+    yield from _dead_messages(made)
+
+
+def since(made: Survey) -> str:
+    """Write when the dead messages failed, as far as they were read, as the end of a sentence."""
+    times = sorted(one.failed_ms for one in made.dead if one.failed_ms is not None)
+    found = made.queues.get(made.names.dead_queue)
+    if not times or (found is not None and found.ready > len(made.dead)):
+        return f"; the first one {age_text(made.now_ms - times[0])} ago" if times else ""
+    lately = sum(made.now_ms - failed < HOUR_MS for failed in times)
+    recent = f"{lately:,} in the last hour, " if lately > 1 else ""
+    return f"; {recent}the last one {age_text(made.now_ms - times[-1])} ago"
+
+
+def _dead_messages(made: Survey) -> Iterator[Finding]:
+    names = made.names
+    looping = _by_key(one for one in made.dead if one.returns)
+    for key, count in looping.items():
+        if count >= LOOP:
+            yield DEAD_LOOP.found(
+                f"{_messages(count)} of {key} in the dead queue still {_have(count)} CC, which leads back",
+                f"stop the event program that serves {key}, then discard the copies: ",
+                CommandLine(verb="dead", schedule=names.exchange),
+                about=(key,),
+            )
+    for key, count in _by_key(one for one in made.dead if not (one.is_ours or one.was_delayed)).items():
+        yield STRAY.found(
+            f"{_messages(count)} of {key} in the dead queue {_was(count)} put there by event without a retry",
+            f"see whether the event program that consumes {key} has a handler for exactly this key. If it has, "
+            "this handler asks for no retries",
+            about=(key,),
+        )
+    if made.closed is not None:
+        return
+    for key, count in _by_key(one for one in made.dead if not made.leads(one.key)).items():
+        yield UNROUTABLE.found(
+            f"{_messages(count)} in the dead queue {_have(count)} the routing key {key}, which leads to no queue",
+            f"start a listener that serves {key}, or discard the messages: ",
+            CommandLine(verb="dead", schedule=names.exchange),
+            about=(key,),
+        )
+
+
+def _by_key(messages: Iterable[DeadFact]) -> dict[str, int]:
+    return dict(sorted(Counter(one.key for one in messages).items()))
+
+
+def _limit(arguments: Any, policy: Any, name: str, default: int) -> int:
+    """The limit of a queue: the smaller one of its argument and its policy."""
+    limits = [value for value in (arguments.get(f"x-{name}"), policy.get(name)) if type(value) is int]
+    return min(limits, default=default)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _its(count: int) -> str:
+    return "its" if count == 1 else "their"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -12,8 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.doctor.letter import read_letter
-from workkit.brokers.hutch.doctor.survey import Survey
+from workkit.brokers.hutch.doctor.survey import Survey, read_dead
 from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
 from workkit.brokers.hutch.look.held import Held
 from workkit.brokers.hutch.management.client import Management
@@ -35,7 +34,7 @@ from workkit.errors import ServerRefused
 
 T = TypeVar("T")
 
-MOST_LETTERS: Final = 1000  # messages of the dead queue that are read
+MOST_READ: Final = 1000  # messages of the dead queue that are read
 MOST_COUNTED: Final = 200  # queues whose exact counts are asked for
 
 
@@ -150,8 +149,8 @@ class _Walker:
     def dead(self) -> None:
         """Read the first messages of the dead queue, and give them back to their places."""
         with Held(self.link, self.made.names.dead_queue) as held:
-            letters = tuple(map(read_letter, held.more(MOST_LETTERS)))
-        self.made = replace(self.made, letters=letters)
+            dead = tuple(map(read_dead, held.more(MOST_READ)))
+        self.made = replace(self.made, dead=dead)
 
     async def _exists(self, wire: Wire, wanted: Exchange | Queue) -> bool:
         return await self._passive(wire, wanted) is not None

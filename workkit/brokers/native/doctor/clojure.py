@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.doctor.fault import Fault
+from workkit.contract.doctor import Fault, Kind
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import inexact
 from workkit.jobs.names import name_refused, read_name
@@ -22,15 +22,76 @@ from workkit.triggers.trigger import Trigger
 
 MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps
 
+JOB = Kind(
+    "job", "deviation", "Clojure cannot read the text of `job`.",
+    "A Clojure peer fails when it reads the job, after taking the item: the run is lost.", of_wire=True,
+)  # fmt: skip
+PYTHON_NAME = Kind(
+    "python-name", "hazard", "`job` is a Python name as people type it.",
+    "Clojure cannot resolve it, and a Clojure peer that takes the item loses the run.", of_wire=True,
+)  # fmt: skip
+UNQUALIFIED = Kind(
+    "unqualified", "hazard", "`job` names no namespace.",
+    "Clojure looks it up in the namespace of its listener. Python does not look it up.", of_wire=True,
+)  # fmt: skip
+QUOTED = Kind(
+    "quoted", "hazard", "`job` is quoted.",
+    "Clojure reads it as a symbol and calls nothing, without an error. Python runs the function.", of_wire=True,
+)  # fmt: skip
+EITHER_ORDER = Kind(
+    "either-order", "hazard", "`cron` can be read in the order of the other dialect too.",
+    "A peer of the other dialect runs it at other times.", of_wire=True,
+)  # fmt: skip
+EXTENSION = Kind(
+    "extension", "hazard", "`cron` has characters that the published grammar does not have.",
+    "The published grammar has only numbers * / - and commas. A peer may refuse others.", of_wire=True,
+)  # fmt: skip
+NEVER = Kind(
+    "never", "hazard", "`cron` names no time.", "It never fires again once its present item is gone.", of_wire=True,
+)  # fmt: skip
+ENDLESS_CRON = Kind(
+    "endless", "hazard", "`cron` names no time, in the dialect cuckoo.",
+    "The Clojure code searches for its next run without end.", of_wire=True,
+)  # fmt: skip
+LENIENT = Kind(
+    "lenient", "hazard", "`cron` seems to say something else.",
+    "The Clojure code does not do what the text seems to say.", of_wire=True,
+)  # fmt: skip
+INTEGER = Kind(
+    "integer", "hazard", "An argument is an integer beyond 2^53.",
+    "JavaScript rounds it. Beyond 64 bits Clojure reads it as a BigInt.", of_wire=True,
+)  # fmt: skip
+NUMBER = Kind(
+    "number", "hazard", "An argument is too large for a double.",
+    "Languages read it as infinity, or not at all.", of_wire=True,
+)  # fmt: skip
+SPELLING = Kind(
+    "spelling", "hazard", "The payload has other bytes than the Clojure code writes for the same job.",
+    "The same job, added by the Clojure code, has other bytes and another id: then the schedule has it twice.",
+    of_wire=True,
+)  # fmt: skip
+OWN_FIELDS = Kind(
+    "own-fields", "hazard", "The payload has fields of workkit.",
+    "Only listeners that know these fields honour them.", of_wire=True,
+)  # fmt: skip
+ITEM_TEXT = Kind(
+    "item-text", "deviation", "An item has an id, and more than one JSON object.",
+    "A Clojure peer that puts it back writes another text, or damages it.", of_wire=True,
+)  # fmt: skip
+REWRITTEN = Kind(
+    "rewritten", "hazard", "An item has another text than Clojure writes.",
+    "A Clojure peer that takes it too early puts this other text back.", of_wire=True,
+)  # fmt: skip
+
 
 def payload_faults(data: bytes, read: wire.Payload, *, is_broken: bool) -> Iterator[Fault]:
     """Name what a Clojure peer does differently with a payload. `is_broken`: the fields of our own cannot be read."""
     yield from judge_job(read.job)
     own = [meant for field, meant in _OWN.items() if field in read.extra]
     if own and not is_broken:
-        yield Fault("own-fields", f"a Clojure peer ignores {', '.join(own)}")
+        yield Fault(OWN_FIELDS, f"a Clojure peer ignores {', '.join(own)}")
     for place in inexact(list(read.args), "args"):
-        yield Fault("integer", f"{place} is an integer beyond 2^53")
+        yield Fault(INTEGER, f"{place} is an integer beyond 2^53")
     yield from _spelling(data, read)
 
 
@@ -48,18 +109,17 @@ _OWN = {
 def cron_faults(cron: str, dialect: str, trigger: Trigger, elsewhere: Trigger | None) -> Iterator[Fault]:
     """Name what a peer does differently with a cron text: `trigger` in our order, `elsewhere` in the other order."""
     if trigger.next_after_ms(-1000) is None:
-        yield Fault(
-            "never" if dialect == "published" else "endless", f'cron "{cron}" never fires: {trigger.why_never()}'
-        )
+        kind = NEVER if dialect == "published" else ENDLESS_CRON
+        yield Fault(kind, f'cron "{cron}" never fires: {trigger.why_never()}')
         return
     if elsewhere is not None and _rule(elsewhere) != _rule(trigger):
         orders = f"here {explain(trigger)}, there {_explained(elsewhere)}"
-        yield Fault("either-order", f'cron "{cron}" can be read in the other order too: {orders}')
+        yield Fault(EITHER_ORDER, f'cron "{cron}" can be read in the other order too: {orders}')
     if dialect == "published" and (odd := re.search(r"[^0-9*/, \t-]+", cron)):
-        yield Fault("extension", f'cron "{cron}" has "{odd[0]}", which is an extension')
+        yield Fault(EXTENSION, f'cron "{cron}" has "{odd[0]}", which is an extension')
     for warning in trigger.warnings:
         if warning not in both_days(parse_cron(trigger.rules[0], stored=True, rule=True), given=cron):
-            yield Fault("lenient", warning.rstrip("."))
+            yield Fault(LENIENT, warning.rstrip("."))
 
 
 def _rule(trigger: Trigger) -> str:
@@ -85,17 +145,17 @@ _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 def judge_job(job: str) -> tuple[Fault, ...]:
     """Find the fault of a `job` text that Clojure cannot read, or reads as another form."""
     if trouble := _unread(job):
-        return (Fault("job", f"job {quoted_item(job.encode('utf-8', 'replace'))} {trouble}"),)
+        return (Fault(JOB, f"job {quoted_item(job.encode('utf-8', 'replace'))} {trouble}"),)
     text = job.strip()
     name = read_name(text)
     if name is not None and text[0] not in "#'(":
-        return (Fault("python-name", f"job {text} is a Python name as people type it, not as payloads store it"),)
+        return (Fault(PYTHON_NAME, f"job {text} is a Python name as people type it, not as payloads store it"),)
     if name is not None and (trouble := name_refused(f"{name.space}/{name.path}")):
-        return (Fault("job", f"job {text} is no Clojure name: {trouble}"),)
+        return (Fault(JOB, f"job {text} is no Clojure name: {trouble}"),)
     if name is not None and re.match(r"'|\(\s*quote\b", text):
-        return (Fault("quoted", f"job {text} is quoted"),)
+        return (Fault(QUOTED, f"job {text} is quoted"),)
     if name is None and _UNQUALIFIED.fullmatch(text):
-        return (Fault("unqualified", f"job {text} names no namespace"),)
+        return (Fault(UNQUALIFIED, f"job {text} names no namespace"),)
     return ()
 
 
@@ -129,10 +189,10 @@ def _spelling(data: bytes, read: wire.Payload) -> Iterator[Fault]:
     try:
         clojure = wire.payload(cron=read.cron, job=read.job, args=read.args, extra=read.extra)
     except (InvalidArguments, RecursionError):
-        yield Fault("number", "a number in it is too large for a double")
+        yield Fault(NUMBER, "a number in it is too large for a double")
         return
     if clojure != data:
-        yield Fault("spelling", _difference(data, clojure))
+        yield Fault(SPELLING, _difference(data, clojure))
 
 
 def _difference(data: bytes, clojure: bytes) -> str:
@@ -185,17 +245,17 @@ def item_faults(member: bytes) -> Iterator[Fault]:
     try:
         text = member.decode("utf-8").strip()
     except UnicodeDecodeError:
-        yield Fault("item-text", f"its item {quoted_item(member)} is not UTF-8")
+        yield Fault(ITEM_TEXT, f"its item {quoted_item(member)} is not UTF-8")
         return
     _, end = json.JSONDecoder().raw_decode(text)
     if end < len(text):
-        yield Fault("item-text", f"its item {quoted_item(member)} has more text after the object")
+        yield Fault(ITEM_TEXT, f"its item {quoted_item(member)} has more text after the object")
         return
     again = put_back(member)
     if again is None:
-        yield Fault("rewritten", f"its item has more than {MOST_IN_ORDER} fields, whose order Clojure does not keep")
+        yield Fault(REWRITTEN, f"its item has more than {MOST_IN_ORDER} fields, whose order Clojure does not keep")
     elif again != member:
-        yield Fault("rewritten", f"its item {quoted_item(member)} becomes {quoted_item(again)}")
+        yield Fault(REWRITTEN, f"its item {quoted_item(member)} becomes {quoted_item(again)}")
 
 
 def quoted_item(data: bytes) -> str:

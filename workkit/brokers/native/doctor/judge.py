@@ -17,12 +17,11 @@ from functools import lru_cache
 
 from workkit import wire
 from workkit.brokers.native.doctor import clojure
-from workkit.brokers.native.doctor.clojure import quoted_item
-from workkit.brokers.native.doctor.fault import Fault
 from workkit.brokers.native.entry import item_id
 from workkit.brokers.native.look.published import Pair
 from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.pages import is_text
+from workkit.contract.doctor import Fault, Kind
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.run_options import stored_run_options
 from workkit.jobs.terms import stored_terms
@@ -35,6 +34,68 @@ FIELDS = 7  # of a cron string that may be in the other dialect
 PATIENCE_MS = 86_400_000  # for this long after its last time, a foreign peer may still be running a job
 _OF_TIME = {"local", "zone", "from", "until", "interval"}
 _FIXED = re.compile(r"(\d{4}) (\d\d?) (\d\d?) \* (\d\d?) (\d\d?) (\d\d?)")
+
+UNREADABLE = Kind(
+    "unreadable", "deviation", "A payload cannot be read, or an id is no text.",
+    "It can never run: a Python listener moves it to the dead set, a Clojure peer loses it.",
+    "moves the job, with its items, to the dead set",
+)  # fmt: skip
+UNCLEAR = Kind(
+    "unclear", "deviation", "Of a payload, only the function can be read.",
+    "Only its function can be read. A listener with this function moves it to the dead set; all others leave it.",
+)  # fmt: skip
+CRON = Kind(
+    "cron", "deviation", "`cron` cannot be read in this dialect.",
+    "No listener of this dialect can compute when it runs.",
+    "moves a job without a function to the dead set; others may be for a foreign peer, and stay",
+)  # fmt: skip
+OTHER_DIALECT = Kind(
+    "other-dialect", "deviation", "`cron` has its fields in the order of the other dialect.",
+    "Listeners of this dialect leave it alone. Perhaps the dialect of the schedule is wrong.",
+)  # fmt: skip
+ID = Kind(
+    "id", "deviation", "An id is not the SHA-1 of its payload.",
+    "It still runs, but adding the same job again makes a second one.", of_wire=True,
+)  # fmt: skip
+ITEM = Kind(
+    "item", "deviation", "An item cannot be read.",
+    "No listener can tell which job it names. A Clojure peer takes it and loses it.", "moves it to the dead set",
+)  # fmt: skip
+SCORE = Kind(
+    "score", "deviation", "A due time is no whole number.",
+    "A due time is a whole number. A Clojure peer takes the item, fails, and the run is lost.",
+    "gives the item the next time of its job",
+)  # fmt: skip
+NO_ITEM = Kind(
+    "no-item", "orphan", "A job has no item, and no listener has it.",
+    "Nothing points to the job, so it never runs; adding it again changes nothing.",
+    "puts an item for its next time into `S:next`, or one for now if it has no time to come",
+)  # fmt: skip
+NO_JOB = Kind(
+    "no-job", "orphan", "An item points to no job.", "It has no job that could run.", "removes the item"
+)  # fmt: skip
+SCORE_RANGE = Kind(
+    "score-range", "hazard", "A due time is before 1970, or after the year 9999.",
+    "It is due at once, or never. With 18 digits a Clojure peer fails and loses the run.",
+    "gives the item the next time of its job",
+)  # fmt: skip
+SECOND_ITEM = Kind(
+    "second-item", "hazard", "A job has more than one item.", "The job runs once for each of its items.", of_wire=True,
+)  # fmt: skip
+IN_DOUBT = Kind(
+    "in-doubt", "hazard", "A job has no item, and its last time was a short while ago.",
+    "A foreign peer may be running it: nobody can see what it holds.", of_wire=True,
+)  # fmt: skip
+
+FAULTS = (
+    UNREADABLE, UNCLEAR, CRON, OTHER_DIALECT, clojure.JOB, ID, ITEM, clojure.ITEM_TEXT, SCORE, NO_ITEM, NO_JOB,
+    SCORE_RANGE, clojure.REWRITTEN, SECOND_ITEM, IN_DOUBT, clojure.PYTHON_NAME, clojure.UNQUALIFIED, clojure.QUOTED,
+    clojure.EITHER_ORDER, clojure.EXTENSION, clojure.NEVER, clojure.ENDLESS_CRON, clojure.LENIENT, clojure.INTEGER,
+    clojure.NUMBER, clojure.SPELLING, clojure.OWN_FIELDS,
+)  # fmt: skip
+"""All faults of jobs and items, in the order in which `wire verify` shows them."""
+
+OF_ITEMS = frozenset({ITEM, NO_JOB, SCORE, SCORE_RANGE, SECOND_ITEM, clojure.ITEM_TEXT, clojure.REWRITTEN})
 
 
 def judge(
@@ -58,7 +119,7 @@ def judge(
 
 def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Fault]:
     if not is_text(pair.id):
-        yield Fault("unreadable", "its id is not text, so no item can point to it", True, True)
+        yield Fault(UNREADABLE, "its id is not text, so no item can point to it", True, True)
     try:
         read = wire.read_payload(data)
     except CorruptRecord as error:
@@ -67,14 +128,14 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     if not thorough and not read.extra and dialect == "published" and _is_one_second(read.cron) and read.job:
         return
     if thorough and is_text(pair.id) and not pair.is_hashed:
-        yield Fault("id", f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
+        yield Fault(ID, f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
     is_read = "local" not in read.extra and not _is_elapsed(read)  # by our listeners
     repairs = not read.job and is_read
     for fault in judge_cron(read.cron, dialect):
-        yield Fault(fault.kind, fault.what, fault.kind == "cron" and repairs, fault.stops and is_read)
+        yield Fault(fault.of, fault.what, fault.of is CRON and repairs, fault.stops and is_read)
     if thorough:
         yield from clojure.payload_faults(data, read, is_broken=broken is not None)
 
@@ -82,8 +143,8 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
 def _unread(data: bytes, reason: str) -> Fault:
     """Judge a payload that cannot be read. One with a function may be for a foreign peer, so no repair buries it."""
     if wire.job_of(data) is None:
-        return Fault("unreadable", reason, True, True)
-    return Fault("unclear", reason, False, True)
+        return Fault(UNREADABLE, reason, True, True)
+    return Fault(UNCLEAR, reason, False, True)
 
 
 def _is_elapsed(read: wire.Payload) -> bool:
@@ -100,7 +161,7 @@ def _broken_fields(read: wire.Payload) -> str | None:
         if _OF_TIME & read.extra.keys():
             from_fields({**read.extra, "cron": "* * * * * * *"})
         if not isinstance(kwargs := read.extra.get("kwargs", {}), dict | None):
-            return f"payload: kwargs is {quoted_item(json.dumps(kwargs).encode())}, not an object"
+            return f"payload: kwargs is {clojure.quoted_item(json.dumps(kwargs).encode())}, not an object"
         if "opts" in read.extra:
             stored_run_options(read.extra["opts"])
             stored_terms(read.extra["opts"])
@@ -118,8 +179,8 @@ def judge_cron(cron: str, dialect: str) -> tuple[Fault, ...]:
     except TriggerError as error:
         if _in_order_of(other, cron):
             what = f'cron "{cron}" has its fields in the order of the dialect {other}'
-            return (Fault("other-dialect", what, stops=True),)
-        return (Fault("cron", str(error), stops=True),)
+            return (Fault(OTHER_DIALECT, what, stops=True),)
+        return (Fault(CRON, str(error), stops=True),)
     return tuple(clojure.cron_faults(cron, dialect, trigger, _in_order_of(other, cron)))
 
 
@@ -150,10 +211,10 @@ def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
         read = wire.read_payload(data)
         trigger = from_fields({**read.extra, "cron": read.cron}, dialect=dialect)
     except (CorruptRecord, TriggerError):
-        return Fault("no-item", "no item points to it, and it cannot be read", wire.job_of(data) is None, True)
+        return Fault(NO_ITEM, "no item points to it, and it cannot be read", wire.job_of(data) is None, True)
     if trigger.next_after_ms(now_ms) is None and trigger.next_after_ms(now_ms - patience_ms) is not None:
-        return Fault("in-doubt", "no item points to it, and its last time was a short while ago")
-    return Fault("no-item", "no item points to it, no listener has it", True, True)
+        return Fault(IN_DOUBT, "no item points to it, and its last time was a short while ago")
+    return Fault(NO_ITEM, "no item points to it, no listener has it", True, True)
 
 
 # Items.
@@ -161,19 +222,19 @@ def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
 
 def _item(pair: Pair, member: bytes, thorough: bool) -> Iterator[Fault]:
     if item_id(member) is None:
-        yield Fault("item", f"{quoted_item(member)} cannot be read: {why_unread(member)}", True, True)
+        yield Fault(ITEM, f"{clojure.quoted_item(member)} cannot be read: {why_unread(member)}", True, True)
     else:
         if pair.payload is None:
-            yield Fault("no-job", "its item points to no job", True, True)
+            yield Fault(NO_JOB, "its item points to no job", True, True)
         if thorough:
             yield from clojure.item_faults(member)
     if not math.isfinite(pair.score) or pair.score != int(pair.score):
-        yield Fault("score", f"its due time is {pair.score!r}", True, True)
+        yield Fault(SCORE, f"its due time is {pair.score!r}", True, True)
     elif not 0 <= pair.score <= LAST_MS:
         when = "before 1970" if pair.score < 0 else "after the year 9999"
-        yield Fault("score-range", f"its due time is {pair.score:.0f}, which is {when}", True, True)
+        yield Fault(SCORE_RANGE, f"its due time is {pair.score:.0f}, which is {when}", True, True)
     if pair.is_second:
-        yield Fault("second-item", f"a second item of the same job: {quoted_item(member)}")
+        yield Fault(SECOND_ITEM, f"a second item of the same job: {clojure.quoted_item(member)}")
 
 
 def why_unread(member: bytes) -> str:
