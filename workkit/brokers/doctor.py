@@ -9,7 +9,7 @@ from types import ModuleType
 from workkit.contract.doctor import CommandLine, Finding, Kind
 
 MOST = 1000  # findings of one kind in one checkup
-FIX = "--fix"
+FIX = ("fix", None)
 
 UNCHECKED = Kind(
     "unchecked", "hazard", "Something could not be looked at.", "The doctor cannot see any fault there."

@@ -16,26 +16,34 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """A command of workkit about a schedule, as a remedy names it. `first`: words before the name of the schedule;
-    `which`: arguments after it; `options`: the last words.
+    """A command of workkit about a schedule, as a remedy names it. `which`: arguments after the name of the schedule;
+    `options`: each with its value, None for a switch; `first`: those that come before the name.
     """
 
     verb: str
     schedule: str
-    first: tuple[str, ...] = ()
+    first: tuple[tuple[str, str | None], ...] = ()
     which: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    options: tuple[tuple[str, str | None], ...] = ()
 
     def typed(self, flags: Sequence[str] = ()) -> str:
         """Write it as a shell takes it. `flags` find the same server, each with its value, as a shell takes them; one
         that is among `options` is left out.
         """
-        found = [flag for flag in flags if flag.split()[0].partition("=")[0] not in self.options]
-        options = [*found, *map(shell_word, self.options)]
+        own = {_flag(name) for name, _ in self.options}
+        options = [flag for flag in flags if flag.split()[0] not in own] + _typed(self.options)
         words = [self.schedule, *self.which]
         named = list(map(shell_word, words))
         parts = [*options, "--", *named] if any(word.startswith("-") for word in words) else [*named, *options]
-        return " ".join(["workkit", self.verb, *map(shell_word, self.first), *parts])
+        return " ".join(["workkit", self.verb, *_typed(self.first), *parts])
+
+
+def _typed(options: Sequence[tuple[str, str | None]]) -> list[str]:
+    return [_flag(name) if value is None else f"{_flag(name)} {shell_word(value)}" for name, value in options]
+
+
+def _flag(name: str) -> str:
+    return f"--{name}"
 
 
 Advice = str | CommandLine

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workkit.brokers.doctor import FIX
 from workkit.brokers.gocraft.doctor.judge import LIMIT, is_whole
 from workkit.brokers.gocraft.doctor.keys import call
 from workkit.brokers.gocraft.doctor.survey import Place, Survey, Text, raw
@@ -337,7 +338,7 @@ class Waiting:
         jobs = "1 job" if len(texts) == 1 else f"{len(texts):,} jobs"
         pools = [brief_bytes(raw(pool.id)) for pool in self.fleet.burying if not pool.serves(name)]
         key = self.survey.keys.scheduled if place == "scheduled" else self.survey.keys.retry
-        fix = _do(self.survey, "doctor", "--fix")
+        fix = _do(self.survey, "doctor", FIX)
         advice: tuple[Advice, ...] = () if repairs else (_do(self.survey, "listen"), "; then ", fix)
         return BURIED.found(
             f"{jobs} of {brief_bytes(raw(name))} in {key} will be buried by the Go pool {pools[0]}"
@@ -359,7 +360,7 @@ class Waiting:
         (is_paused,) = self.survey.asked([("EXISTS", self.survey.keys.paused(queue.name))])
         if not is_paused or (length < LONG and (self._oldest(queue) or 0) < LATE_MS):
             return None
-        whole, options = (" with its namespace", ()) if self.survey.of("paused_all") else ("", ("--fn", queue.name))
+        whole, options = (" with its namespace", ()) if self.survey.of("paused_all") else ("", (("fn", queue.name),))
         what = f"{_name(queue)} is paused{whole}, and {_waiting(length)}"
         return PAUSED_QUEUE.found(what, _do(self.survey, "resume", *options), about=_about(queue))
 
@@ -374,8 +375,7 @@ class Waiting:
 
     def _unserved(self, queues: list[tuple[Place, int]]) -> Iterator[Finding]:
         if not self.fleet.living:
-            total = _waiting(sum(length for _, length in queues))
-            what = f"no pool lives in {self.survey.keys.namespace}, and {total}"
+            what = f"no pool lives in {self.survey.keys.namespace}, and {_waiting(sum(n for _, n in queues))}"
             yield NO_LISTENER.found(what, _do(self.survey, "listen"))
             return
         for queue, length in queues:
@@ -384,7 +384,7 @@ class Waiting:
             yield NOBODY_RUNS.found(what, *advice, about=_about(queue))
 
 
-def _do(made: Survey, verb: str, *options: str) -> CommandLine:
+def _do(made: Survey, verb: str, *options: tuple[str, str | None]) -> CommandLine:
     return CommandLine(verb=verb, schedule=made.keys.namespace, options=options)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from workkit.brokers.doctor import FIX
 from workkit.brokers.hutch.doctor.survey import Survey
 from workkit.brokers.hutch.ladder import STEPS, arrival, ladder, step_exchange
 from workkit.brokers.hutch.levels import LEVELS
@@ -266,7 +267,7 @@ def _own(made: Survey, queue: str) -> Iterator[Finding]:
         if not bound:
             yield UNBOUND.found(
                 f"queue {queue} is not bound to exchange {names.exchange}",
-                CommandLine(verb="doctor", schedule=names.exchange, options=("--fix", "--namespace", "NAME")),
+                CommandLine(verb="doctor", schedule=names.exchange, options=(FIX, ("namespace", "NAME"))),
                 ", with the namespace of its listeners",
                 about=(queue,),
             )

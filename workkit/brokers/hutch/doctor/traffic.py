@@ -114,7 +114,7 @@ def _unconsumed(made: Survey, queue: QueueFact) -> Finding:
     messages = f"{_messages(queue.ready)} wait{'s' if queue.ready == 1 else ''}"
     advice: Advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
-        advice = CommandLine(verb="listen", schedule=made.names.exchange, first=("--import", "MODULE"))
+        advice = CommandLine(verb="listen", schedule=made.names.exchange, first=(("import", "MODULE"),))
     return NO_CONSUMER.found(f"{messages} in queue {queue.name}, and nobody consumes it", advice, about=(queue.name,))
 
 

@@ -168,7 +168,7 @@ class Inventory:
             what = f"{left.jobs} {verb} in the other dialect, such as {first}: {left.reason}"
             why = f"Listeners with the dialect {dialect} leave them alone."
             other = "cuckoo" if dialect == "published" else "published"
-            again = CommandLine(verb="doctor", schedule=name, options=("--dialect", other))
+            again = CommandLine(verb="doctor", schedule=name, options=(("dialect", other),))
             advice = (again, ", and the same for listeners")
         elif left.kind is CRON:
             what = f"{left.jobs} {verb} at times that this dialect cannot read, such as {first}: {left.reason}"
@@ -246,7 +246,7 @@ class Late:
                 kind, _, of = target.partition(":")
                 what = {"schedule": k.schedule, "fn": shown(of)}.get(kind, f"job {brief_bytes(of.encode())}")
                 which = (of,) if kind not in ("schedule", "fn") else ()
-                options = ("--fn", of) if kind == "fn" else ()
+                options = (("fn", of),) if kind == "fn" else ()
                 jobs = "1 job has" if late == 1 else f"{late:,} jobs have"
                 yield PAUSED_WORK.found(
                     f"{what} is {pause_text(pause)}; {jobs} been due for more than a minute",
