@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.brokers.gocraft.doctor.checkups import text
-from workkit.brokers.gocraft.doctor.judge import FAULTS, judge_fields, judge_life, judge_text, judge_value
+from workkit.brokers.gocraft.doctor.judge import FAULTS, judge_fields, judge_life, judge_list, judge_text, judge_value
 from workkit.brokers.gocraft.doctor.survey import TYPES, Place, place_of, places
 from workkit.brokers.gocraft.keys import Keys
 
@@ -55,6 +55,13 @@ def test_each_fault_of_a_text_has_its_name(place: Place, data: bytes, score: flo
 def test_each_fault_of_a_value_has_its_name(kind: str, value: bytes, kinds: list[str]) -> None:
     place = Place("app:jobs:export:x", kind, "export")  # type: ignore[arg-type]
     assert [fault.kind for fault in judge_value(place, value)] == kinds
+
+
+def test_a_list_of_a_pool_that_is_not_listed_has_no_owner() -> None:
+    place = Place("app:jobs:export:a:inprogress", "in_progress", "export", POOL)
+    assert list(judge_list(place, {POOL})) == []
+    (fault,) = judge_list(place, {"b" * 24})
+    assert (fault.kind, fault.severity, fault.repairs) == ("ownerless", "orphan", True)
 
 
 def test_each_fault_of_a_hash_or_of_a_life_has_its_name() -> None:

@@ -18,63 +18,6 @@ from workkit.brokers.hutch.topology import Binding, Exchange, Queue, Topology, d
 from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.text.raw import shell_word
 
-# Kinds of findings about what is declared.
-
-DIFFERS = Kind(
-    "differs", "deviation", "An exchange or queue that programs share differs from what hutch and event declare.",
-    "A program that declares it as hutch or event does is refused, and does not start.",
-)  # fmt: skip
-OWN_DIFFERS = Kind(
-    "own-differs", "deviation", "An exchange or queue of workkit differs from what workkit declares.",
-    "A listener or producer of workkit that declares it ends with an error.",
-)  # fmt: skip
-LOSSY_DELAY = Kind(
-    "lossy-delay", "deviation", "A delay queue has no exchange for what leaves it.",
-    "A delayed message or retry of a peer that waits there is lost when its time is over.",
-)  # fmt: skip
-DOUBLE_DELAY = Kind(
-    "double-delay", "deviation", "A delay has two queues.",
-    "Each delayed message and each retry of a peer comes once out of each of them.",
-)  # fmt: skip
-NO_DELAY = Kind(
-    "no-delay", "deviation", "Some delays have a queue, and others have none.",
-    "The broker drops what peers delay for so long.", is_momentary=True,
-)  # fmt: skip
-POLICY = Kind(
-    "policy", "hazard", "A policy removes messages from a queue.",
-    "The broker then drops messages of this queue, or deletes it, without a word.",
-)  # fmt: skip
-LADDER = Kind(
-    "ladder", "deviation", "An exchange, queue or binding of the delays of workkit is missing.",
-    "A delayed message of workkit that needs a missing step is lost.", "declares it", is_momentary=True,
-)  # fmt: skip
-UNBOUND = Kind(
-    "unbound", "deviation", "A work queue of workkit is not bound by the key of its job.",
-    "The broker does not put messages with this routing key there.", "binds it, where its job name is known",
-    is_momentary=True,
-)  # fmt: skip
-PRIVATE = Kind(
-    "private", "deviation", "A work queue of workkit is not bound by its private key.",
-    "A retry of workkit cannot return to this queue.", "binds it", is_momentary=True,
-)  # fmt: skip
-DEAD_UNBOUND = Kind(
-    "dead-unbound", "deviation", "The dead queue is not bound to the exchange.",
-    "What fails for good cannot reach it: event loses it, workkit tries again for ever.", "binds it", is_momentary=True,
-)  # fmt: skip
-NO_DEAD_QUEUE = Kind(
-    "no-dead-queue", "deviation", "There is a work queue of workkit, and no dead queue.",
-    "What fails for good has no place to go.", "declares and binds it", is_momentary=True,
-)  # fmt: skip
-OTHER_KEY = Kind(
-    "other-key", "hazard", "A work queue of workkit is bound by the key of another job.",
-    "The function of this queue runs with messages of another name too.",
-)  # fmt: skip
-WILDCARD = Kind(
-    "wildcard", "deviation", "A queue of event is bound by a wildcard.",
-    "event looks for a handler by the exact key, and finds none: it copies each message to the dead queue, and keeps "
-    "it unacknowledged.",
-)  # fmt: skip
-
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
 """What a policy may set that removes messages."""
 _BY_NAMESPACE: Final = "x-max-priority"
@@ -99,6 +42,12 @@ def judge_objects(made: Survey) -> Iterator[Finding]:
         yield from _differs(_described(made, name), name, [said], name in shared)
     yield from _delays(made)
     yield from _policies(made)
+
+
+LADDER = Kind(
+    "ladder", "deviation", "An exchange, queue or binding of the delays of workkit is missing.",
+    "A delayed message of workkit that needs a missing step is lost.", "declares it", is_momentary=True,
+)  # fmt: skip
 
 
 def judge_ladder(made: Survey) -> Iterator[Finding]:
@@ -134,6 +83,12 @@ def _judge_own(made: Survey, found: QueueFact) -> Iterator[Finding]:
     yield from _differs(f"queue {found.name}", found.name, differs, wanted.shared)
 
 
+LOSSY_DELAY = Kind(
+    "lossy-delay", "deviation", "A delay queue has no exchange for what leaves it.",
+    "A delayed message or retry of a peer that waits there is lost when its time is over.",
+)  # fmt: skip
+
+
 def _judge_queue(made: Survey, found: QueueFact, wanted: Queue) -> Iterator[Finding]:
     differs = [*_flags_differ(found), *_arguments_differ(found.arguments, wanted.arguments)]
     target = wanted.arguments.get("x-dead-letter-exchange")
@@ -146,6 +101,16 @@ def _judge_queue(made: Survey, found: QueueFact, wanted: Queue) -> Iterator[Find
         )
         return
     yield from _differs(f"queue {found.name}", found.name, differs, wanted.shared)
+
+
+DIFFERS = Kind(
+    "differs", "deviation", "An exchange or queue that programs share differs from what hutch and event declare.",
+    "A program that declares it as hutch or event does is refused, and does not start.",
+)  # fmt: skip
+OWN_DIFFERS = Kind(
+    "own-differs", "deviation", "An exchange or queue of workkit differs from what workkit declares.",
+    "A listener or producer of workkit that declares it ends with an error.",
+)  # fmt: skip
 
 
 def _differs(subject: str, name: str, differs: list[str], is_shared: bool) -> Iterator[Finding]:
@@ -191,6 +156,16 @@ def _arguments_differ(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> li
     return differs
 
 
+DOUBLE_DELAY = Kind(
+    "double-delay", "deviation", "A delay has two queues.",
+    "Each delayed message and each retry of a peer comes once out of each of them.",
+)  # fmt: skip
+NO_DELAY = Kind(
+    "no-delay", "deviation", "Some delays have a queue, and others have none.",
+    "The broker drops what peers delay for so long.", is_momentary=True,
+)  # fmt: skip
+
+
 def _delays(made: Survey) -> Iterator[Finding]:
     """Name levels with two queues, and levels without one."""
     names = made.names
@@ -223,6 +198,12 @@ def _delays(made: Survey) -> Iterator[Finding]:
         )
 
 
+POLICY = Kind(
+    "policy", "hazard", "A policy removes messages from a queue.",
+    "The broker then drops messages of this queue, or deletes it, without a word.",
+)  # fmt: skip
+
+
 def _policies(made: Survey) -> Iterator[Finding]:
     """Name policies that remove messages from queues of ours, and from those that are shared."""
     expected = {one.name for one in (delays(made.names) + dead(made.names) + ladder(made.names)).queues}
@@ -250,6 +231,21 @@ def judge_bindings(made: Survey) -> Iterator[Finding]:
         yield from _own(made, queue.name)
     yield from _dead_queue(made)
     yield from _wild(made)
+
+
+UNBOUND = Kind(
+    "unbound", "deviation", "A work queue of workkit is not bound by the key of its job.",
+    "The broker does not put messages with this routing key there.", "binds it, where its job name is known",
+    is_momentary=True,
+)  # fmt: skip
+PRIVATE = Kind(
+    "private", "deviation", "A work queue of workkit is not bound by its private key.",
+    "A retry of workkit cannot return to this queue.", "binds it", is_momentary=True,
+)  # fmt: skip
+OTHER_KEY = Kind(
+    "other-key", "hazard", "A work queue of workkit is bound by the key of another job.",
+    "The function of this queue runs with messages of another name too.",
+)  # fmt: skip
 
 
 def _own(made: Survey, queue: str) -> Iterator[Finding]:
@@ -298,6 +294,16 @@ def _own(made: Survey, queue: str) -> Iterator[Finding]:
         )
 
 
+DEAD_UNBOUND = Kind(
+    "dead-unbound", "deviation", "The dead queue is not bound to the exchange.",
+    "What fails for good cannot reach it: event loses it, workkit tries again for ever.", "binds it", is_momentary=True,
+)  # fmt: skip
+NO_DEAD_QUEUE = Kind(
+    "no-dead-queue", "deviation", "There is a work queue of workkit, and no dead queue.",
+    "What fails for good has no place to go.", "declares and binds it", is_momentary=True,
+)  # fmt: skip
+
+
 def _dead_queue(made: Survey) -> Iterator[Finding]:
     names = made.names
     wanted = dead(names)
@@ -313,6 +319,13 @@ def _dead_queue(made: Survey) -> Iterator[Finding]:
             subject=Topology(bindings=wanted.bindings),
             about=(names.dead_queue,),
         )
+
+
+WILDCARD = Kind(
+    "wildcard", "deviation", "A queue of event is bound by a wildcard.",
+    "event looks for a handler by the exact key, and finds none: it copies each message to the dead queue, and keeps "
+    "it unacknowledged.",
+)  # fmt: skip
 
 
 def _wild(made: Survey) -> Iterator[Finding]:

@@ -15,63 +15,21 @@ from workkit.brokers.hutch.topology import KEPT_MS, MOST_DEAD
 from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
 from workkit.text.duration import age_text
 
-# Kinds of findings about messages and who consumes them.
-
-DOWN = Kind(
-    "down", "deviation", "A queue is in no state to work.", "It takes and gives no messages.", is_momentary=True
-)  # fmt: skip
-NO_CONSUMER = Kind(
-    "no-consumer", "orphan", "Messages are ready in a queue, and nobody consumes it.",
-    "They wait until a program consumes this queue.", is_momentary=True,
-)  # fmt: skip
-UNSERVED = Kind(
-    "unserved", "orphan", "No listener consumes a work queue of workkit, and listeners consume others like it.",
-    "No listener serves this name. A producer gets no error, and its messages wait here.", is_momentary=True,
-)  # fmt: skip
-UNDELIVERED = Kind(
-    "undelivered", "orphan", "Messages have waited for the end of a delay, and their key leads to no queue.",
-    "RabbitMQ keeps them until a queue takes this key. They then come within 3 minutes.", is_momentary=True,
-)  # fmt: skip
-LATE_DELAY = Kind(
-    "late-delay", "hazard", "Messages have not left their delay in time after a start of the broker.",
-    "A message that is on its way between two queues when a node stops waits there for up to 3 minutes after the "
-    "start. It is not lost. docs/guide/rabbitmq.md shows the setting of the broker that shortens this.",
-    is_momentary=True,
-)  # fmt: skip
-UNACKNOWLEDGED = Kind(
-    "unacknowledged", "hazard", "A consumer holds messages, and has done nothing for long.",
-    "It has no handler for them, cannot read them, or its runs are long. They take its places, and come again "
-    "after each reconnect.",
-)  # fmt: skip
-UNROUTABLE = Kind(
-    "unroutable", "orphan", "Messages in the dead queue have a routing key that leads to no queue.",
-    "No queue takes this routing key: a retry would lead nowhere.",
-)  # fmt: skip
-STRAY = Kind(
-    "stray", "hazard", "event has put messages into the dead queue without a retry.",
-    "event copies a message for which it has no handler to the dead queue at once, and keeps the message "
-    "unacknowledged.",
-)  # fmt: skip
-DEAD_LOOP = Kind(
-    "dead-loop", "deviation", "At least 10 messages of one key in the dead queue lead back to their work queue.",
-    "event leaves CC in a dead message that was tried again. So the broker also puts it back into its work queue, "
-    "where it fails again: hundreds of copies a minute.",
-)  # fmt: skip
-DEAD_FULL = Kind(
-    "dead-full", "hazard", "The dead queue holds nine tenths of what it can.",
-    "When it is full, the broker drops its oldest message for each new one.",
-)  # fmt: skip
-DEAD_OLD = Kind(
-    "dead-old", "hazard", "Messages of the dead queue are near the end of their time.",
-    "The broker drops a message whose time in the dead queue is over.",
-)  # fmt: skip
-
 FULL: Final = 0.9  # of what the queue holds
 OLD: Final = 5 / 6  # of the time that it keeps a message
 HOUR_MS: Final = 3_600_000
 LOOP: Final = 10  # copies of one key that still have CC
 RECENT_MS: Final = 600_000  # after so long nothing waits for the restart of a node any more
 _WELL: Final = ("", "running", "idle", "flow", "live", "minority")
+
+
+DOWN = Kind(
+    "down", "deviation", "A queue is in no state to work.", "It takes and gives no messages.", is_momentary=True
+)  # fmt: skip
+UNSERVED = Kind(
+    "unserved", "orphan", "No listener consumes a work queue of workkit, and listeners consume others like it.",
+    "No listener serves this name. A producer gets no error, and its messages wait here.", is_momentary=True,
+)  # fmt: skip
 
 
 def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Finding]:
@@ -110,12 +68,24 @@ def _family(made: Survey, queue: QueueFact) -> str:
     return queue.name if job is None else queue.name.removesuffix(job)
 
 
+NO_CONSUMER = Kind(
+    "no-consumer", "orphan", "Messages are ready in a queue, and nobody consumes it.",
+    "They wait until a program consumes this queue.", is_momentary=True,
+)  # fmt: skip
+
+
 def _unconsumed(made: Survey, queue: QueueFact) -> Finding:
     messages = f"{_messages(queue.ready)} wait{'s' if queue.ready == 1 else ''}"
     advice: Advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
         advice = CommandLine(verb="listen", schedule=made.names.exchange, first=(("import", "MODULE"),))
     return NO_CONSUMER.found(f"{messages} in queue {queue.name}, and nobody consumes it", advice, about=(queue.name,))
+
+
+UNDELIVERED = Kind(
+    "undelivered", "orphan", "Messages have waited for the end of a delay, and their key leads to no queue.",
+    "RabbitMQ keeps them until a queue takes this key. They then come within 3 minutes.", is_momentary=True,
+)  # fmt: skip
 
 
 def _undelivered(made: Survey) -> Iterator[Finding]:
@@ -137,6 +107,14 @@ def _undelivered(made: Survey) -> Iterator[Finding]:
         )
 
 
+LATE_DELAY = Kind(
+    "late-delay", "hazard", "Messages have not left their delay in time after a start of the broker.",
+    "A message that is on its way between two queues when a node stops waits there for up to 3 minutes after the "
+    "start. It is not lost. docs/guide/rabbitmq.md shows the setting of the broker that shortens this.",
+    is_momentary=True,
+)  # fmt: skip
+
+
 def _late(made: Survey) -> Iterator[Finding]:
     """Name messages that were on their way between two queues when the broker stopped."""
     up_ms = max((node.up_ms for node in made.nodes), default=0)
@@ -152,6 +130,13 @@ def _late(made: Survey) -> Iterator[Finding]:
             "wait, or set dead_letter_worker_publisher_confirm_timeout before the next restart",
             about=(made.names.own_exchange,),
         )
+
+
+UNACKNOWLEDGED = Kind(
+    "unacknowledged", "hazard", "A consumer holds messages, and has done nothing for long.",
+    "It has no handler for them, cannot read them, or its runs are long. They take its places, and come again "
+    "after each reconnect.",
+)  # fmt: skip
 
 
 def _held(made: Survey, patience_ms: int) -> Iterator[Finding]:
@@ -175,6 +160,16 @@ def _held(made: Survey, patience_ms: int) -> Iterator[Finding]:
 
 
 # The dead queue.
+
+
+DEAD_FULL = Kind(
+    "dead-full", "hazard", "The dead queue holds nine tenths of what it can.",
+    "When it is full, the broker drops its oldest message for each new one.",
+)  # fmt: skip
+DEAD_OLD = Kind(
+    "dead-old", "hazard", "Messages of the dead queue are near the end of their time.",
+    "The broker drops a message whose time in the dead queue is over.",
+)  # fmt: skip
 
 
 def judge_dead(made: Survey) -> Iterator[Finding]:
@@ -213,6 +208,22 @@ def since(made: Survey) -> str:
     lately = sum(made.now_ms - failed < HOUR_MS for failed in times)
     recent = f"{lately:,} in the last hour, " if lately > 1 else ""
     return f"; {recent}the last one {age_text(made.now_ms - times[-1])} ago"
+
+
+UNROUTABLE = Kind(
+    "unroutable", "orphan", "Messages in the dead queue have a routing key that leads to no queue.",
+    "No queue takes this routing key: a retry would lead nowhere.",
+)  # fmt: skip
+STRAY = Kind(
+    "stray", "hazard", "event has put messages into the dead queue without a retry.",
+    "event copies a message for which it has no handler to the dead queue at once, and keeps the message "
+    "unacknowledged.",
+)  # fmt: skip
+DEAD_LOOP = Kind(
+    "dead-loop", "deviation", "At least 10 messages of one key in the dead queue lead back to their work queue.",
+    "event leaves CC in a dead message that was tried again. So the broker also puts it back into its work queue, "
+    "where it fails again: hundreds of copies a minute.",
+)  # fmt: skip
 
 
 def _dead_messages(made: Survey) -> Iterator[Finding]:
