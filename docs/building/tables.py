@@ -147,16 +147,22 @@ def kept(layout: Layout, feature: Keeps) -> str:
     return "yes" if feature in layout.keeps else "with a Redis" if feature in layout.keeps_beside else "-"
 
 
-SHARED = {"server": kinds_of(doctor, redis_server), "listeners": kinds_of(our_keys)}
-FINDINGS = {"native": native.KINDS, "gocraft": gocraft.KINDS, "hutch": hutch.KINDS, "beside": beside.KINDS}
-"""The kinds of findings, by the section of the page that lists them; those in `SHARED` are no part of the others."""
+FINDINGS = {
+    "server": kinds_of(doctor, redis_server),
+    "listeners": kinds_of(our_keys),
+    "native": native.KINDS,
+    "gocraft": gocraft.KINDS,
+    "hutch": hutch.KINDS,
+    "beside": beside.KINDS,
+}
+"""The kinds of findings, by the section of the page that lists them; the first two are shared by others."""
+SHARED = ("server", "listeners")
 
 
 def findings(section: str) -> list[Kind]:
-    """Give the kinds of one section."""
-    if section in SHARED:
-        return list(SHARED[section])
-    return [kind for kind in FINDINGS[section] if not any(kind in shared for shared in SHARED.values())]
+    """Give the kinds of one section, without those of a shared one before it."""
+    before = [FINDINGS[name] for name in SHARED if list(FINDINGS).index(name) < list(FINDINGS).index(section)]
+    return [kind for kind in FINDINGS[section] if not any(kind in kinds for kinds in before)]
 
 
 def finding_table(section: str) -> Iterator[str]:

@@ -15,12 +15,12 @@ from typing import Final
 
 import pytest
 
-from docs.building.tables import FINDINGS, SHARED, findings
+from docs.building.tables import FINDINGS, findings
 from tests.processes import ROOT
 from workkit.contract.doctor import SEVERITIES, Kind
 
 PACKAGE, TESTS = ROOT / "workkit", ROOT / "tests"
-SECTIONS: Final = (*SHARED, *FINDINGS)
+SECTIONS: Final = tuple(FINDINGS)
 ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("brokers/test_*.py", "brokers/*/doctor/test_*.py", "brokers/hutch/beside/doctor/*.py"),
     "listeners": ("brokers/test_*.py", "brokers/hutch/beside/doctor/*.py", "worker/test_*.py"),

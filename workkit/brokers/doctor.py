@@ -7,9 +7,11 @@ from dataclasses import replace
 from types import ModuleType
 
 from workkit.contract.doctor import CommandLine, Finding, Kind
+from workkit.text.listing import plural
 
 MOST = 1000  # findings of one kind in one checkup
 FIX = ("fix", None)
+WAIT = ("waits", "wait")
 
 UNCHECKED = Kind(
     "unchecked", "hazard", "Something could not be looked at.", "The doctor cannot see any fault there."
@@ -18,6 +20,11 @@ DEAD = Kind(
     "dead", "hazard", "Jobs have failed for good, and nobody has acknowledged them.",
     "They run again only if somebody retries them.",
 )  # fmt: skip
+
+
+def tally(count: int, noun: str, one: str = "", many: str = "") -> str:
+    """Count things, as a subject with its verb: ``1 job waits``, ``1,204 jobs wait``."""
+    return f"{plural(count, noun)} {one if count == 1 else many}".rstrip()
 
 
 def kinds_of(*modules: ModuleType) -> tuple[Kind, ...]:
@@ -54,5 +61,5 @@ def dead(count: int, *, schedule: str, kept: str, since: str = "") -> Iterator[F
     failed, as the end of one.
     """
     if count:
-        jobs = "1 job failed for good" if count == 1 else f"{count:,} jobs failed for good"
-        yield DEAD.found(jobs + since, CommandLine(verb="dead", schedule=schedule), why=f"{kept} {DEAD.why}")
+        what = f"{plural(count, 'job')} failed for good{since}"
+        yield DEAD.found(what, CommandLine(verb="dead", schedule=schedule), why=f"{kept} {DEAD.why}")

@@ -11,7 +11,8 @@ import redis
 
 from workkit.brokers.doctor import UNCHECKED
 from workkit.brokers.redis_server.address import family
-from workkit.brokers.redis_server.pages import unhurried
+from workkit.brokers.redis_server.pages import piped, unhurried
+from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import Server
 from workkit.brokers.redis_server.time_source import may_call_time, scripts_may_call_time
@@ -59,6 +60,14 @@ def wrong_type(key: bytes, stands: str, kind: str, *, why: str) -> Finding:
         why=why,
         about=(name,),
     )
+
+
+def wrong_types(server: Server, expected: Mapping[str, str], *, why: str) -> Iterator[Finding]:
+    """Name the keys that are there and have another type than they should."""
+    found = piped(server, lambda pipe: [pipe.type(key) for key in expected])
+    for (key, kind), stands in zip(expected.items(), map(bytes.decode, found), strict=True):
+        if stands not in (kind, "none"):
+            yield wrong_type(key.encode("utf-8", AS_READ), stands, kind, why=why)
 
 
 # The server: its version, what a restart loses, eviction, memory, clock and role.

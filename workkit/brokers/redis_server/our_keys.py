@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from workkit.brokers.doctor import UNCHECKED, tally
 from workkit.brokers.redis_server.control import LAST_MS
 from workkit.brokers.redis_server.listener_info import UNKNOWN, read_info
-from workkit.brokers.redis_server.pages import hash_pages, piped, scored_pages
+from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, hash_pages, piped, scored_pages
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding, Kind
 from workkit.contract.listener import ListenerInfo
@@ -70,7 +71,7 @@ def judge_peers(
     for peer in peers:
         info = peer.info
         if peer.is_whole and not peer.is_live:
-            holds = "nothing" if not peer.held else f"1 {held}" if peer.held == 1 else f"{peer.held:,} {held}s"
+            holds = tally(peer.held, held) if peer.held else "nothing"
             silent = f"listener {info.listener} has sent no heartbeat for {age_text(info.beat_ms or 0)}"
             since = f"{silent} and holds {holds}"
             is_here = info.host == socket.gethostname() and _runs(info.pid)
@@ -114,6 +115,15 @@ def _runs(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def too_many_keys(listeners: str) -> Finding:
+    """Say that listeners without a place in the list, a key, were not looked for."""
+    return UNCHECKED.found(
+        f"listeners missing from {listeners} were not checked: the database has too many keys",
+        "use a database of its own for schedules",
+        why=f"It would have to read the names of all keys. More than {MOST_PAGES * STEP:,} are too many.",
+    )
 
 
 # Keys of ours: what cannot be read.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.connect import open_broker
 from workkit.brokers.gocraft.broker import GocraftBroker
+from workkit.brokers.gocraft.doctor import Flaw, Verification, id_of
 from workkit.brokers.gocraft.doctor.judge import FAULTS
 from workkit.brokers.gocraft.doctor.survey import TYPES, Place, raw
-from workkit.brokers.gocraft.doctor.verify import Flaw, Verification, id_of
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from workkit.brokers.doctor import tally
 from workkit.brokers.gocraft.doctor.judge import (
     ENDLESS,
     LEAKED,
@@ -188,7 +189,7 @@ def wrong_locks(made: Survey, before: Mapping[str, Lock], pools: Sequence[str]) 
 def _differs(made: Survey, name: str, lock: Lock) -> tuple[Kind, str, str]:
     info, number = brief_bytes(raw(made.keys.lock_info(name))), lock.number
     if number != lock.running and (lock.value != b"" or lock.running != 0):
-        running = "1 job is" if lock.running == 1 else f"{lock.running:,} jobs are"
+        running = tally(lock.running, "job", "is", "are")
         value = brief_bytes(lock.value) if lock.value else "missing"
         if number is None and lock.value:
             why = "It is no number, so pools cannot take a job of this name."
@@ -198,7 +199,7 @@ def _differs(made: Survey, name: str, lock: Lock) -> tuple[Kind, str, str]:
             why = "Go pools let more jobs start than the limit allows."
         return LOCK, f"the lock of {brief_bytes(raw(name))} is {value}, and {running} in progress", why
     if lock.gone:
-        gone = "1 pool that is" if lock.gone == 1 else f"{lock.gone:,} pools that are"
+        gone = tally(lock.gone, "pool", "that is", "that are")
         why = "Go pools leave a field there for every pool that ever started. Nothing else removes it."
         return LOCK_INFO, f"{info} counts {gone} gone", why
     why = "A Go pool subtracts it from the lock when it reaps the pool, and the lock is wrong from then on."

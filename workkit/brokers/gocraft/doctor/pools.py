@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workkit.brokers.doctor import FIX
+from workkit.brokers.doctor import FIX, WAIT, tally
 from workkit.brokers.gocraft.doctor.judge import LIMIT, is_whole
 from workkit.brokers.gocraft.doctor.keys import call
 from workkit.brokers.gocraft.doctor.survey import Place, Survey, Text, raw
@@ -193,7 +193,7 @@ def gone(made: Survey, known: Fleet, *, still: Fleet) -> Iterator[Finding]:
     for pool in still.pools:
         if pool.lives or (pool.is_suspect and not (pool.id in before and before[pool.id].is_suspect)):
             continue
-        jobs = "nothing" if not pool.held else "1 job" if pool.held == 1 else f"{pool.held:,} jobs"
+        jobs = tally(pool.held, "job") if pool.held else "nothing"
         name = brief_bytes(raw(pool.id))
         if not pool.is_listed:
             kind, what = UNLISTED, f"pool {name} has {jobs} in progress and is not in {made.keys.worker_pools}"
@@ -327,7 +327,8 @@ class Waiting:
             elif not self.fleet.serves(queue.name):
                 unserved.append((queue, length))
             elif (late := self._oldest(queue)) is not None and late >= LATE_MS:
-                what = f"{_waiting(length)} in the queue of {_name(queue)}; the next of them for {age_text(late)}"
+                jobs = tally(length, "job", *WAIT)
+                what = f"{jobs} in the queue of {_name(queue)}; the next of them for {age_text(late)}"
                 advice = _do(self.survey, "listen"), ", on more machines or with more --threads"
                 yield OVERDUE.found(what, *advice, about=_about(queue))
         if unserved:
@@ -335,7 +336,7 @@ class Waiting:
 
     def _buried(self, place: str, name: str, texts: list[bytes]) -> Finding:
         repairs = any(pool.is_ours for pool in self.fleet.living)
-        jobs = "1 job" if len(texts) == 1 else f"{len(texts):,} jobs"
+        jobs = tally(len(texts), "job")
         pools = [brief_bytes(raw(pool.id)) for pool in self.fleet.burying if not pool.serves(name)]
         key = self.survey.keys.scheduled if place == "scheduled" else self.survey.keys.retry
         fix = _do(self.survey, "doctor", FIX)
@@ -354,14 +355,16 @@ class Waiting:
             return
         for place in (*self.survey.of("held"), *self.survey.of("held_retry")):
             (count,) = self.survey.asked([("ZCARD", place.key)])
-            yield HELD.found(f"{_waiting(count)} in {place.key}, and no pool of ours lives", _do(self.survey, "listen"))
+            yield HELD.found(
+                f"{tally(count, 'job', *WAIT)} in {place.key}, and no pool of ours lives", _do(self.survey, "listen")
+            )
 
     def _paused(self, queue: Place, length: int) -> Finding | None:
         (is_paused,) = self.survey.asked([("EXISTS", self.survey.keys.paused(queue.name))])
         if not is_paused or (length < LONG and (self._oldest(queue) or 0) < LATE_MS):
             return None
         whole, options = (" with its namespace", ()) if self.survey.of("paused_all") else ("", (("fn", queue.name),))
-        what = f"{_name(queue)} is paused{whole}, and {_waiting(length)}"
+        what = f"{_name(queue)} is paused{whole}, and {tally(length, 'job', *WAIT)}"
         return PAUSED_QUEUE.found(what, _do(self.survey, "resume", *options), about=_about(queue))
 
     def _oldest(self, queue: Place) -> int | None:
@@ -375,21 +378,18 @@ class Waiting:
 
     def _unserved(self, queues: list[tuple[Place, int]]) -> Iterator[Finding]:
         if not self.fleet.living:
-            what = f"no pool lives in {self.survey.keys.namespace}, and {_waiting(sum(n for _, n in queues))}"
+            total = tally(sum(length for _, length in queues), "job", *WAIT)
+            what = f"no pool lives in {self.survey.keys.namespace}, and {total}"
             yield NO_LISTENER.found(what, _do(self.survey, "listen"))
             return
         for queue, length in queues:
-            what = f"{_waiting(length)} in the queue of {_name(queue)}, and no pool that lives serves it"
+            what = f"{tally(length, 'job', *WAIT)} in the queue of {_name(queue)}, and no pool that lives serves it"
             advice = _do(self.survey, "listen"), f", on a machine with the code of {_name(queue)}"
             yield NOBODY_RUNS.found(what, *advice, about=_about(queue))
 
 
 def _do(made: Survey, verb: str, *options: tuple[str, str | None]) -> CommandLine:
     return CommandLine(verb=verb, schedule=made.keys.namespace, options=options)
-
-
-def _waiting(count: int) -> str:
-    return "1 job waits" if count == 1 else f"{count:,} jobs wait"
 
 
 def _name(queue: Place) -> str:

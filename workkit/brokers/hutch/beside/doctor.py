@@ -21,13 +21,19 @@ from workkit.brokers.hutch.beside.rows import UNIQUE_MS
 from workkit.brokers.hutch.ladder import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server import our_keys
 from workkit.brokers.redis_server.control import is_control
-from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_type
+from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_types
 from workkit.brokers.redis_server.listener_info import is_info, read_said
-from workkit.brokers.redis_server.our_keys import STALE_MS, Garbled, Peer, UnreadKeys, judge_peers, read_peer
+from workkit.brokers.redis_server.our_keys import (
+    STALE_MS,
+    Garbled,
+    Peer,
+    UnreadKeys,
+    judge_peers,
+    read_peer,
+    too_many_keys,
+)
 from workkit.brokers.redis_server.pages import (
-    MOST_PAGES,
     PAGE,
-    STEP,
     hash_pages,
     is_text,
     names_behind,
@@ -97,10 +103,7 @@ class BesideDoctor:
             is_set = client.type(k.listeners) == b"zset"
         listed = _listed(self.beside) if is_set else []
         expected |= {key(name): "hash" for key in (k.running, k.progress) for name in listed}
-        kinds = piped(self.beside.server, lambda pipe: [pipe.type(key) for key in expected])
-        for (key, kind), stands in zip(expected.items(), kinds, strict=True):
-            if stands.decode() not in (kind, "none"):
-                wrong.append(wrong_type(key.encode("utf-8"), stands.decode(), kind, why=WRONG_TYPE))
+        wrong += wrong_types(self.beside.server, expected, why=WRONG_TYPE)
         yield from wrong
 
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -181,11 +184,7 @@ def _unlisted(beside: Beside, beats: dict[str, float]) -> Iterator[Finding]:
     k = beside.keys
     found = [names_behind(beside.server, start) for start in (k.running(""), k.progress(""))]
     if None in found:
-        yield UNCHECKED.found(
-            f"listeners missing from {k.listeners} were not checked: the database has too many keys",
-            "use a database of its own for schedules",
-            why=f"It would have to read the names of all keys. More than {MOST_PAGES * STEP:,} are too many.",
-        )
+        yield too_many_keys(k.listeners)
         return
     listed = beats.keys() | _listed(beside).keys()  # some may have come meanwhile
     for name in sorted({name for names in found for name in names or ()} - listed):

@@ -14,7 +14,7 @@ from typing import Final
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.doctor import UNCHECKED, dead, kinds_of, limited
+from workkit.brokers.doctor import UNCHECKED, dead, kinds_of, limited, tally
 from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.doctor import objects, traffic
 from workkit.brokers.hutch.doctor.objects import judge_bindings, judge_ladder, judge_objects
@@ -168,7 +168,7 @@ def _dropped(made: Survey) -> Iterator[Finding]:
         return
     for channel in made.channels:
         if channel.dropped:
-            count = "1 message" if channel.dropped == 1 else f"{channel.dropped:,} messages"
+            count = tally(channel.dropped, "message")
             yield DROPPED.found(
                 f'channel {channel.name} of user "{channel.user}" has published {count} that led to no queue',
                 "look at what it publishes, and start what consumes these keys. To keep such messages, set an "

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from workkit.brokers.doctor import WAIT, tally
 from workkit.brokers.hutch.doctor.survey import TAG, DeadFact, Survey
 from workkit.brokers.hutch.ladder import ladder
 from workkit.brokers.hutch.management.facts import QueueFact
@@ -75,7 +76,7 @@ NO_CONSUMER = Kind(
 
 
 def _unconsumed(made: Survey, queue: QueueFact) -> Finding:
-    messages = f"{_messages(queue.ready)} wait{'s' if queue.ready == 1 else ''}"
+    messages = tally(queue.ready, "message", *WAIT)
     advice: Advice = f"start the program that consumes it, or delete the queue: {made.delete(queue.name)}"
     if made.is_own(queue.name):
         advice = CommandLine(verb="listen", schedule=made.names.exchange, first=(("import", "MODULE"),))
@@ -100,8 +101,7 @@ def _undelivered(made: Survey) -> Iterator[Finding]:
         if gone is not None:
             what, remedy = f"queue {gone} is gone, from which they come", "start its listeners again"
         yield UNDELIVERED.found(
-            f"{_messages(count)} of {queue.name} {'has' if count == 1 else 'have'} waited for the end of a delay, "
-            f"and {what}",
+            f"{tally(count, 'message')} of {queue.name} {_have(count)} waited for the end of a delay, and {what}",
             f"{remedy}, or delete them with their queue: {made.delete(queue.name)}",
             about=(queue.name,),
         )
@@ -125,7 +125,7 @@ def _late(made: Survey) -> Iterator[Finding]:
     if count := sum(queue.moving for queue in steps):
         late = [queue.name for queue in steps if queue.moving]
         yield LATE_DELAY.found(
-            f"{_messages(count)} of workkit {'has' if count == 1 else 'have'} not left {', '.join(late)} in time: "
+            f"{tally(count, 'message', 'of workkit has', 'of workkit have')} not left {', '.join(late)} in time: "
             f"the broker started {age_text(up_ms)} ago",
             "wait, or set dead_letter_worker_publisher_confirm_timeout before the next restart",
             about=(made.names.own_exchange,),
@@ -151,7 +151,8 @@ def _held(made: Survey, patience_ms: int) -> Iterator[Finding]:
             continue
         queues = sorted({one.queue for one in own if work[one.queue].unacknowledged} or {one.queue for one in own})
         yield UNACKNOWLEDGED.found(
-            f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds {_messages(channel.unacknowledged)} of "
+            f"consumer {own[0].tag} at {own[0].host or '(no host)'} holds "
+            f"{tally(channel.unacknowledged, 'message')} of "
             f"{', '.join(queues)}, and has "
             f"done nothing for {age_text(idle_ms)}",
             "see the log of that program. When it ends, the messages go back to their queues",
@@ -191,7 +192,8 @@ def judge_dead(made: Survey) -> Iterator[Finding]:
     if times and made.now_ms - min(times) >= OLD * kept_ms:
         old = sum(made.now_ms - failed >= OLD * kept_ms for failed in times)
         yield DEAD_OLD.found(
-            f"{_messages(old)} of the dead queue {_are(old)} near the end of {_its(old)} {age_text(kept_ms)} there",
+            f"{tally(old, 'message')} of the dead queue {'is' if old == 1 else 'are'} near the end of "
+            f"{'its' if old == 1 else 'their'} {age_text(kept_ms)} there",
             "retry or discard them: ",
             CommandLine(verb="dead", schedule=names.exchange),
             about=(names.dead_queue,),
@@ -232,14 +234,15 @@ def _dead_messages(made: Survey) -> Iterator[Finding]:
     for key, count in looping.items():
         if count >= LOOP:
             yield DEAD_LOOP.found(
-                f"{_messages(count)} of {key} in the dead queue still {_have(count)} CC, which leads back",
+                f"{tally(count, 'message')} of {key} in the dead queue still {_have(count)} CC, which leads back",
                 f"stop the event program that serves {key}, then discard the copies: ",
                 CommandLine(verb="dead", schedule=names.exchange),
                 about=(key,),
             )
     for key, count in _by_key(one for one in made.dead if not (one.is_ours or one.was_delayed)).items():
         yield STRAY.found(
-            f"{_messages(count)} of {key} in the dead queue {_was(count)} put there by event without a retry",
+            f"{tally(count, 'message')} of {key} in the dead queue {'was' if count == 1 else 'were'} put there by "
+            "event without a retry",
             f"see whether the event program that consumes {key} has a handler for exactly this key. If it has, "
             "this handler asks for no retries",
             about=(key,),
@@ -248,7 +251,8 @@ def _dead_messages(made: Survey) -> Iterator[Finding]:
         return
     for key, count in _by_key(one for one in made.dead if not made.leads(one.key)).items():
         yield UNROUTABLE.found(
-            f"{_messages(count)} in the dead queue {_have(count)} the routing key {key}, which leads to no queue",
+            f"{tally(count, 'message')} in the dead queue {_have(count)} the routing key {key}, which leads to no "
+            "queue",
             f"start a listener that serves {key}, or discard the messages: ",
             CommandLine(verb="dead", schedule=names.exchange),
             about=(key,),
@@ -265,21 +269,5 @@ def _limit(arguments: Any, policy: Any, name: str, default: int) -> int:
     return min(limits, default=default)
 
 
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"
-
-
 def _have(count: int) -> str:
     return "has" if count == 1 else "have"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _its(count: int) -> str:
-    return "its" if count == 1 else "their"
-
-
-def _was(count: int) -> str:
-    return "was" if count == 1 else "were"

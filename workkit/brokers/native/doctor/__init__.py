@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit import wire
-from workkit.brokers.doctor import dead, kinds_of, limited
+from workkit.brokers.doctor import WAIT, dead, kinds_of, limited, tally
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.doctor import clojure, jobs, judge, our_keys
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.published import Places
 from workkit.brokers.redis_server import our_keys as peers
 from workkit.brokers.redis_server.control import standing_control
-from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, unchecked, wrong_type
+from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, unchecked, wrong_types
 from workkit.brokers.redis_server.our_keys import Garbled, Peer, judge_peers, read_peer
 from workkit.brokers.redis_server.pages import PAGE, server_ms
 from workkit.brokers.redis_server.refusal import types_of
@@ -107,13 +107,7 @@ class NativeDoctor:
             names = list(self._places().listed()) if client.type(k.listeners) == b"zset" else []
             own = [key(name) for key in (k.running, k.skip, k.progress) for name in names]
             expected = types_of(k.schedule, own)
-            pipe = client.pipeline(transaction=False)
-            for key in expected:
-                pipe.type(key)
-            found = [kind.decode() for kind in pipe.execute()]
-        for (key, kind), stands in zip(expected.items(), found, strict=True):
-            if stands not in (kind, "none"):
-                wrong.append(wrong_type(key.encode("utf-8", "surrogateescape"), stands, kind, why=WRONG_TYPE))
+        wrong += wrong_types(self.server, expected, why=WRONG_TYPE)
         yield from wrong
 
     def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -192,7 +186,7 @@ class Fleet:
             lambda p: (p.zcard(k.next), p.zcard(k.again), p.zcount(k.next, "-inf", now), p.zcount(k.again, "-inf", now))
         )
         if queued + again:
-            waiting = "1 job waits" if queued + again == 1 else f"{queued + again:,} jobs wait"
+            waiting = tally(queued + again, "job", *WAIT)
             now_due = f"{due + due_again:,}" if due + due_again else "none"
             what = f"nobody listens to {k.schedule}, and {waiting}, {now_due} of them due"
             yield NO_LISTENER.found(what, self._listen)
@@ -221,7 +215,7 @@ class Fleet:
     def _not_run(self, name: str, ids: list[bytes], live: int) -> Finding:
         none = "the listener cannot run it" if live == 1 else f"none of the {live} listeners can run it"
         which = ", ".join(map(brief_bytes, ids[:3])) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
-        count = "1 job" if len(ids) == 1 else f"{len(ids):,} jobs"
+        count = tally(len(ids), "job")
         fn = shown(name)
         return NOBODY_RUNS.found(
             f"{fn if len(fn) <= 80 else fn[:77] + '...'}: {none} ({count}: {which})",

@@ -15,6 +15,7 @@ from hashlib import sha1
 from typing import Any, Literal
 
 from workkit import wire
+from workkit.brokers.doctor import tally
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.doctor.judge import (
     CRON,
@@ -156,22 +157,23 @@ class Inventory:
     def _aggregated(self, left: _Left) -> Finding:
         """Name a fault that no repair removes once, for all jobs that have it."""
         name, dialect = self.places.keys.schedule, self.places.codec.dialect
-        first, verb = brief_bytes(left.ids[0]), "is" if left.count == 1 else "are"
+        first = brief_bytes(left.ids[0])
         show = CommandLine(verb="show", schedule=name, which=(id_word(left.ids[0]),))
         advice: tuple[Advice, ...] = (show, "; if nobody should run it: workkit cancel")
         why = (
             "Such a job may be for a foreign peer. A listener without its function leaves it in "
             f"{self.places.keys.next}. A listener with its function moves it to the dead set."
         )
-        what = f"of {left.jobs}, only the function can be read, such as of {first}: {left.reason}"
+        jobs = tally(left.count, "job", "is", "are")
+        what = f"of {tally(left.count, 'job')}, only the function can be read, such as of {first}: {left.reason}"
         if left.kind is OTHER_DIALECT:
-            what = f"{left.jobs} {verb} in the other dialect, such as {first}: {left.reason}"
+            what = f"{jobs} in the other dialect, such as {first}: {left.reason}"
             why = f"Listeners with the dialect {dialect} leave them alone."
             other = "cuckoo" if dialect == "published" else "published"
             again = CommandLine(verb="doctor", schedule=name, options=(("dialect", other),))
             advice = (again, ", and the same for listeners")
         elif left.kind is CRON:
-            what = f"{left.jobs} {verb} at times that this dialect cannot read, such as {first}: {left.reason}"
+            what = f"{jobs} at times that this dialect cannot read, such as {first}: {left.reason}"
         return left.kind.found(what, *advice, why=why, about=tuple(bytes_text(id) for id in left.ids))
 
 
@@ -183,10 +185,6 @@ class _Left:
     reason: str
     count: int = 0
     ids: list[bytes] = field(default_factory=list)
-
-    @property
-    def jobs(self) -> str:
-        return "1 job" if self.count == 1 else f"{self.count:,} jobs"
 
 
 # Work that is late, and pauses that hold it back.
@@ -227,7 +225,7 @@ class Late:
         control = standing_control(self.places.server, k.control)
         yield from self._paused(control, before)
         if self.late and "schedule" not in control.paused:
-            late = "1 job is" if self.late == 1 else f"{self.late:,} jobs are"
+            late = tally(self.late, "job", "is", "are")
             oldest = age_text(self.places.now_ms - self.oldest_ms)
             yield OVERDUE.found(
                 f"{late} due for more than a minute; the oldest for {oldest}",
@@ -247,7 +245,7 @@ class Late:
                 what = {"schedule": k.schedule, "fn": shown(of)}.get(kind, f"job {brief_bytes(of.encode())}")
                 which = (of,) if kind not in ("schedule", "fn") else ()
                 options = (("fn", of),) if kind == "fn" else ()
-                jobs = "1 job has" if late == 1 else f"{late:,} jobs have"
+                jobs = tally(late, "job", "has", "have")
                 yield PAUSED_WORK.found(
                     f"{what} is {pause_text(pause)}; {jobs} been due for more than a minute",
                     CommandLine(verb="resume", schedule=k.schedule, which=which, options=options),

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from workkit.brokers.doctor import UNCHECKED
+from workkit.brokers.doctor import WAIT, tally
 from workkit.brokers.native.change.pauses import Pauses
 from workkit.brokers.native.doctor.jobs import Loose, tidy
 from workkit.brokers.native.entry import PAUSED, item_id, read_entry, read_parked, under
@@ -24,7 +24,7 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
 from workkit.brokers.redis_server.control import LAST_MS, is_control, read_packed
 from workkit.brokers.redis_server.listener_info import is_info, read_said
-from workkit.brokers.redis_server.our_keys import Garbled, UnreadKeys
+from workkit.brokers.redis_server.our_keys import Garbled, UnreadKeys, too_many_keys
 from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE, STEP, literally
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
@@ -83,11 +83,7 @@ def listeners(places: Places, unlisted: list[str] | None) -> Iterator[Finding]:
     """Name listeners of which one half is missing. `unlisted` None: there were too many keys to find them."""
     k = places.keys
     if unlisted is None:
-        yield UNCHECKED.found(
-            f"listeners missing from {k.listeners} were not checked: the database has too many keys",
-            "use a database of its own for schedules",
-            why=f"It would have to read the names of all keys. More than {MOST_PAGES * STEP:,} are too many.",
-        )
+        yield too_many_keys(k.listeners)
     for name in unlisted or ():
         with places.server.translated() as client:
             held = sum(b"." in field for field in client.hkeys(k.running(name)))
@@ -243,7 +239,7 @@ def _parted(places: Places, key: bytes) -> int:
 def _parked(places: Places, key: bytes, but: str, subject: Loose | Parted) -> Finding:
     with places.server.translated() as client:
         count = client.zlexcount(places.keys.waiting, *under(key))
-    jobs = "1 job waits" if count == 1 else f"{count:,} jobs wait"
+    jobs = tally(count, "job", *WAIT)
     return PARKED.found(f"{jobs} under {brief_bytes(key)}, {but}", subject=subject, about=(bytes_text(key),))
 
 
@@ -278,7 +274,7 @@ def hidden(places: Places) -> Iterator[Finding]:
         entries = [(member, entry) for member in late if (entry := read_entry(member)) is not None]
         found = [(member, id) for member, e in entries if e.is_regular and (id := item_id(e.item)) is not None]
         if found:
-            jobs = "1 job waits" if len(found) == 1 else f"{len(found):,} jobs wait"
+            jobs = tally(len(found), "job", *WAIT)
             which = ", ".join(brief_bytes(id) for _, id in found[:3]) + (", ..." if len(found) > 3 else "")
             yield HIDDEN.found(
                 f"{jobs} in {places.keys.again} without an attempt so far ({which})",
