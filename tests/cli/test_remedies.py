@@ -288,17 +288,31 @@ def test_a_hostile_key_of_another_program_is_quoted(run: Run, server: Server, na
     assert words == ["redis-cli", "RENAME", os.fsdecode(wrong), os.fsdecode(wrong + b":wrong")]
 
 
-def test_a_narrow_terminal_breaks_a_command_so_that_a_shell_reads_it(native: Ward) -> None:
+@pytest.mark.parametrize("columns", [48, 60, 72])
+def test_a_narrow_terminal_breaks_a_command_so_that_a_shell_reads_it(native: Ward, columns: int) -> None:
     native.make(1)
+    status, shown = on_terminal("doctor", native.name, *native.words, "--older-than", "1 second", columns=columns)
+    assert status == 1
+    lines = shown.partition(f"{native.name}: ")[2].splitlines()
+    assert max(map(len, lines)) <= columns
+    command = "\n".join(lines[next(n for n, line in enumerate(lines) if line.startswith("    > ")) :])
+    assert " \\\n" in command
+    assert pasted(command.removeprefix("    > ")) == [
+        "workkit", "doctor", native.name, *native.words, "--older-than", "1 second", "--fix",
+    ]  # fmt: skip
+
+
+def test_a_narrow_terminal_gives_a_command_among_words_lines_of_its_own(native: Ward, server: Server) -> None:
+    data = b'{"job":"#\'app/hi","args":[],"cron":"nope"}'
+    server.client().hset(f"{native.name}:jobs", "a b", data)
     status, shown = on_terminal("doctor", native.name, *native.words, columns=60)
     assert status == 1
     lines = shown.partition(f"{native.name}: ")[2].splitlines()
     assert max(map(len, lines)) <= 60
-    command = "\n".join(lines[next(n for n, line in enumerate(lines) if line.startswith("    > ")) :])
-    assert " \\\n" in command
-    assert pasted(command.removeprefix("    > ")) == [
-        "workkit", "doctor", native.name, *native.words, "--fix",
-    ]  # fmt: skip
+    at = next(n for n, line in enumerate(lines) if line.startswith("    > "))
+    command, _, words = "\n".join(lines[at:]).partition("\n      ; ")
+    assert pasted(command.removeprefix("    > ")) == ["workkit", "show", native.name, "a b", *native.words]
+    assert words == "if nobody should run it: workkit cancel"
 
 
 def test_a_flag_that_a_remedy_gives_itself_is_not_repeated() -> None:

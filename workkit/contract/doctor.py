@@ -27,19 +27,24 @@ class CommandLine:
     options: tuple[tuple[str, str | None], ...] = ()
 
     def typed(self, flags: Sequence[str] = ()) -> str:
-        """Write it as a shell takes it. `flags` find the same server, each with its value, as a shell takes them; one
-        that is among `options` is left out.
+        """Write it as a shell takes it: see `words`."""
+        return " ".join(self.words(flags))
+
+    def words(self, flags: Sequence[str] = ()) -> list[str]:
+        """Write each word as a shell takes it. `flags` find the same server, each with its value, as a shell takes
+        them; one that is among `options` is left out.
         """
         own = {_flag(name) for name, _ in self.options}
-        options = [flag for flag in flags if flag.split()[0] not in own] + _typed(self.options)
-        words = [self.schedule, *self.which]
-        named = list(map(shell_word, words))
-        parts = [*options, "--", *named] if any(word.startswith("-") for word in words) else [*named, *options]
-        return " ".join(["workkit", self.verb, *_typed(self.first), *parts])
+        found = [word for flag in flags if flag.split()[0] not in own for word in flag.split(" ", 1)]
+        options, names = found + _typed(self.options), [self.schedule, *self.which]
+        named = list(map(shell_word, names))
+        parts = [*options, "--", *named] if any(name.startswith("-") for name in names) else [*named, *options]
+        return ["workkit", self.verb, *_typed(self.first), *parts]
 
 
 def _typed(options: Sequence[tuple[str, str | None]]) -> list[str]:
-    return [_flag(name) if value is None else f"{_flag(name)} {shell_word(value)}" for name, value in options]
+    pairs = ((_flag(name), value) for name, value in options)
+    return [word for name, value in pairs for word in ((name,) if value is None else (name, shell_word(value)))]
 
 
 def _flag(name: str) -> str:

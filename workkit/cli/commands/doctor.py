@@ -45,7 +45,7 @@ FINDINGS = 1
 ROUNDS = 3  # of repairs after the one that was asked for, at most
 MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
-GLUE = "\u2007"  # a blank within a command; `shell_word` leaves none of these
+BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
 Flags = Callable[[str], tuple[str, ...]]  # what a command needs to find the same faults, by its verb
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
@@ -265,16 +265,16 @@ def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str
         for finding in found[:most]:
             _say(f"  {terminal.paint(kind, 'yellow', sys.stdout)}  ", f"  {kind}  ", finding.what)
         if more := sum(finding.count for finding in found) - sum(finding.count for finding in found[:most]):
-            again: tuple[Advice, ...] = (CommandLine(verb="doctor", schedule=name, options=(("all", None),)),)
-            _say("    ", "    ", (f"and {more:,} more of this kind; ", *again, " shows them"), flags)
+            again = CommandLine(verb="doctor", schedule=name, options=(("all", None),))
+            _advise("    ", (f"and {more:,} more of this kind; ", again, " shows them"), flags)
         for why in dict.fromkeys(finding.why for finding in found[:most]):
             _say("    ", "    ", why)
         for advice in _remedies(found[:most]):
             if advice not in shared:
-                _say("    > ", "    > ", advice, flags)
+                _advise("    > ", advice, flags)
     for advice, counts in shared.items():
         _say("  ", "  ", f"One remedy for {counts.total():,} findings ({', '.join(counts)}):")
-        _say("    > ", "    > ", advice, flags)
+        _advise("    > ", advice, flags)
 
 
 def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
@@ -297,25 +297,33 @@ def _written(advice: Iterable[Advice], flags: Flags) -> str:
     return "".join(part if isinstance(part, str) else part.typed(flags(part.verb)) for part in advice)
 
 
-def _say(painted: str, plain: str, text: str | tuple[Advice, ...], flags: Flags | None = None) -> None:
-    """Print a line of a finding, further lines indented below its first. A command is broken only where no line can
-    hold it, and so that a shell reads it as one.
-    """
-    indent = len(plain)
-    if isinstance(text, str) or flags is None:
-        terminal.say(painted + wording.printable(str(text)), indent=indent)
-        return
-    width = terminal.table_width(sys.stdout)
+def _say(painted: str, plain: str, text: str) -> None:
+    """Print a line of a finding, further lines indented below its first."""
+    terminal.say(painted + wording.printable(text), indent=len(plain))
+
+
+def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
+    """Print a remedy. A command is broken only where no line can hold it, and so that a shell reads it as one."""
+    width, indent = terminal.table_width(sys.stdout), len(start)
     parts = [
-        wording.printable(part) if isinstance(part, str) else part.typed(flags(part.verb)).replace(" ", GLUE)
-        for part in text
+        wording.printable(part)
+        if isinstance(part, str)
+        else BETWEEN.join(word.replace(" ", WITHIN) for word in part.words(flags(part.verb)))
+        for part in advice
     ]
-    if width is None or all(indent + wording.cells(part) <= width for part in parts if GLUE in part):
-        terminal.data(terminal.fitting(painted + "".join(parts), sys.stdout, indent=indent).replace(GLUE, " "))
-        return
-    *lines, last = folded(painted + "".join(parts).replace(GLUE, " "), width - 2, indent=indent)
-    is_one = len(text) == 1  # a command alone
-    terminal.data("\n".join([*(f"{line} \\" if is_one else line for line in lines), last]))
+    if width is None or all(indent + wording.cells(part) < width for part in parts if BETWEEN in part):
+        lines = [terminal.fitting(start + "".join(parts), sys.stdout, indent=indent)]
+    else:
+        lines = []
+        for number, part in enumerate(parts):
+            lead = start if number == 0 else " " * indent
+            if BETWEEN in part:
+                *more, last = folded(lead + part.replace(BETWEEN, " "), width - 2, indent=indent + 2)
+                lines += [*(f"{line} \\" for line in more), last]
+            else:
+                lines += folded(lead + part.strip(), width, indent=indent)
+    for line in lines:
+        terminal.data(line.replace(BETWEEN, " ").replace(WITHIN, " "))
 
 
 def _repair_what_follows(patient: Patient, patience_ms: int) -> int:

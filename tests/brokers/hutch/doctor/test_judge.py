@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -258,6 +259,16 @@ def test_the_worst_comes_first_and_what_was_a_moment_is_left_out() -> None:
 def test_a_command_names_the_virtual_host() -> None:
     assert survey().delete("note") == "rabbitmqctl delete_queue note"
     assert survey(vhost="shop/eu").delete("a #b") == "rabbitmqctl -p shop/eu delete_queue 'a #b'"
+
+
+def test_a_command_about_a_binding_is_quoted() -> None:
+    key = "it's; $(id)"
+    led = [bound(QUEUE, "note"), bound(QUEUE, key), *ours(QUEUE), *LED]
+    (found,) = judge(survey(queue(QUEUE), DEAD, bindings=led), patience_ms=0)
+    assert found.kind == "other-key"
+    assert shlex.split(found.remedy.partition(": ")[2])[3:] == [
+        "source=shop", "destination_type=queue", f"destination={QUEUE}", f"properties_key={key}",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
