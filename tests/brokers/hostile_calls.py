@@ -13,9 +13,9 @@ from typing import Any
 from tests.acceptance.hostile_texts import FN, IDS, PAST
 from tests.acceptance.hostile_values import Aim
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.doctor import NativeDoctor
-from workkit.brokers.native.care.repair import Hidden, repair
 from workkit.brokers.native.change.admin import NativeAdmin
+from workkit.brokers.native.doctor import NativeDoctor
+from workkit.brokers.native.doctor.our_keys import Hidden
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.published import Places, Published
@@ -261,7 +261,7 @@ def _restore(s: Scene) -> None:
     """Whatever stands in S:again is called hidden: the script tells what is."""
     places = Places(server=s.inspector.server, keys=s.keys, codec=s.inspector.codec, now_ms=s.aim.now_ms)
     if s.client.type(s.keys.again) == b"zset":
-        repair(places, Hidden(entries=tuple(s.client.zrange(s.keys.again, 0, -1))))
+        Hidden(entries=tuple(s.client.zrange(s.keys.again, 0, -1))).repair(places)
 
 
 def _wire(s: Scene) -> None:

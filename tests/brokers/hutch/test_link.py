@@ -117,7 +117,7 @@ def test_a_program_on_the_native_layout_imports_no_other() -> None:
     program = (
         "import sys; from workkit import schedule; from workkit.brokers import connect\n"
         "connect.open_broker(schedule.create('x', redis='redis://h').name, redis='redis://h').close()\n"
-        "others = ('workkit.brokers.gocraft', 'workkit.brokers.hutch', 'workkit.brokers.native.care')\n"
+        "others = ('workkit.brokers.gocraft', 'workkit.brokers.hutch', 'workkit.brokers.native.doctor')\n"
         "assert not [name for name in sys.modules if name.startswith(others)]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

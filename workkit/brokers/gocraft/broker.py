@@ -28,8 +28,8 @@ from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
-    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
     from workkit.brokers.gocraft.change.admin import GocraftAdmin
+    from workkit.brokers.gocraft.doctor import GocraftDoctor
 
 MOST = 1000  # jobs in one call
 GRACE_MS = 1000  # heartbeats are whole seconds
@@ -90,7 +90,7 @@ class GocraftBroker:
     @property
     def doctor(self) -> GocraftDoctor:
         """The part of the broker that checks a namespace and repairs it."""
-        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+        from workkit.brokers.gocraft.doctor import GocraftDoctor
 
         return GocraftDoctor(server=self._server, keys=self._keys)
 

@@ -25,8 +25,8 @@ from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.doctor import NativeDoctor
     from workkit.brokers.native.change.admin import NativeAdmin
+    from workkit.brokers.native.doctor import NativeDoctor
     from workkit.brokers.native.look.inspector import NativeInspector
 
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
@@ -84,7 +84,7 @@ class NativeBroker(Additions):
     @property
     def doctor(self) -> NativeDoctor:
         """The part of the broker that checks and repairs."""
-        from workkit.brokers.native.care.doctor import NativeDoctor
+        from workkit.brokers.native.doctor import NativeDoctor
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
