@@ -44,7 +44,9 @@ _UNSET: Final = {"shards": 1}
 
 
 class Keeps(StrEnum):
-    """What a layout may keep, or let its users do, beside jobs that run once."""
+    """What a layout may keep, or let its users do, beside jobs that run once. REMEMBER, PLAN and QUEUES tell which of
+    the protocols of `contract/optional.py` it has.
+    """
 
     RECUR = "jobs that recur"
     NAME = "names: a job takes the place of the one of its name"

@@ -66,7 +66,7 @@ class Producer(Protocol):
         """The side that checks and repairs."""
 
     def check(self, job: NewJob) -> None:
-        """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
+        """Refuse a job that the layout cannot keep, as `adding` does. Raises Unsupported, an Invalid."""
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. The caller must call it. No jobs: it only asks
@@ -96,7 +96,7 @@ class Broker(Producer, Protocol):
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
-        `heartbeat` first tries again.
+        `beating` first tries again.
         """
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:

@@ -68,7 +68,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A job that has a name, and its content as `Producer.contents` names it."""
+    """A job that has a name, and its content as `Plans.contents` names it."""
 
     job: Job
     content: str

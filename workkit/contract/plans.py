@@ -47,7 +47,7 @@ class PlanMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a plan has made under a name: the content of the job, as `Producer.contents` names it, and the source."""
+    """What a plan has made under a name: the content of the job, as `Plans.contents` names it, and the source."""
 
     content: str
     source: str

@@ -179,7 +179,7 @@ class HutchInspector:
         return found
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues: see `Inspector.queues`. Raises InvalidFunction for a name that is no routing key."""
+        """List the queues: see `Queues.queues`. Raises InvalidFunction for a name that is no routing key."""
         return self._known(jobs).infos(self.link)
 
     def control(self) -> Control:
