@@ -139,7 +139,7 @@ def test_a_unique_key_stays_with_its_job(stage: Stage) -> None:
 @promised(Can.RESCHEDULE)
 def test_snooze_puts_off_the_next_run_and_keeps_the_rule(stage: Stage) -> None:
     daily = schedule.add(stage.s, stage.note, every="day at 9am", name="daily", priority=2, **stage.given(1))
-    once = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(2))
+    once = schedule.add(stage.s, stage.note, in_="1 minute", **stage.given(2))
     assert daily.due is not None
     assert once.due is not None
     after = schedule.snooze(stage.s, "daily", "30 minutes", by="ann")

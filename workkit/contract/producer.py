@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from workkit.contract.plans import PlanMark
@@ -50,7 +50,7 @@ class NewJob:
     most_bytes: int | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
@@ -65,12 +65,12 @@ class Added:
     id: str
     due_ms: int | None
     new: bool
-    _: KW_ONLY
-    replaced: str | None = None
-    former: Job | None = None
-    is_other: bool = False
-    is_outdated: bool = False
-    is_late: bool = False
+    # Of most additions none of these is set, and the class has them: a bulk makes many of this.
+    replaced: str | None = field(default=None, init=False)
+    former: Job | None = field(default=None, init=False)
+    is_other: bool = field(default=False, init=False)
+    is_outdated: bool = field(default=False, init=False)
+    is_late: bool = field(default=False, init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,9 +74,8 @@ class Codec:
         is_fresh = False  # whether an equal job or a predecessor may exist, so that it needs bytes of its own
         if entrance is not USUAL or terms is not PLAIN:
             is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
-            if (
-                entrance.debounce_ms
-            ):  # the server decides when it is due; to a foreign peer a later second is a second run
+            if entrance.debounce_ms:
+                # The server decides when it is due. A later second in its cron is a second run to a foreign peer.
                 trigger = None
         if trigger is None and self.dialect == "published":
             cron = cron_of_second(now_ms // 1000)
