@@ -171,10 +171,10 @@ class Loop:
                     self._turn(lane)
                 if forks.count != self._born:  # a subscriber of events forked: the child is no listener
                     forks.leave()
-                self._open_for_tokens(self._idle() > 0)
                 if self._router.last_chance is not None:
                     self._router.give_last_chance(*self._router.last_chance)
                 self._runner.flush()
+                self._open_for_tokens(self._idle() > 0)  # after the runs: they need the interpreter first
             self._give_back()
             if self._how.burst and self._stop_at is None:
                 self._retrying = sum(lane.retrying() for lane in self._lanes)
