@@ -28,6 +28,11 @@ ADDED = "everything"  # the label under which the producer says that it has adde
 EVENTS = ("listening", "fenced", "crashed", "given_back", "lost", "back", "stuck", "stopped")
 
 
+LOG = logging.getLogger("cast")
+LOG.addHandler(logging.NullHandler())
+LOG.propagate = False
+
+
 def promises(base: int) -> dict[str, Promise]:
     """What each label is owed, in a scene that its producer began with the second `base` (epoch seconds)."""
     many = {f"many-{n}": Promise() for n in range(MANY)}
@@ -86,6 +91,8 @@ def note(label: str) -> None:
 
 def slow(label: str, seconds: float) -> None:
     with _noted(label):
+        LOG.warning("about to sleep")
+        time.sleep(0.2)  # so that it is written before there is progress
         current_job().checkin("sleeping")
         time.sleep(seconds)
 

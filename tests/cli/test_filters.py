@@ -82,6 +82,7 @@ def test_jobs_that_died_with_their_ids_in_the_message_are_one_error(run: Run, jo
     (found,) = json.loads(run("dead", jobs.name, "--by", "error", "--where", "job_48", "--json").out)
     assert found["jobs"] == 12
     assert found["message"].endswith(" for token=•••••• failed")
+    assert " token=t" not in run("dead", jobs.name, "--by", "error").out
 
 
 def test_errors_as_json_tell_what_varies(run: Run, dead: Schedule) -> None:

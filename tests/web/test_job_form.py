@@ -11,8 +11,8 @@ from workkit import schedule
 from workkit.errors import InvalidArguments
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
+from workkit.text.masked_text import MASK
 from workkit.web.job_form import CHOICE_WORDS, ELSEWHERE, boxes, from_boxes, keep_hidden, option_fields
-from workkit.web.masked_text import MASK
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 
 SEEN = [MASK, {"token": MASK, "n": 1}, f"password={MASK}", ["--key", MASK]]

@@ -15,14 +15,14 @@ from tests.processes import until
 from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.contract.history import PastRun
+from workkit.contract.mask import MASKED, Mask, hidden_paths, mask
 from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
 from workkit.schedule import Schedule
+from workkit.text.masked_text import MASK
 from workkit.web.auth import Local
-from workkit.web.mask import MASKED, Mask, hidden_paths, mask
-from workkit.web.masked_text import MASK
 
 MASKS = mask()
 SECRETS = """

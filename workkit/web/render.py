@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from workkit._version import __version__
+from workkit.contract.mask import hidden_paths
 from workkit.contract.record import attempts_text
 from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import shown
@@ -30,7 +31,6 @@ from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.clock.zone import zone_names
 from workkit.web import words
 from workkit.web.address import job_path, url_path
-from workkit.web.mask import hidden_paths
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"

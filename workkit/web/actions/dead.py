@@ -14,10 +14,10 @@ from workkit.jobs.job import Job
 from workkit.jobs.known import check_known
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.listing import plural
+from workkit.text.masked_text import MASK
 from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here
-from workkit.web.masked_text import MASK
 from workkit.web.works import Work
 
 DIRECTLY: Final = 500  # jobs that are put back before the answer; of more, a thread puts back portions

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from workkit.contract.mask import mask
 from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
@@ -18,7 +19,6 @@ from workkit.verbs import rescheduling, saving
 from workkit.web import job_form
 from workkit.web.actions.action import Act, Doing, Done, Order, called
 from workkit.web.actions.undo import undone_by
-from workkit.web.mask import mask
 
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:

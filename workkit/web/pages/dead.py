@@ -19,12 +19,12 @@ from workkit.jobs.job import Job, argument_text
 from workkit.text.duration import duration_text
 from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.listing import plural
+from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
 from workkit.web.address import job_path
 from workkit.web.charts.bars import burst
 from workkit.web.charts.shapes import Drawing
 from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error
-from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
 from workkit.web.works import Fate, Work

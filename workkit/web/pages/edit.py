@@ -12,6 +12,7 @@ from workkit.contract.owner import owning_sync
 from workkit.errors import Invalid, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.known import Known
+from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
 from workkit.verbs import saving
 from workkit.web.job_form import (
@@ -27,7 +28,6 @@ from workkit.web.job_form import (
     known_of,
     option_fields,
 )
-from workkit.web.masked_text import MASK
 from workkit.web.page import Asked, Page
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 from workkit.web.typed_time import Answer, answer

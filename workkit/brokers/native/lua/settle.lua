@@ -10,8 +10,7 @@
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted
---        ran: the record of the run: see the part of this name
---        log {name of the run, what it has logged}
+--        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold

@@ -23,6 +23,7 @@ from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text import wording
+from workkit.text.masked_text import without_secrets
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule
@@ -128,7 +129,7 @@ def _row(error: DeadError, now: datetime) -> list[str]:
         _at(error.last, now),
         _at(error.first, now),
         wording.printable(first) + (f" and {len(others):,} more" if others else ""),
-        wording.printable(error.job.error or "-"),
+        wording.printable(without_secrets(error.job.error or "-")),
         error.print.print[:8],
     ]
 

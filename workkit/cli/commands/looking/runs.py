@@ -83,9 +83,9 @@ def runs_command(
     server: str | None,
 ) -> None:
     """List past runs."""
+    from workkit.contract.mask import mask
     from workkit.verbs.opening import present, producer_of
     from workkit.verbs.past import runs_of
-    from workkit.web.mask import mask
 
     zone = zone_of(tz, read_settings())
     meant = of_runs(read_filter(where or "", "runs"), fn=None if fn is None else known_name(fn), state=state)

@@ -46,8 +46,8 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     zone = zone_of(tz, read_settings())
     schedule, which = (words[0], words[1]) if len(words) == 2 else (None, words[0])
     s, job = _find(opened(schedule, command="show", server=server), which)
+    from workkit.contract.mask import mask
     from workkit.verbs.opening import present
-    from workkit.web.mask import mask
 
     logged = _logged(s, job)
     log = None if logged is None else mask().log(logged, call=(job.args, job.kwargs))
