@@ -204,7 +204,7 @@ def test_a_namespace_of_gocraft_refuses_it_and_leaves_out_that_of_a_block(server
 def test_lines_and_records_have_it(s: schedule.Schedule, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Event] = []
     unsubscribe = events.subscribe(seen.append)
-    caplog.handler.addFilter(JobLogFilter())
+    caplog.handler.addFilter(with_job := JobLogFilter())
     try:
         with caplog.at_level(logging.INFO), schedule.listener(s, **HOW, burst=True) as listener:
             schedule.add_now(s, log, meta={"request": "9f2c"})
@@ -213,6 +213,7 @@ def test_lines_and_records_have_it(s: schedule.Schedule, caplog: pytest.LogCaptu
                 schedule.drain(s, **HOW)
     finally:
         unsubscribe()
+        caplog.handler.removeFilter(with_job)  # the handler serves the next tests too
     (done,) = [event for event in seen if event.name == "done"]
     assert console_line(done, Style()).endswith("  request=9f2c")
     assert json.loads(json_line(done, listener=None))["meta"] == {"request": "9f2c"}

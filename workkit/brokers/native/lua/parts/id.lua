@@ -3,7 +3,7 @@ local find, sub = string.find, string.sub
 
 local function plain_id(member) -- of an item as we write it; nil of any other. Every job pays for this: no pattern
   if #member == 49 and sub(member, 1, 7) == '{"id":"' and find(member, '"', 8, true) == 48
-    and not find(member, '\\', 8, true) then return sub(member, 8, 47) end
+    and sub(member, 49) == '}' and not find(member, '\\', 8, true) then return sub(member, 8, 47) end
 end
 
 local function id_of(member) -- '' if none can be read
