@@ -315,9 +315,9 @@ def test_a_program_whose_plan_was_replaced_meanwhile_writes_nothing(s: schedule.
     (first,) = broker.plans.decide([CodePlan(source="app", digest="1")], mode="newer")
     (second,) = broker.plans.decide([CodePlan(source="app", digest="2")], mode="newer")
     assert (first.standing, second.standing) == ("new", "new")
-    (late,) = broker.add([marked(s, first.generation, now_ms=broker.now_ms())])
+    (late,) = broker.adding([marked(s, first.generation, now_ms=broker.now_ms())])()
     assert (late.is_outdated, late.new, standing(s)) == (True, False, {})
-    broker.add([marked(s, second.generation, now_ms=broker.now_ms())])
+    broker.adding([marked(s, second.generation, now_ms=broker.now_ms())])()
     assert broker.plans.withdraw(["x"], source="app", generation=first.generation) is False
     assert set(standing(s)) == {"x"}
     assert broker.plans.withdraw(["x"], source="app", generation=second.generation) is True
@@ -327,7 +327,7 @@ def test_a_program_whose_plan_was_replaced_meanwhile_writes_nothing(s: schedule.
 def test_a_first_run_that_is_due_already_is_refused_and_changes_nothing(s: schedule.Schedule) -> None:
     broker = producer_of(s)
     (one,) = broker.plans.decide([CodePlan(source="app", digest="1")], mode="newer")
-    (late,) = broker.add([marked(s, one.generation, now_ms=broker.now_ms() - 3_600_000)])
+    (late,) = broker.adding([marked(s, one.generation, now_ms=broker.now_ms() - 3_600_000)])()
     assert (late.is_late, late.new, standing(s), broker.plans.made()) == (True, False, {}, {})
 
 

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from tests.rows import every_row
 from workkit import wire
-from workkit.brokers.native.care.clojure import judge_job, put_back
-from workkit.brokers.native.care.fault import RULES, Fault
-from workkit.brokers.native.care.judge import judge, judge_cron
 from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.doctor.clojure import judge_job, put_back
+from workkit.brokers.native.doctor.judge import FAULTS, ID, judge, judge_cron
 from workkit.brokers.native.entry import item_id
 from workkit.brokers.native.look.published import Pair
-from workkit.contract.fault import SEVERITIES
+from workkit.contract.doctor import SEVERITIES, Fault
 from workkit.errors import CorruptRecord, OtherDialect
 
 VECTORS = Path(__file__).parent.parent / "spec" / "vectors" / "clojure"
@@ -29,6 +28,7 @@ IDS = json.loads((VECTORS / "job_ids.json").read_text())["cases"]
 DUMPS = json.loads((VECTORS / "redis_dumps.json").read_text())["sessions"]
 NOW = 1_795_000_000_000  # 2026-11-18T11:06:40Z
 JOB = "#'app/f"
+SEVERITY = {kind.name: kind.severity for kind in FAULTS}
 
 
 def pair(payload: bytes | None, **known: Any) -> Pair:
@@ -144,7 +144,7 @@ def test_what_the_clojure_code_wrote_has_its_id_and_nothing_broken(case: dict[st
     data = case["cuckoo"]["payload"].encode()
     dialect = "published" if case["cron"][:4].isdigit() else "cuckoo"
     found = kinds(pair(data, id=case["cuckoo"]["id"].encode()), dialect=dialect)
-    broken = [kind for kind in found if RULES[kind][0] == "deviation"]
+    broken = [kind for kind in found if SEVERITY[kind] == "deviation"]
     assert broken == (["job"] if case["job"] == "" else [])
     if case["reproducible_from_args"]:
         assert "spelling" not in found
@@ -284,7 +284,7 @@ def test_a_job_whose_last_time_is_just_over_may_be_in_a_peers_hands(cron: str, f
 def test_an_id_that_is_not_the_digest_is_told_with_the_right_one() -> None:
     data = payload()
     (fault,) = judge(pair(data, id=b"J"), dialect="published", now_ms=NOW)
-    assert fault == Fault("id", f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
+    assert fault == Fault(ID, f"its id is not the SHA-1 of its payload, which is {wire.job_id(data)}")
 
 
 def test_an_id_that_is_no_text_makes_a_job_unreadable() -> None:
@@ -307,8 +307,8 @@ def test_a_cron_of_the_clojure_order_is_judged(cron: str, found: list[str]) -> N
 
 
 def test_every_rule_has_a_severity_and_a_reason() -> None:
-    assert {severity for severity, _ in RULES.values()} == set(SEVERITIES)
-    assert all(why.endswith((".", "?")) for _, why in RULES.values())
+    assert set(SEVERITY.values()) == set(SEVERITIES)
+    assert all(kind.why.endswith((".", "?")) for kind in FAULTS)
 
 
 # Whatever stands there.

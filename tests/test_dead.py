@@ -32,8 +32,6 @@ AGAIN = dead(ONE.id, occurrence=1)
 class Listing:
     """An inspector of which only what it lists and answers matters."""
 
-    at_once = 500
-
     def __init__(self, *pages: Job, answer: Revival = "revived") -> None:
         self._pages, self._answer, self.delays = pages, answer, list[int]()
         self.order: list[Job] = []

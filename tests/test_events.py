@@ -28,3 +28,25 @@ def test_a_subscriber_that_fails_to_be_asked_hinders_nothing() -> None:
         events.count("done", 1, 0)
     finally:
         unsubscribe()
+
+
+def test_a_subscriber_that_takes_only_warnings_is_asked_about_no_other_events() -> None:
+    asked = []
+
+    class Strict:
+        def __call__(self, event: Event) -> None:
+            raise AssertionError("never called")
+
+        def takes(self, level: int) -> bool:
+            return level >= events.WARNING
+
+        def wants(self, name: str) -> bool:
+            asked.append(name)
+            return True
+
+    unsubscribe = events.subscribe(Strict())
+    try:
+        assert [events.wanted(name) for name in ("started", "done", "late")] == [False, False, True]
+        assert asked == ["late"]
+    finally:
+        unsubscribe()

@@ -17,6 +17,7 @@ from tests.contract.stage import FAILURE
 from tests.servers import Server
 from workkit import aio, schedule, wire
 from workkit.brokers.native.broker import NativeBroker
+from workkit.contract.steering import At
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, TriggerError, WorkkitWarning
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done
@@ -232,11 +233,11 @@ def test_a_step_that_comes_too_late_changes_nothing(s: Schedule, server: Server,
     before = {key: client.hgetall(f"{s.name}:{key}") for key in ("jobs", "names", "control")}
     queue = client.zrange(f"{s.name}:next", 0, -1, withscores=True)
     trigger, due_ms = parse("every day at 8am", now=datetime.now(UTC)), 4_000_000_000_000
-    assert admin.reschedule(once, trigger=trigger, due_ms=due_ms) is None
+    assert admin.reschedule([once], At(trigger=trigger, due_ms=due_ms)) == []
     with pytest.raises(NotFound):
-        admin.reschedule(named, trigger=trigger, due_ms=due_ms)
+        admin.reschedule([named], At(trigger=trigger, due_ms=due_ms))
     client.hset(f"{s.name}:jobs", named.id, before["jobs"][schedule.job(s, "digest").id.encode()])
-    assert admin.reschedule(named, trigger=trigger, due_ms=due_ms) is None, "another job has its name"
+    assert admin.reschedule([named], At(trigger=trigger, due_ms=due_ms)) == [], "another job has its name"
     client.hdel(f"{s.name}:jobs", named.id)
     assert {key: client.hgetall(f"{s.name}:{key}") for key in before} == before
     assert client.zrange(f"{s.name}:next", 0, -1, withscores=True) == queue

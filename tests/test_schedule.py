@@ -334,6 +334,17 @@ def test_ids_of_any_layout_are_kept_by_row() -> None:
     assert list(ids) == ["ab" * 20, "0c" * 12, "AB" * 20, "order 7"]
 
 
+@pytest.mark.parametrize(
+    "odd", [["a" * 39, "b" * 41], ["ab" * 20, "AB" * 20], [" " + "a" * 40], ["", "a" * 40], ["\u0661" * 40], []]
+)
+def test_ids_that_only_look_usual_together_are_kept_as_texts(odd: list[str]) -> None:
+    ids = Ids()
+    ids.extend(["ab" * 20])
+    ids.extend(odd)
+    ids.extend(["cd" * 20])
+    assert list(ids) == ["ab" * 20, *odd, "cd" * 20]
+
+
 def test_equal_schedules_share_a_broker_until_their_server_is_another_one() -> None:
     first, equal = (schedule.create("shared", redis="redis://127.0.0.1:1/") for _ in range(2))
     broker = place.producer_of(first)

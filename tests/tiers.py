@@ -30,7 +30,7 @@ BROWSER = ("browser/",)
 
 SLOW = (
     "acceptance/",
-    "brokers/gocraft/care/test_beside_pools.py",
+    "brokers/gocraft/doctor/test_beside_pools.py",
     "brokers/gocraft/serving/test_bridge.py",
     "brokers/gocraft/serving/test_enqueuer.py::test_a_listener_runs_its_periodic",
     "brokers/gocraft/serving/test_listeners.py",
@@ -43,7 +43,7 @@ SLOW = (
     "brokers/hutch/beside/test_limits.py::test_a_slot_of_a_dead",
     "brokers/hutch/beside/test_outages.py::test_a_listener_that_was_taken",
     "brokers/hutch/beside/test_poison.py",
-    "brokers/hutch/care/test_traffic.py::test_an_alarm",
+    "brokers/hutch/doctor/test_traffic.py::test_an_alarm",
     "brokers/hutch/look/test_queues.py::test_counts_and_listeners",
     "brokers/hutch/peer/",
     "brokers/hutch/test_consuming.py::test_an_idle_listener",

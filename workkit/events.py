@@ -105,9 +105,10 @@ _least = ERROR + 1  # the lowest level that any subscriber wants
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     """Call `subscriber` with every event from now on, in the thread that emits it. Return a function that ends this.
 
-    A subscriber may have the methods `wants(name)` and `count(name, number, late_ms)`, and the attribute `least`, a
-    level below which it wants nothing. Then it is asked before events that may come many thousand times a second
-    (`started`, `late`, `done`). Events that no subscriber wants are not made; `late` and `done` are counted instead.
+    A subscriber may have the methods `takes(level)`, `wants(name)` and `count(name, number, late_ms)`, and the
+    attribute `least`, a level below which it wants nothing. Then it is asked before events that may come many thousand
+    times a second (`started`, `late`, `done`): whether it takes the level, then whether it wants the name. If no
+    subscriber wants an event, it is not made; `late` and `done` are counted instead.
     """
     _subscribers.append(subscriber)
     _tell_least()
@@ -146,11 +147,14 @@ def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
 
 def wanted(name: str) -> bool:
     """Whether any subscriber wants this event in full; a hot path makes none otherwise."""
-    if LEVELS.get(name, INFO) < _least:
+    level = LEVELS.get(name, INFO)
+    if level < _least:
         return False
     for subscriber in _subscribers:
         try:
-            wants = getattr(subscriber, "wants", None)
+            takes, wants = getattr(subscriber, "takes", None), getattr(subscriber, "wants", None)
+            if takes is not None and not takes(level):
+                continue
             if wants is None or wants(name):
                 return True
         except BaseException as error:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 
 from workkit import current_job
 from workkit import schedule as verbs
-from workkit.brokers.native.shards import shard_names
+from workkit.brokers.shards import shard_names
 from workkit.errors import InvalidFunction, InvalidOptions
 from workkit.jobs.middleware import ORIGINS
 from workkit.jobs.names import main_module

@@ -18,6 +18,7 @@ from workkit.contract.filters import read_where
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.job_page import meant_jobs
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.steering import Marked, NextRun, Paused, Resumed
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound, Unsupported, located
 from workkit.jobs.call import FunctionCall
@@ -259,7 +260,7 @@ def pause(
     broker, author = producer_of(s), author_of(by)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
     found = None if which is None else check_dead(changeable(broker.inspector, which))
-    broker.admin.by(author).pause(target(found, fn, plain=layout_of(s.layout).has_job_names), said)
+    broker.admin.by(author).steer(Paused(target(found, fn, plain=layout_of(s.layout).has_job_names), said))
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
@@ -268,7 +269,8 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by:
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
-    broker.admin.by(author).resume(paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names))
+    found = paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names)
+    broker.admin.by(author).steer(Resumed(found))
 
 
 def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
@@ -276,7 +278,7 @@ def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
     NotFound, InvalidOptions.
     """
     broker, author = producer_of(s), author_of(by)
-    return broker.admin.by(author).skip(check_skip(changeable(broker.inspector, which)))
+    return broker.admin.by(author).reschedule([check_skip(changeable(broker.inspector, which))], NextRun())[0]
 
 
 def reschedule(
@@ -352,12 +354,13 @@ def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
     changes.
     """
     said, author = read_mark(text), author_of(by)
-    producer_of(s).admin.by(author).mark(said)
+    producer_of(s).admin.by(author).steer(Marked(said))
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
     """Runs that did not take place, the last one first; about 10,000 are kept."""
-    return producer_of(s).inspector.missed()
+    inspector = producer_of(s).inspector
+    return inspector.history.missed() if Keeps.REMEMBER in layout_of(s.layout).keeps else iter(())
 
 
 def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
@@ -388,7 +391,14 @@ def retry(
     author, found = author_of(by), dead(s, which, where=where)
     admin = producer_of(s).admin.by(author)
     return retry_dead(
-        admin, found, args=args, kwargs=kwargs, rate=rate, one=which is not None, most_bytes=s.max_payload
+        admin,
+        found,
+        args=args,
+        kwargs=kwargs,
+        rate=rate,
+        one=which is not None,
+        most_bytes=s.max_payload,
+        at_once=layout_of(s.layout).at_once,
     )
 
 
@@ -397,4 +407,5 @@ def discard(s: Schedule, which: Which | None = None, *, where: str | None = None
     InvalidOptions.
     """
     author = author_of(by)
-    return discard_dead(producer_of(s).admin.by(author), dead(s, which, where=where))
+    admin, found = producer_of(s).admin.by(author), dead(s, which, where=where)
+    return discard_dead(admin, found, at_once=layout_of(s.layout).at_once)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha1
@@ -55,35 +55,47 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
 
 def _payloads(
     *, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None = None, nonce: str = ""
-) -> tuple[bytes, bytes]:
-    """Write a payload as `payload` does, and the same one with a nonce; nothing for that one where `nonce` is empty.
-    It is of letters, digits and dots.
+) -> tuple[bytes, str]:
+    """Write a payload as `payload` does, and its second variant, which has a nonce of letters, digits and dots: the
+    nonce alone if it comes behind the last field, as `with_nonce` takes it; else the whole text. No nonce, no variant.
     """
     if args is None:
         args = ()
     if not isinstance(args, (list, tuple)):
         raise InvalidArguments(f"args={shown_value(args)} is not a list. Write args=[{shown_value(args)}].", given=args)
-    second = ""
-    if extra:
-        fields = {**extra, "args": args, "cron": cron, "job": job}
-        keys, members = sorted(fields), []
-        for key in keys:
-            value = fields[key]
-            text = _known(value) if (key == "cron" or key == "job") and type(value) is str else _text(value, key)
-            members.append(f"{_known(key)}:{text}")
-        text = "{" + ",".join(members) + "}"
-        if nonce:
-            members.insert(bisect(keys, "nonce"), f'"nonce":"{nonce}"')
-            second = "{" + ",".join(members) + "}"
-    else:
-        fields = {"args": args, "cron": cron, "job": job}
-        text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
-        if nonce:  # no member of a plain payload comes after it
-            second = f'{text[:-1]},"nonce":"{nonce}"}}'
+    if not extra:
+        return plain_payload(cron, job, args), nonce
+    fields = {**extra, "args": args, "cron": cron, "job": job}
+    keys, members = sorted(fields), []
+    for key in keys:
+        value = fields[key]
+        text = _known(value) if (key == "cron" or key == "job") and type(value) is str else _text(value, key)
+        members.append(f"{_known(key)}:{text}")
+    text = "{" + ",".join(members) + "}"
     if "\\ud" in text:  # a surrogate, or half of a character above U+FFFF
         for key, value in fields.items():
             _refuse_surrogates(value, key)
-    return text.encode("ascii"), second.encode("ascii")
+    if nonce and (place := bisect(keys, "nonce")) < len(keys):
+        members.insert(place, f'"nonce":"{nonce}"')
+        nonce = "{" + ",".join(members) + "}"
+    return text.encode("ascii"), nonce
+
+
+def plain_payload(cron: str, job: str, args: Sequence[Any]) -> bytes:
+    """Write a payload without further fields, as `payload` does; `args` is a list or tuple. Most payloads are plain."""
+    if len(args) == 1 and (plain := _PLAIN.get(type(args[0]))):  # a list of one text costs as much as all the rest
+        text = f'{{"args":[{plain(args[0])}]{_end(cron, job)}'
+    else:
+        text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
+    if "\\ud" in text:
+        for key, value in {"args": args, "cron": cron, "job": job}.items():
+            _refuse_surrogates(value, key)
+    return text.encode("ascii")
+
+
+def with_nonce(payload: bytes, nonce: str) -> bytes:
+    """Write a payload again with a nonce behind its last field: `add.lua` does the same."""
+    return payload[:-1] + f',"nonce":"{nonce}"}}'.encode("ascii")
 
 
 def json_text(value: Any) -> bytes:

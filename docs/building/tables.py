@@ -1,4 +1,5 @@
-"""Parts of the reference that are made from the code: options, commands, environment variables, events, layouts.
+"""Parts of the reference that are made from the code: options, commands, environment variables, events, layouts,
+findings.
 
 They stand on the pages as Markdown, so that they read well on a code host and on the site. A page has each between
 `<!-- made: option-table schedule.add -->` and `<!-- made: end -->`. After a change of the code write them anew:
@@ -16,9 +17,18 @@ from pathlib import Path
 import click
 
 from workkit import events
+from workkit.brokers import doctor
+from workkit.brokers.doctor import kinds_of
+from workkit.brokers.gocraft import doctor as gocraft
+from workkit.brokers.hutch import doctor as hutch
+from workkit.brokers.hutch.beside import doctor as beside
 from workkit.brokers.layout import COMMON, Keeps, Layout, layouts, own_options
+from workkit.brokers.native import doctor as native
+from workkit.brokers.redis_server import doctor as redis_server
+from workkit.brokers.redis_server import our_keys
 from workkit.cli.commands.help import topic_page
 from workkit.cli.tree import GROUPS, TOPICS, tree
+from workkit.contract.doctor import Kind
 from workkit.jobs.options import OPTIONS, VerbOption
 
 FOLDER = Path(__file__).resolve().parent.parent / "reference"
@@ -137,12 +147,39 @@ def kept(layout: Layout, feature: Keeps) -> str:
     return "yes" if feature in layout.keeps else "with a Redis" if feature in layout.keeps_beside else "-"
 
 
+FINDINGS = {
+    "server": kinds_of(doctor, redis_server),
+    "listeners": kinds_of(our_keys),
+    "native": native.KINDS,
+    "gocraft": gocraft.KINDS,
+    "hutch": hutch.KINDS,
+    "beside": beside.KINDS,
+}
+"""The kinds of findings, by the section of the page that lists them; the first two are shared by others."""
+SHARED = ("server", "listeners")
+
+
+def findings(section: str) -> list[Kind]:
+    """Give the kinds of one section, without those of a shared one before it."""
+    before = [FINDINGS[name] for name in SHARED if list(FINDINGS).index(name) < list(FINDINGS).index(section)]
+    return [kind for kind in FINDINGS[section] if not any(kind in kinds for kinds in before)]
+
+
+def finding_table(section: str) -> Iterator[str]:
+    """List the kinds of findings of the doctor in one section."""
+    yield from (row("finding", "severity", "what is wrong", "why it matters", "`--fix`"), row(*["---"] * 5))
+    for kind in findings(section):
+        means = f"{kind.means} Only `wire verify` names it." if kind.of_wire else kind.means
+        yield row(f"`{kind.name}`", kind.severity, means, kind.why, kind.repair or "-")
+
+
 MADE: dict[str, Callable[[str], Iterable[str]]] = {
     "option-table": option_table,
     "command-pages": command_pages,
     "variable-table": variable_table,
     "event-list": event_list,
     "layout-matrix": layout_matrix,
+    "finding-table": finding_table,
 }
 
 

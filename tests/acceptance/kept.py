@@ -15,10 +15,10 @@ Found = Mapping[str, Sequence[tuple[int, str]]]  # id -> due time and kind of ea
 
 def look_results(client: Any, schedule: str, *, url: str) -> Found:
     """Read all results of a schedule of jobs without names."""
-    results = open_broker(schedule, redis=url).inspector.results
+    results = open_broker(schedule, redis=url).inspector.history.results
     start = f"{schedule}:result:"
     ids = [key.decode().removeprefix(start) for key in client.scan_iter(f"{start}*")]
-    return {id: [(one.due_ms, one.kind) for one in results.of(id)] for id in ids}
+    return {id: [(one.due_ms, one.kind) for one in results(id)] for id in ids}
 
 
 def check_results(history: History, found: Found, promises: Mapping[str, Promise]) -> Iterator[str]:

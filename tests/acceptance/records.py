@@ -46,9 +46,9 @@ def look_records(client: Any, schedule: str, *, url: str) -> Records:
     inspector = open_broker(schedule, redis=url).inspector
     fields = [field.decode() for field in client.hkeys(f"{schedule}:lately")]
     return Records(
-        rings={job: [_record(run, job) for run in runs] for job, runs in inspector.lately(fields).items()},
-        single=[_record(run, run.id or "?") for run in inspector.runs()],
-        days={job: sum(day.runs for day in inspector.days(job)) for job in fields},
+        rings={job: [_record(run, job) for run in runs] for job, runs in inspector.history.lately(fields).items()},
+        single=[_record(run, run.id or "?") for run in inspector.history.runs()],
+        days={job: sum(day.runs for day in inspector.history.days(job)) for job in fields},
     )
 
 

@@ -85,7 +85,7 @@ class Hostile:
         broker.register(INFO)
         deadline = time.monotonic() + 20
         while self.client.zcard(self.keys.listeners) > 1 and time.monotonic() < deadline:
-            broker.heartbeat()
+            broker.beating()()
             broker.maintain()
             time.sleep(0.3)
         broker.leave()

@@ -17,8 +17,8 @@ import pytest
 
 from tests import rabbit
 from tests.acceptance.hostile_values import Aim, Source
-from tests.brokers.gocraft.care.checkups import text
-from tests.brokers.gocraft.care.hostile import IDS, fitting
+from tests.brokers.gocraft.doctor.checkups import text
+from tests.brokers.gocraft.doctor.hostile import IDS, fitting
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.brokers.hutch.beside.pair import Pair
 from tests.brokers.hutch.opened import opened

@@ -20,6 +20,7 @@ from tests.benchmarks.stage import spent, stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.steering import Remembered
 from workkit.jobs.admission import HISTORIES, History
 from workkit.verbs.opening import producer_of
 
@@ -32,7 +33,7 @@ Figure = tuple[float, float]  # runs a second; us of processor time for one
 def recurring(server: Server, processes: Processes, jobs: int, history: History) -> Figure:
     """Of jobs that recur, once all are running."""
     s, client = schedule.create("bench", redis=server.url), server.client()
-    producer_of(s).admin.remember(history)  # each time: the server has forgotten all
+    producer_of(s).admin.steer(Remembered(history))  # each time: the server has forgotten all
     schedule.add_many(s, ({"fn": "app:note", "every": "second", "args": [n]} for n in range(jobs)))
     listener = processes.workkit("listen", "bench", "-q", "--redis", server.url)
 

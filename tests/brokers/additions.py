@@ -60,7 +60,7 @@ def named(name: str, **terms: Any) -> Terms:
 
 
 def put(b: NativeBroker, new: NewJob) -> Added:
-    return b.add([new])[0]
+    return b.adding([new])()[0]
 
 
 def ids(client: Any, name: str) -> list[str]:

@@ -11,7 +11,8 @@ from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.doctor import Doctor, Finding
+from workkit.contract.broker import Doctor
+from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 
 DAY = 86_400_000

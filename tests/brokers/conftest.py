@@ -12,8 +12,7 @@ from tests.servers import Server
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.change.admin import NativeAdmin
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Doctor, Inspector
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from typing import Any
 from tests.acceptance.hostile_texts import FN, IDS, PAST
 from tests.acceptance.hostile_values import Aim
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.care.doctor import NativeDoctor
-from workkit.brokers.native.care.repair import Hidden, repair
 from workkit.brokers.native.change.admin import NativeAdmin
+from workkit.brokers.native.doctor import NativeDoctor
+from workkit.brokers.native.doctor.our_keys import Hidden
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.published import Places, Published
@@ -28,6 +28,7 @@ from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.plans import CodePlan, PlanMark
 from workkit.contract.producer import NewJob
+from workkit.contract.steering import Limited, Marked, NextRun, Paused, Quieted, Resumed
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
@@ -101,7 +102,7 @@ def scene(url: str, client: Any, name: str, asked: set[str]) -> Iterator[Scene]:
     server: Any = Noting(connect(url), asked)
     broker = NativeBroker(server, schedule=name)
     with closing(broker):
-        broker.add([_once()])
+        broker.adding([_once()])()
         broker.register(INFO)
         yield Scene(
             client=client,
@@ -165,7 +166,7 @@ def _settle(s: Scene) -> None:
 
 
 def _beat(s: Scene) -> None:
-    s.broker.heartbeat()
+    s.broker.beating()()
     s.broker.maintain()
 
 
@@ -195,21 +196,21 @@ def _resync(s: Scene) -> None:
 
 
 def _put(s: Scene) -> None:
-    s.broker.add([_once(n, name="good", unique_key="good", priority=1) for n in range(2)])
-    s.broker.add(
+    s.broker.adding([_once(n, name="good", unique_key="good", priority=1) for n in range(2)])()
+    s.broker.adding(
         [_once(3, name="hostile"), _once(4, unique_key="hostile"), _recurring(5, name="good", overlap="queue")]
-    )
+    )()
     more = [_once(6, name="other"), _once(7, unique_key="other"), _once(8, priority=2)]
     more[0].entrance, more[1].entrance = Entrance(throttle_ms=5, window_key="hostile"), Entrance(replace=True)
     more[2].entrance = Entrance(debounce_ms=5, window_key="hostile")
-    s.broker.add(more)
+    s.broker.adding(more)()
 
 
 def _traced(s: Scene) -> None:
     jobs = [_once("traced", 1), _once("traced", 2, name="traced")]
     for job in jobs:
         job.trace = TraceContext(f"00-{'a' * 32}-{'b' * 16}-01")
-    s.broker.add(jobs)
+    s.broker.adding(jobs)()
 
 
 def _count(s: Scene) -> None:
@@ -235,20 +236,20 @@ def _plans(s: Scene) -> None:
     new = NewJob(fn=FN, args=(), kwargs=None, trigger=DAILY, due_ms=s.broker.now_ms() + 60_000)
     new.terms = Terms(name="planned")
     new.plan = PlanMark(source="good", generation=verdict.generation, ends=False)
-    s.broker.add([new])
+    s.broker.adding([new])()
     plans.withdraw(["planned", *plans.made()], source="good", generation=verdict.generation)
 
 
 def _undone(s: Scene, job: Job) -> None:
     """Skip, run and cancel it, and undo what can be undone, the last change first."""
     undos: list[Undo] = []
-    admin = s.admin.keeping(undos)
-    for verb in (admin.skip, admin.run, admin.cancel):
+    admin = s.admin.by(None, undos=undos)
+    for verb in (lambda job: admin.reschedule([job], NextRun()), admin.run, admin.cancel):
         with suppress(*LEGITIMATE):
             verb(job)
     for undo in reversed(undos):
         with suppress(*LEGITIMATE):
-            admin.undo(undo)
+            admin.steer(undo)
 
 
 def _repair(s: Scene) -> None:
@@ -260,7 +261,7 @@ def _restore(s: Scene) -> None:
     """Whatever stands in S:again is called hidden: the script tells what is."""
     places = Places(server=s.inspector.server, keys=s.keys, codec=s.inspector.codec, now_ms=s.aim.now_ms)
     if s.client.type(s.keys.again) == b"zset":
-        repair(places, Hidden(entries=tuple(s.client.zrange(s.keys.again, 0, -1))))
+        Hidden(entries=tuple(s.client.zrange(s.keys.again, 0, -1))).repair(places)
 
 
 def _wire(s: Scene) -> None:
@@ -273,12 +274,12 @@ def _wire(s: Scene) -> None:
 
 def _targets(s: Scene) -> None:
     for target in ("job:hostile", f"job:{IDS[0]}", f"fn:{FN}", "schedule"):
-        s.admin.pause(target, Pause(reason="x"))
-        s.admin.resume(target)
+        s.admin.steer(Paused(target, Pause(reason="x")))
+        s.admin.steer(Resumed(target))
 
 
 CALLS: dict[str, Callable[[Scene], object]] = {
-    "add": lambda s: s.broker.add([_once(1), _once(2), _recurring(3)]),
+    "add": lambda s: s.broker.adding([_once(1), _once(2), _recurring(3)])(),
     "put": _put,
     "claim": _claim,
     "beat": _beat,
@@ -289,7 +290,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "traces": lambda s: s.broker.traces_of(s.claims),
     "count": _count,
     "note": lambda s: s.admin.by(Author(by="somebody")).note("sync", {"added": ["good"]}),
-    "mark": lambda s: s.admin.by(Author(by="somebody")).mark("release 41"),
+    "mark": lambda s: s.admin.by(Author(by="somebody")).steer(Marked("release 41")),
     "settle": _settle,
     "claim again": _claim,
     "admit again": _admit,
@@ -297,7 +298,9 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "counts": lambda s: s.inspector.counts(),
     "jobs waiting": lambda s: list(s.inspector.jobs(state="waiting")),
     "jobs named": lambda s: list(s.inspector.jobs(named=["good", "*o*"])),
-    "functions": lambda s: s.inspector.functions(since_ms=s.aim.now_ms - 10**9, until_ms=s.aim.now_ms, tier="h"),
+    "functions": lambda s: s.inspector.history.functions(
+        since_ms=s.aim.now_ms - 10**9, until_ms=s.aim.now_ms, tier="h"
+    ),
     "jobs running": lambda s: list(s.inspector.jobs(state="running")),
     "jobs retrying": lambda s: list(s.inspector.jobs(state="retrying")),
     "jobs held": lambda s: list(s.inspector.jobs(state="held")),
@@ -305,12 +308,12 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "jobs": lambda s: list(s.inspector.jobs()),
     "named": lambda s: s.inspector.named(),
     "listeners": lambda s: s.inspector.listeners(),
-    "missed": lambda s: list(s.inspector.missed()),
+    "missed": lambda s: list(s.inspector.history.missed()),
     "control": lambda s: s.inspector.control(),
-    "changes": lambda s: list(s.inspector.changes()),
-    "knows": lambda s: s.inspector.knows(),
-    "refused": lambda s: s.inspector.refused([one.listener for one in s.inspector.listeners()]),
-    "log": lambda s: _each(s, s.inspector.log),
+    "changes": lambda s: list(s.inspector.history.changes()),
+    "knows": lambda s: s.inspector.history.knows(),
+    "refused": lambda s: s.inspector.history.refused([one.listener for one in s.inspector.listeners()]),
+    "log": lambda s: _each(s, s.inspector.history.log),
     "job by id": lambda s: _each(s, lambda job: None),
     "job nowhere": lambda s: s.inspector.job("nowhere"),
     "job by beginning": lambda s: s.inspector.job("abcdef"),
@@ -318,17 +321,17 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "targets": _targets,
     "undo": lambda s: _each(s, lambda job: _undone(s, job)),
     "run": lambda s: _each(s, s.admin.run),
-    "skip": lambda s: _each(s, s.admin.skip),
+    "skip": lambda s: _each(s, lambda job: s.admin.reschedule([job], NextRun())),
     "retry": lambda s: s.admin.retry(_dead(s, 100)),
     "retry with args": lambda s: s.admin.retry(_dead(s, 5), args=[1]),
     "discard": lambda s: s.admin.discard(_dead(s, 100)),
-    "declare": lambda s: s.admin.declare(limit=5, turn_ms=None),
-    "declare nothing": lambda s: s.admin.declare(limit=None, turn_ms=None),
+    "declare": lambda s: s.admin.steer(Limited(limit=5, turn_ms=None)),
+    "declare nothing": lambda s: s.admin.steer(Limited(limit=None, turn_ms=None)),
     "plans": _plans,
     "cancel": lambda s: _each(s, s.admin.cancel),
-    "interrupt": lambda s: _each(s, lambda job: s.admin.interrupt(job, s.broker.listener)),
-    "quiet": lambda s: s.admin.quiet(s.broker.listener, True),
-    "listen": lambda s: s.admin.quiet(s.broker.listener, False),
+    "interrupt": lambda s: _each(s, lambda job: s.admin.cancel(job, listener=s.broker.listener)),
+    "quiet": lambda s: s.admin.steer(Quieted(s.broker.listener, True)),
+    "listen": lambda s: s.admin.steer(Quieted(s.broker.listener, False)),
     "checkup": lambda s: list(s.doctor.checkup(patience_ms=0)),
     "restore": _restore,
     "repair": _repair,

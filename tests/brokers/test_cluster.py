@@ -20,7 +20,7 @@ from tests.processes import Processes, until
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.native.shards import shard_names
+from workkit.brokers.shards import shard_names
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidSchedule, ServerError, ServerRefused, ServerUnreachable
@@ -78,7 +78,7 @@ def test_trace_contexts_are_kept_and_read_in_a_cluster(fleet: ClusterFleet, name
     traces = [TraceContext(f"00-{n:032x}-{n:016x}-01") for n in (1, 2)]
     with closing(open_broker(name, redis=fleet.url)) as broker:
         broker.register(ListenerInfo(listener="", host="h", pid=1, version="0", schedules={name: 1}, threads=1))
-        broker.add([replace(new_job(n), due_ms=1000, trace=trace) for n, trace in enumerate((*traces, None))])
+        broker.adding([replace(new_job(n), due_ms=1000, trace=trace) for n, trace in enumerate((*traces, None))])()
         claims = sorted(broker.claim(3).claims, key=lambda claim: claim.args[0])
         assert broker.traces_of(claims) == [*traces, None]
 
@@ -146,13 +146,13 @@ def test_no_node_at_all_is_said(name: str) -> None:
 
 def test_reads_and_scripts_follow_a_moved_slot(fleet: ClusterFleet, name: str) -> None:
     with closing(open_broker(name, redis=fleet.url)) as broker:
-        broker.add([new_job(n) for n in range(5)])
+        broker.adding([new_job(n) for n in range(5)])()
         to = fleet.other(name)
         fleet.end_move(name, fleet.begin_move(name, to), to)
         assert broker.inspector.counts().waiting == 5
         back = fleet.other(name)
         fleet.end_move(name, fleet.begin_move(name, back), back)
-        assert [added.new for added in broker.add([new_job(4), new_job(5)])] == [False, True]
+        assert [added.new for added in broker.adding([new_job(4), new_job(5)])()] == [False, True]
         assert fleet.client(back).hlen(f"{name}:jobs") == 6
 
 
@@ -186,7 +186,7 @@ def test_a_wait_for_work_follows_a_moved_slot(fleet: ClusterFleet, name: str) ->
 def test_an_addition_waits_while_its_keys_are_on_their_way(fleet: ClusterFleet, name: str) -> None:
     """The scripts name keys that do not exist, so between the nodes neither takes them."""
     with closing(open_broker(name, redis=fleet.url)) as broker:
-        broker.add([new_job(0)])
+        broker.adding([new_job(0)])()
         to = fleet.other(name)
         source = fleet.begin_move(name, to)
         with pytest.raises(ServerUnreachable, match=r"its keys are moving to another node\. Try again\."):
@@ -194,7 +194,9 @@ def test_an_addition_waits_while_its_keys_are_on_their_way(fleet: ClusterFleet, 
         moved = fleet.move_keys(name, source, to)
         assert moved >= 3  # jobs, next, the producer's answer
         done: list[list[bool]] = []
-        adding = threading.Thread(target=lambda: done.append([a.new for a in broker.add([new_job(0), new_job(1)])]))
+        adding = threading.Thread(
+            target=lambda: done.append([a.new for a in broker.adding([new_job(0), new_job(1)])()])
+        )
         adding.start()
         until(lambda: errors(fleet, source, "ASK") + errors(fleet, source, "TRYAGAIN") > 2, what="it to be put off")
         fleet.end_move(name, source, to)
@@ -233,7 +235,7 @@ def test_shards_lie_on_several_nodes(fleet: ClusterFleet, name: str, processes: 
     owners = {fleet.owner(shard).port for shard in shard_names(bare, 8)}
     assert len(owners) > 1
     with closing(open_broker(bare, redis=fleet.url, shards=8)) as broker:
-        assert all(added.new for added in broker.add([new_job(n) for n in range(200)]))
+        assert all(added.new for added in broker.adding([new_job(n) for n in range(200)])())
         assert broker.inspector.counts().waiting == 200
         assert [job.args[0] for job in broker.inspector.jobs()] == list(range(200))
     each = open_brokers(bare, redis=fleet.url, shards=8)

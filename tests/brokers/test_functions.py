@@ -27,12 +27,12 @@ def s(server: Server, name: str) -> Schedule:
 
 def test_a_listener_tells_what_it_knows_and_takes_it_back(s: Schedule, server: Server) -> None:
     with schedule.listener(s, imports=["tests.handlers"], threads=1):
-        known = producer_of(s).inspector.knows()
+        known = producer_of(s).inspector.history.knows()
         with schedule.listener(s, imports=["tests.handlers"], threads=1):
-            assert producer_of(s).inspector.knows()[NOTE].listeners == 2
+            assert producer_of(s).inspector.history.knows()[NOTE].listeners == 2
             assert sum(field.startswith(b"is:") for field in server.client().hkeys(f"{s.name}:functions")) == 1
     assert [(one.name, one.kind) for one in known[NOTE].parameters] == [("args", "rest"), ("kwargs", "options")]
-    assert producer_of(s).inspector.knows() == {}
+    assert producer_of(s).inspector.history.knows() == {}
     assert not server.client().exists(f"{s.name}:functions")
 
 
@@ -42,7 +42,7 @@ def test_a_listener_that_was_fenced_tells_it_again(s: Schedule, server: Server) 
         (before,) = client.zrange(f"{s.name}:listeners", 0, -1)
         client.delete(f"{s.name}:listeners", f"{s.name}:running:{before.decode()}")
         until(lambda: client.zcard(f"{s.name}:listeners") == 1)
-        until(lambda: NOTE in producer_of(s).inspector.knows())
+        until(lambda: NOTE in producer_of(s).inspector.history.knows())
         assert f"of:{before.decode()}".encode() not in client.hkeys(f"{s.name}:functions")
 
 
@@ -55,7 +55,7 @@ def test_what_a_dead_listener_told_is_not_read_and_goes_with_the_next_one(s: Sch
     digest, text = functions_text([Known(fn="gone")])
     client = server.client()
     client.hset(f"{s.name}:functions", mapping={"of:nobody:1:ab": digest, f"is:{digest}": text})
-    assert producer_of(s).inspector.knows() == {}
+    assert producer_of(s).inspector.history.knows() == {}
     with schedule.listener(s, imports=["tests.handlers"]):
         assert f"is:{digest}".encode() not in client.hkeys(f"{s.name}:functions")
 
@@ -76,10 +76,10 @@ def test_what_others_write_there_is_read_as_nothing(s: Schedule, server: Server,
     client = server.client()
     client.zadd(f"{s.name}:listeners", {"me": 9e15})
     client.hset(f"{s.name}:functions", mapping={"of:me": "d", "is:d": packed})
-    assert producer_of(s).inspector.knows() == {}
+    assert producer_of(s).inspector.history.knows() == {}
     client.delete(f"{s.name}:functions")
     client.set(f"{s.name}:functions", "text")
-    assert producer_of(s).inspector.knows() == {}
+    assert producer_of(s).inspector.history.knows() == {}
     with schedule.listener(s, imports=["tests.handlers"]):
         assert client.get(f"{s.name}:functions") == b"text"
 
@@ -95,7 +95,7 @@ def test_each_listener_tells_what_it_cannot_run(server: Server, name: str, shard
         names = [info.listener for info in inspector.listeners()]  # one for each shard
 
         def told() -> set[str]:
-            found = inspector.refused([*names, "nobody:1:0123456789ab"])
+            found = inspector.history.refused([*names, "nobody:1:0123456789ab"])
             assert set(found) <= set(names)
             return {fn for known in found.values() for fn in known}
 

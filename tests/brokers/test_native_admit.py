@@ -175,7 +175,7 @@ def test_turns_are_taken_one_after_another_and_paid_once(server: Server, name: s
     later = b.claim(10, now_ms=int(times[-1]) + 1).claims
     assert not any(paced.is_met(slots=()) for claim in later), "the server looks at their turns once more"
     end(b, now, *later)
-    b.heartbeat()
+    b.beating()()
     assert standing(server, name) <= {"rates"}
 
 

@@ -20,7 +20,7 @@ from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.doctor import Doctor
+from workkit.contract.broker import Doctor
 
 pytestmark = pytest.mark.usefixtures("second_look_at_once")
 

@@ -14,6 +14,7 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
 from workkit.contract.claim import Claim
+from workkit.contract.steering import Paused, Resumed
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE, Released
 
@@ -130,11 +131,11 @@ def test_a_job_is_claimed_where_the_last_that_was_skipped_is_gone_or_moved(gathe
 def test_a_listener_that_skips_jobs_claims_again_after_a_pause_of_the_schedule(gather: Gather, name: str) -> None:
     crowd = gather(50)
     admin = crowd.broker.admin
-    admin.pause("schedule", Pause())
+    admin.steer(Paused("schedule", Pause()))
     crowd.add(OURS, [1], due_ms=2_000_000)
     crowd.run()
     assert crowd.ran == []
-    admin.resume("schedule")
+    admin.steer(Resumed("schedule"))
     crowd.run()
     assert crowd.ran == [1]
     assert crowd.looked == 50, "a skipped item was claimed again"

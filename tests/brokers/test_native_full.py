@@ -32,7 +32,7 @@ def test_a_fenced_listener_registers_again_while_memory_is_full(own_server: Serv
     client.hdel(f"{name}:running:{b.listener}", "@")
     before = b.listener
     assert b.claim(1).fenced == [claim]
-    b.heartbeat()
+    b.beating()()
     assert b.listener not in ("", before)
 
 

@@ -57,7 +57,7 @@ def waits(client: Any, name: str) -> dict[bytes, float]:
 
 def crash(brokers: list[NativeBroker], name: str) -> None:
     taken_for_dead(brokers[1], name, brokers[0].listener)
-    assert brokers[0].heartbeat().fenced
+    assert brokers[0].beating()().fenced
     brokers[0].claim(0)
 
 

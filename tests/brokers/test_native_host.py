@@ -10,8 +10,8 @@ import pytest
 from tests.brokers.checkups import DAY
 from tests.servers import Server
 from workkit.brokers.connect import open_broker
-from workkit.brokers.redis_server.care.host import Host
 from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.doctor import Host
 from workkit.errors import ServerRefused
 
 
@@ -37,6 +37,7 @@ def test_memory_is_told(own_server: Server, name: str) -> None:
 def test_a_replica_is_told(own_server: Server, name: str) -> None:
     own_server.client().replicaof("127.0.0.1", 1)
     (finding,) = open_broker(name, redis=own_server.url).doctor.checkup(patience_ms=DAY)
+    assert (finding.kind, finding.schedule) == ("replica", "")
     assert finding.what == f"127.0.0.1:{own_server.port} is a read-only replica"
 
 
@@ -45,9 +46,9 @@ def test_a_clock_that_is_off_is_told(
     own_server: Server, name: str, monkeypatch: pytest.MonkeyPatch, off: float, said: str | None
 ) -> None:
     doctor, right = open_broker(name, redis=own_server.url).doctor, time.time
-    monkeypatch.setattr("workkit.brokers.redis_server.care.host.time.time", lambda: right() + off)
-    whats = [f.what for f in doctor.checkup(patience_ms=DAY)]
-    assert whats == ([f"the server's clock is {said} this machine's"] if said else [])
+    monkeypatch.setattr("workkit.brokers.redis_server.doctor.time.time", lambda: right() + off)
+    found = [(f.kind, f.what) for f in doctor.checkup(patience_ms=DAY)]
+    assert found == ([("clock", f"the server's clock is {said} this machine's")] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,8 @@ def test_a_clock_that_is_off_is_told(
         ({"redis_version": "6.2.0"}, "t", []),
         ({"redis_version": "7.2.4", "valkey_version": "9.1.0"}, "t", []),
         ({"redis_version": "unstable"}, "t", []),
+        ({"redis_version": "7.0.0", "evicted_keys": 5}, "t", ["evicted"]),
+        ({"redis_version": "7.0.0", "evicted_keys": 0}, "t", []),
         ({"redis_version": "6.3.4", "role": "active-replica"}, "t", ["active-replication"]),
         ({"redis_version": "6.3.4", "role": "master", "active_replica": "yes"}, "t", ["active-replication"]),
         ({"redis_version": "7.0.0", "role": "master", "active_replica": None}, "t", []),

@@ -22,6 +22,7 @@ from tests.brokers.additions import (
 )
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
+from workkit.contract.steering import Paused
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import Done
 from workkit.jobs.terms import Entrance, Terms
@@ -125,7 +126,7 @@ def test_a_paused_name_stays_paused(server: Server, name: str, make: Any) -> Non
     b, _ = broker(server, name)
     client = server.client()
     old = put(b, make(1, terms=named("x", priority=1)))
-    b.admin.pause("job:x", Pause(reason="holiday"))
+    b.admin.steer(Paused("job:x", Pause(reason="holiday")))
     assert client.zcard(f"{name}:waiting") == 1
     new = put(b, make(2, terms=named("x", priority=1)))
     assert new.replaced == old.id

@@ -11,7 +11,7 @@ import pytest
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.contract.job_page import JobPage, JobQuery
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule

@@ -13,8 +13,9 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.entry import slot_flag
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Counts, Inspector
+from workkit.contract.broker import Doctor, Inspector
+from workkit.contract.inspector import Counts
+from workkit.contract.steering import Paused, Resumed
 from workkit.jobs.admission import Pause
 
 pytestmark = pytest.mark.usefixtures("second_look_at_once")
@@ -46,7 +47,7 @@ def test_parked_work_is_shown_with_the_reason(
     park(client, name, "over:x", over, entry_of(over, due=6, kind="o", flags=slot_flag("over:x", 1) + "#ab"))
     park(client, name, "unique:u:1", unique, entry_of(unique, due=7, flags="p;" + slot_flag("unique:u:1", 1)))
     until = datetime(2090, 1, 2, 9, tzinfo=UTC)
-    admin.pause(f"job:{paused}", Pause(reason="migration", until_ms=round(until.timestamp() * 1000)))
+    admin.steer(Paused(f"job:{paused}", Pause(reason="migration", until_ms=round(until.timestamp() * 1000))))
     shown = {job.id: (job.state, job.why) for job in inspector.jobs()}
     assert shown == {
         held: ("held", 'app.note is at its limit of 3 for "a b"'),
@@ -69,7 +70,7 @@ def test_what_waits_under_a_pause_shows_it(
 ) -> None:
     schedule.add(s, "app:note", in_="1 hour")
     schedule.add(s, "app:other", in_="1 hour")
-    admin.pause(target, Pause(reason="why not"))
+    admin.steer(Paused(target, Pause(reason="why not")))
     states = {job.fn: job.state for job in inspector.jobs()}
     assert states == {"#'app/note": "paused", "#'app/other": "paused" if target == "schedule" else "waiting"}
     assert all(job.why == "paused: why not" for job in inspector.jobs(state="paused"))
@@ -83,7 +84,7 @@ def test_a_job_that_is_only_parked_is_no_orphan(
     server: Server, s: schedule.Schedule, name: str, admin: NativeAdmin, doctor: Doctor
 ) -> None:
     broker = registered(server, name)
-    admin.pause(f"job:{schedule.add(s, 'app:note', every='hour').id}", Pause())
+    admin.steer(Paused(f"job:{schedule.add(s, 'app:note', every='hour').id}", Pause()))
     assert found(doctor, patience_ms=0) == []
     broker.close()
 
@@ -170,7 +171,7 @@ def test_what_is_parked_under_a_pause_that_is_over_comes_back(
 ) -> None:
     broker = registered(server, name)
     job = schedule.add(s, "app:note", every="hour")
-    admin.pause(f"job:{job.id}", Pause())
+    admin.steer(Paused(f"job:{job.id}", Pause()))
     client.hdel(f"{name}:control", f"paused:job:{job.id}")
     finding = only(doctor, "parked")
     assert finding.what.endswith("and it is not paused any more")
@@ -184,14 +185,14 @@ def test_a_pause_is_told_where_something_has_been_due_for_long(
 ) -> None:
     broker = registered(server, name)
     schedule.add(s, "app:note", in_="1 hour")
-    admin.pause("schedule", Pause(reason="migration"))
-    admin.pause("fn:#'app/other", Pause())
+    admin.steer(Paused("schedule", Pause(reason="migration")))
+    admin.steer(Paused("fn:#'app/other", Pause()))
     assert found(doctor) == []
     client.zadd(f"{name}:next", dict.fromkeys(client.zrange(f"{name}:next", 0, -1), now_ms() - HOUR))
     told = only(doctor, "paused")
     assert told.what == f"{name} is paused: migration; 1 job has been due for more than a minute"
     assert told.remedy == f"workkit resume {name}"
-    admin.resume("schedule")
+    admin.steer(Resumed("schedule"))
     id = schedule.add(s, "app:other", every="hour").id
     client.delete(f"{name}:next")
     client.hdel(f"{name}:jobs", *(key for key in client.hkeys(f"{name}:jobs") if key.decode() != id))

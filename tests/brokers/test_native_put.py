@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -23,10 +24,12 @@ from tests.brokers.additions import (
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.producer import NewJob
+from workkit.contract.steering import Paused
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done
-from workkit.jobs.terms import Entrance, Terms
+from workkit.jobs.terms import PLAIN, Entrance, Terms
 
 REPLACE = Entrance(replace=True)
 pytestmark = pytest.mark.usefixtures("closed_brokers")
@@ -180,7 +183,7 @@ def test_windows_that_are_over_are_trimmed(server: Server, name: str) -> None:
 
 def test_a_priority_stands_in_its_index_too(server: Server, name: str) -> None:
     b, _ = broker(server, name)
-    added = b.add([once(level, terms=Terms(priority=level)) for level in (1, 2, 3)])
+    added = b.adding([once(level, terms=Terms(priority=level)) for level in (1, 2, 3)])()
     client = server.client()
     for level, one in zip((1, 2, 3), added, strict=True):
         assert queue(client, f"{name}:first:{level}") == {one.id: FAR_MS}
@@ -192,15 +195,15 @@ def test_a_priority_stands_in_its_index_too(server: Server, name: str) -> None:
 def test_answers_come_in_order_whatever_the_jobs_ask_for(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     jobs = [once(n, terms=named(f"n{n}") if n % 2 else Terms(), due_ms=FAR_MS + n) for n in range(10)]
-    added = b.add(jobs)
+    added = b.adding(jobs)()
     assert [one.due_ms for one in added] == [FAR_MS + n for n in range(10)]
     assert queue(server.client(), f"{name}:next") == {one.id: one.due_ms for one in added}
-    assert [one.new for one in b.add(jobs)] == [False] * 10
+    assert [one.new for one in b.adding(jobs)()] == [False] * 10
 
 
 def test_several_under_one_name_in_one_call_leave_the_last(server: Server, name: str) -> None:
     b, _ = broker(server, name)
-    added = b.add([once(n, terms=named("x")) for n in range(4)])
+    added = b.adding([once(n, terms=named("x")) for n in range(4)])()
     assert [one.replaced for one in added] == [None, *(one.id for one in added[:-1])]
     assert ids(server.client(), name) == [added[-1].id]
 
@@ -212,11 +215,11 @@ def test_an_answer_that_is_lost_is_asked_for_again_without_effect(server: Server
     jobs += [once(3, terms=Terms())] * mixed
     put(b, once(0, terms=named("x")))
     losing.lose = 1
-    added = b.add(jobs)
+    added = b.adding(jobs)()
     assert all(one.new for one in added)
     assert added[0].replaced is not None
     assert ids(server.client(), name) == sorted(one.id for one in added)
-    assert [one.new for one in b.add(jobs)] == [False] * len(jobs)
+    assert [one.new for one in b.adding(jobs)()] == [False] * len(jobs)
 
 
 def test_a_full_server_refuses_whole(own_server: Server, name: str) -> None:
@@ -229,6 +232,52 @@ def test_a_full_server_refuses_whole(own_server: Server, name: str) -> None:
     assert ids(client, name) == list(queue(client, f"{name}:next")) == [old.id]
     client.config_set("maxmemory", 0)
     assert put(b, once(1, terms=named("x"))).replaced == old.id
+
+
+def replacing() -> dict[str, NewJob]:
+    """Additions, of which some remove what they replace before they write."""
+    return {
+        "name": once(1, terms=named("x")),
+        "key": once(1, terms=Terms(unique_key="k"), replace=True),
+        "debounce": once(1, terms=Terms(unique_key="k"), debounce_ms=60_000, debounce_most_ms=360_000),
+        "both": once(1, terms=named("x", unique_key="k"), replace=True),
+        "throttle": once(1, terms=PLAIN, throttle_ms=60_000, window_key="w"),
+        "plain": once(1, terms=Terms(priority=1)),
+    }
+
+
+def test_a_full_server_removes_nothing(own_server: Server, name: str) -> None:
+    client: Any = own_server.client()
+
+    def everything(of: str) -> dict[bytes, bytes]:
+        return {key: client.dump(key) for key in client.scan_iter(f"{of}:*") if b":producer:" not in key}
+
+    for kind, is_alone in product(replacing(), (True, False)):
+        here = f"{name}-{kind}-{is_alone}"
+        b, _ = broker(own_server, here)
+        known = once(9, terms=Terms(priority=2))
+        b.adding([known, once(0, terms=named("x")), once(0, terms=Terms(unique_key="k"))])()
+        if kind in ("plain", "throttle"):  # windows that are over are forgotten first
+            client.zadd(f"{here}:windows", {"w": 5, "other": 5})
+            client.hset(f"{here}:held", mapping={"w": "0" * 40, "other": "0" * 40})
+        before = everything(here)
+        client.config_set("maxmemory", 1)
+        with pytest.raises(ServerRefused, match=r"out of memory .* stored nothing"):
+            b.adding([replacing()[kind]] if is_alone else [known, replacing()[kind]])()
+        client.config_set("maxmemory", 0)
+        assert everything(here) == before, kind
+        assert b.adding([replacing()[kind]])()[0].new, kind
+
+
+def test_an_addition_under_a_unique_key_asks_for_few_commands(own_server: Server, name: str) -> None:
+    b, _ = broker(own_server, name)
+    client: Any = own_server.client()
+    for n in range(5):
+        put(b, once(n, terms=Terms(unique_key=f"k{n}")))
+    client.config_resetstat()
+    put(b, once(5, terms=Terms(unique_key="k5")))
+    found = {command: stats["calls"] for command, stats in client.info("commandstats").items()}
+    assert sum(found.values()) - found["cmdstat_evalsha"] - found.get("cmdstat_config|resetstat", 0) <= 16, found
 
 
 def test_what_nearer_work_comes_under_a_name_wakes_a_listener(server: Server, name: str) -> None:
@@ -299,7 +348,7 @@ def test_cancel_takes_what_stood_for_the_job_along(server: Server, name: str) ->
 def test_cancel_takes_out_what_a_pause_has_parked_and_the_pause(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     put(b, once(1, terms=named("x")))
-    b.admin.pause("job:x", Pause())
+    b.admin.steer(Paused("job:x", Pause()))
     b.admin.cancel(b.inspector.job("x"))
     assert standing(server, name) == {"control"}
     assert b.inspector.control().paused == {}
@@ -307,7 +356,7 @@ def test_cancel_takes_out_what_a_pause_has_parked_and_the_pause(server: Server, 
 
 def test_a_job_parked_for_a_slot_that_is_cancelled_is_ended_by_a_listener(server: Server, name: str) -> None:
     b, _ = listening(server, name)
-    b.add([once(n, terms=Terms(), due_ms=1) for n in (1, 2)])
+    b.adding([once(n, terms=Terms(), due_ms=1) for n in (1, 2)])()
     wanted = Admission(keys=(("fn:one", 1),))
     (runs,) = b.admit([(claim, wanted) for claim in b.claim(2).claims]).claims
     parked = next(job for job in b.inspector.jobs() if job.state == "held")

@@ -14,10 +14,10 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import rate_flag, slot_flag
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Doctor, Inspector
 from workkit.contract.job_page import JobQuery
 from workkit.contract.record import attempts_begun, job_record
+from workkit.contract.steering import Paused
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Failure
@@ -141,7 +141,7 @@ def test_an_index_of_another_type_stops_no_job(server: Server, client: Any, name
     b, _ = listening(server, name)
     assert len(admit(b, RATE)) == 1
     assert client.zcard(f"{name}:again") == 2
-    b.heartbeat()
+    b.beating()()
     passes(server, name, 60_000)
     assert len(b.claim(5).claims) == 2
 
@@ -212,14 +212,14 @@ def test_the_index_of_turns_is_kept_by_claim_pause_and_heartbeat(
     assert not [finding for finding in found(doctor) if finding.kind in ("overdue", "unread")]
     last = client.zrange(f"{name}:again", -1, -1)[0]
     job = last[last.index(b'"id":"') + 6 :][:40].decode()
-    b.admin.pause(f"job:{job}", Pause())
+    b.admin.steer(Paused(f"job:{job}", Pause()))
     assert client.zrange(f"{name}:turns", 0, -1) == client.zrange(f"{name}:again", 0, -1)
     passes(server, name, 60_000)
     assert len(b.claim(1).claims) == 1
     assert client.zrange(f"{name}:turns", 0, -1) == client.zrange(f"{name}:again", 0, -1)
     client.zadd(f"{name}:turns", {"of an earlier version": 5})
     client.zadd(f"{name}:turns", dict.fromkeys(client.zrange(f"{name}:turns", 0, -1), 5))
-    b.heartbeat()
+    b.beating()()
     assert not client.exists(f"{name}:turns")
 
 

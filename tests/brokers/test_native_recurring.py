@@ -11,7 +11,7 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.recurring import KeptJobs
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule
 from workkit.triggers import cron

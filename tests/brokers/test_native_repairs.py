@@ -15,7 +15,7 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.doctor import Doctor
+from workkit.contract.broker import Doctor
 
 pytestmark = pytest.mark.usefixtures("second_look_at_once")
 

@@ -63,6 +63,35 @@ def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None
     assert int(due) == claim.due_ms
 
 
+def test_items_of_all_writers_and_due_times_are_claimed_and_settled_among_ours(server: Server, name: str) -> None:
+    client = server.client()
+    dues: dict[str, float] = {}
+
+    def put(id: str, item: bytes, due: float) -> None:
+        client.hset(f"{name}:jobs", id, wire.payload(cron="2020 1 1 * 0 0 0", job="app:note", args=[id]))
+        client.zadd(f"{name}:next", {item: due})
+        dues[id] = due
+
+    for n in range(60):
+        id = f"{n:040x}"
+        spaced, escaped, short = b'{"id": "%s"}', b'{"id":"\\u00%02x%s"}', b'{"id":"%s"}'
+        put(id, wire.item(id), 1_000 + n // 30)
+        put(f"s{id}", spaced % f"s{id}".encode(), 1_000 + n)
+        put(f"{97 + n % 3:c}" + id[:34], escaped % (97 + n % 3, id[:34].encode()), 1_000) if n < 3 else None
+        put(f"odd {n}", short % f"odd {n}".encode(), 1_000.5)
+        put(f"{n:x}".rjust(40, "-"), short % f"{n:x}".rjust(40, "-").encode(), -5 - n)
+    b, _ = listening(server, name)
+    ends: list[Any] = []
+    found: dict[str, int] = {}
+    while (turn := b.claim(70, ends=ends)).claims:
+        ends = [(claim, Done()) for claim in turn.claims]
+        found |= {claim.id: claim.due_ms for claim in turn.claims}
+        assert all(list(claim.args) == [claim.id] for claim in turn.claims)
+    assert found == {id: int(due // 1) for id, due in dues.items()}
+    b.leave()
+    assert standing(server, name) == set()
+
+
 def test_of_many_a_further_portion_is_on_its_way(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
@@ -88,7 +117,7 @@ def test_what_is_on_its_way_is_heard_before_anything_else_is_asked(server: Serve
     schedule.add_many(s, [{"fn": "app:note", "at": "now", "args": [n]} for n in range(1000)])
     b, _ = listening(server, name)
     first = b.claim(400)
-    b.heartbeat()
+    b.beating()()
     then = b.claim(0, ends=[(claim, Done()) for claim in first.claims])
     assert (len(first.claims), len(then.claims), first.asked) == (200, 200, True)
     while b.claim(0, ends=[(claim, Done()) for claim in then.claims]).asked:
@@ -167,7 +196,7 @@ def test_a_dead_listener_with_a_beat_ahead_of_the_clock_is_handed_back_as_soon(
     other, _ = listening(server, name, timeout_ms=500)
 
     def reaped() -> Any:
-        other.heartbeat()
+        other.beating()()
         return other.maintain()
 
     assert until(reaped, timeout=8) == [(claim.receipt.listener, 1)]
@@ -182,7 +211,7 @@ def test_a_stale_listener_without_a_name_is_reaped_and_no_other(server: Server, 
     client.zadd(f"{name}:listeners", {"": 1})
 
     def reaped() -> bool:
-        b.heartbeat()
+        b.beating()()
         b.maintain()
         return client.zscore(f"{name}:listeners", "") is None
 
@@ -198,7 +227,7 @@ def test_a_heartbeat_writes_again_who_the_listener_is(server: Server, name: str,
     before = client.hget(key, "info")
     assert before is not None
     client.hset(key, "info", written) if written else client.hdel(key, "info")
-    b.heartbeat()
+    b.beating()()
     assert client.hget(key, "info") == before
 
 
@@ -208,7 +237,7 @@ def test_one_look_does_not_make_a_listener_dead(server: Server, name: str) -> No
     other, _ = listening(server, name, timeout_ms=50)
 
     def is_stale() -> bool:
-        other.heartbeat()
+        other.beating()()
         return bool(other._stale)
 
     until(is_stale)
@@ -237,9 +266,9 @@ def test_a_recurring_job_is_armed_before_it_is_handed_out(server: Server, name: 
 
 def test_a_heartbeat_tells_of_limits_that_stand_without_a_version(server: Server, name: str) -> None:
     b, _ = listening(server, name)
-    assert b.heartbeat().control is None
+    assert b.beating()().control is None
     server.client().hset(f"{name}:control", "limit", 7)
-    control = b.heartbeat().control
+    control = b.beating()().control
     assert control is not None
     assert control.limit == 7
 
@@ -295,7 +324,7 @@ def test_what_somebody_else_wrote_into_our_own_keys_ends_nobody(server: Server, 
     b, _ = listening(server, name)
     client.zadd(f"{name}:listeners", {b"\xff\xfe": 1})
     client.zadd(f"{name}:again", {b"o 5 %s 0 - x" % (b"9" * 5000): 1})
-    assert not b.heartbeat().fenced
+    assert not b.beating()().fenced
     b.maintain()
     claim = claim_one(b)
     assert claim.trouble == "corrupt"

@@ -13,9 +13,9 @@ from workkit.brokers.gocraft.keys import SIGNS as OF_NAMESPACES
 from workkit.brokers.gocraft.look import NAMESPACES
 from workkit.brokers.native.keys import SIGNS, Keys
 from workkit.brokers.native.look.inspector import SCHEDULES, schedule_names
-from workkit.brokers.native.shards import shard_in, shard_names
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.key_names import Signs
+from workkit.brokers.shards import shard_in, shard_names
 from workkit.errors import InvalidSchedule, Unsupported
 from workkit.verbs.opening import producer_of
 

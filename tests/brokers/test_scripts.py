@@ -106,7 +106,8 @@ def test_a_script_calls_only_functions_that_it_or_its_parts_have_defined_before(
     of_lua = {"and", "function", "if", "in", "not", "or", "return", "while"}
     of_lua |= {"ipairs", "next", "pairs", "pcall", "tonumber", "tostring", "type", "unpack"}
     body = re.sub(r"'[^']*'", "''", code(load("native")[verb].text))
-    defined = {found[1]: found.start() for found in re.finditer(r"\bfunction (\w+)\(", body)}
+    made = re.finditer(r"\bfunction (\w+)\(|\bstring\.(\w+)\b(?!\()", body)  # also `local sub = string.sub`
+    defined = {found[1] or found[2]: found.start() for found in reversed([*made])}
     parameters = set(re.findall(r"\w+", " ".join(re.findall(r"function \w*\((.*?)\)", body))))
     for call in re.finditer(r"(?<![\w.])([A-Za-z_]\w*)\(", body):
         if call[1] not in of_lua | parameters:

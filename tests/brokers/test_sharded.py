@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,12 +13,16 @@ from tests import handlers
 from tests.processes import until
 from tests.servers import PAST, Server
 from workkit import schedule, wire
+from workkit.brokers import sharded
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.native.sharded import ShardedBroker
-from workkit.brokers.native.shards import shard_names, shard_of
-from workkit.contract.broker import Broker
+from workkit.brokers.sharded import Sharded
+from workkit.brokers.shards import shard_names, shard_of
+from workkit.contract.broker import Admin, Broker, Doctor, Inspector
+from workkit.contract.optional import History, Plans
 from workkit.contract.producer import NewJob
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import InvalidSchedule, NotFound
+from workkit.jobs.admission import Pause
 from workkit.triggers.trigger import once
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
@@ -28,9 +32,9 @@ FAR_MS = 4_000_000_000_000
 
 
 @pytest.fixture
-def broker(server: Server, name: str) -> Iterator[ShardedBroker]:
+def broker(server: Server, name: str) -> Iterator[Sharded]:
     opened = open_broker(name, redis=server.url, shards=SHARDS)
-    assert isinstance(opened, ShardedBroker)
+    assert isinstance(opened, Sharded)
     with closing(opened):
         yield opened
 
@@ -89,15 +93,15 @@ def test_a_number_of_shards_that_cannot_be_is_refused(shards: Any) -> None:
 
 def test_one_shard_is_the_plain_schedule(server: Server, name: str) -> None:
     with closing(open_broker(name, redis=server.url, shards=1)) as broker:
-        broker.add([at(0)])
+        broker.adding([at(0)])()
     assert schedule.counts(schedule.create(name, redis=server.url)).waiting == 1
     (one,) = open_brokers(name, redis=server.url)
     assert one.schedule == name
     one.close()
 
 
-def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server, name: str) -> None:
-    added = broker.add([at(n) for n in range(40)])
+def test_a_job_goes_to_the_shard_of_its_id(broker: Sharded, server: Server, name: str) -> None:
+    added = broker.adding([at(n) for n in range(40)])()
     assert [a.due_ms for a in added] == [FAR_MS + 1000 * n for n in range(40)]
     for shard in range(SHARDS):
         key = f"{{{name}.{shard}}}:jobs"
@@ -105,17 +109,17 @@ def test_a_job_goes_to_the_shard_of_its_id(broker: ShardedBroker, server: Server
         assert {id.decode() for id in server.client().hkeys(key)} == ids
         assert ids
     assert all(a.new for a in added)
-    assert not any(a.new for a in broker.add([at(n) for n in reversed(range(40))]))
+    assert not any(a.new for a in broker.adding([at(n) for n in reversed(range(40))])())
 
 
-def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker, each: list[Broker]) -> None:
+def test_running_jobs_are_listed_first_and_dead_ones_last(broker: Sharded, each: list[Broker]) -> None:
     handlers.gate.clear()
-    broker.add([at(n) for n in range(4)])
+    broker.adding([at(n) for n in range(4)])()
     with listener(each):
         try:
-            broker.add([now(f"disk {n}", fn="fail") for n in range(3)])
+            broker.adding([now(f"disk {n}", fn="fail") for n in range(3)])()
             until(lambda: broker.inspector.counts().dead == 3, what="three to fail")
-            broker.add([now(fn="wait_for_gate"), now(fn="wait_for_gate")])
+            broker.adding([now(fn="wait_for_gate"), now(fn="wait_for_gate")])()
             until(lambda: len(handlers.calls) == 2, what="two to run")
             states = [job.state for job in broker.inspector.jobs()]
             assert states == ["running"] * 2 + ["waiting"] * 4 + ["dead"] * 3
@@ -129,12 +133,12 @@ def test_running_jobs_are_listed_first_and_dead_ones_last(broker: ShardedBroker,
             handlers.gate.set()
 
 
-def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker], server: Server, name: str) -> None:
+def test_one_listener_serves_all_shards(broker: Sharded, each: list[Broker], server: Server, name: str) -> None:
     with listener(each) as running:
         infos = broker.inspector.listeners()
         assert len(infos) == SHARDS == broker.inspector.counts().listeners
         assert len({(info.host, info.pid) for info in infos}) == 1
-        broker.add([now(n) for n in range(100)])
+        broker.adding([now(n) for n in range(100)])()
         until(lambda: len(handlers.calls) >= 100, what="all to run")
     assert sorted(call[0] for call in handlers.calls) == list(range(100))
     assert running.wait().ran == 100
@@ -142,7 +146,7 @@ def test_one_listener_serves_all_shards(broker: ShardedBroker, each: list[Broker
     assert keys <= {"producer", "stats", *PAST}
 
 
-def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker, server: Server, name: str) -> None:
+def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: Sharded, server: Server, name: str) -> None:
     """Two jobs of peers, whose ids differ only where nobody would type."""
     ids = ["abcdef0" + "0" * 33, "abcdef1" + "0" * 33]
     payload = b'{"args":[],"cron":"2040 1 1 * 9 0 0","job":"#\'app\\/note"}'
@@ -158,11 +162,47 @@ def test_a_beginning_of_jobs_in_several_shards_is_refused(broker: ShardedBroker,
     assert [job.id for job in broker.inspector.jobs()] == ids[:1]
 
 
-def test_a_plain_peer_serves_one_shard(broker: ShardedBroker, server: Server, name: str) -> None:
-    added = broker.add([now(n) for n in range(20)])
+def test_a_plain_peer_serves_one_shard(broker: Sharded, server: Server, name: str) -> None:
+    added = broker.adding([now(n) for n in range(20)])()
     handlers.calls.clear()
     shard = schedule.create(f"{{{name}.1}}", redis=server.url)
     schedule.drain(shard, imports=["tests.handlers"], folder=None)
     mine = {n for n, a in enumerate(added) if shard_of(a.id, SHARDS) == 1}
     assert {call[0] for call in handlers.calls} == mine
     assert broker.inspector.counts().due == 20 - len(mine)
+
+
+@pytest.mark.parametrize(
+    ("side", "rules", "others"),
+    [
+        (Inspector, sharded.INSPECTOR, {"page", "history"}),
+        (History, sharded.HISTORY, set()),
+        (Admin, sharded.ADMIN, {"steer"}),
+        (Plans, sharded.PLANS, set()),
+        (Doctor, sharded.DOCTOR, set()),
+    ],
+)
+def test_each_member_of_a_side_has_a_rule(side: type, rules: dict[str, Any], others: set[str]) -> None:
+    assert {member for member in vars(side) if not member.startswith("_")} == rules.keys() | others
+
+
+def test_namespaces_of_another_layout_are_spread_by_the_same_rules(server: Server, name: str) -> None:
+    """The combinator knows no layout: two namespaces of gocraft/work are listed, counted and changed as one."""
+    each = [open_broker(f"{name}-{n}", redis=server.url, layout="gocraft") for n in range(2)]
+    whole = Sharded(cast("list[sharded.Part]", each), schedule=name)
+    with closing(whole):
+        for n in range(6):
+            later = NewJob(fn="note", args=(), kwargs={"n": n}, trigger=None, due_ms=FAR_MS + 1000 * n, queued=True)
+            each[n % 2].adding([later])()
+        jobs = list(whole.inspector.jobs())
+        assert [job.kwargs for job in jobs] == [{"n": n} for n in range(6)], "soonest first, over both"
+        assert whole.inspector.counts().waiting == 6
+        assert whole.inspector.ahead([FAR_MS, FAR_MS + 3000, FAR_MS + 6000]) == [3, 3]
+        assert whole.admin.cancel(jobs[3]).id == jobs[3].id
+        assert [one.inspector.counts().waiting for one in each] == [3, 2]
+        assert whole.admin.steer(Paused("fn:note", Pause(reason="migration")))
+        assert all(one.inspector.control().paused["fn:note"].reason == "migration" for one in each)
+        assert whole.admin.steer(Resumed("fn:note"))
+        assert not whole.admin.steer(Resumed("fn:note"))
+        with pytest.raises(NotFound):
+            whole.admin.cancel(jobs[3])

@@ -8,7 +8,7 @@ from tests.brokers.checkups import payload
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.redis_server import pages
-from workkit.brokers.redis_server.care.unhurried import Unhurried
+from workkit.brokers.redis_server.doctor import Unhurried
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 

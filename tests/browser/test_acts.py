@@ -18,6 +18,7 @@ from tests.browser.scene import SHOP
 from tests.browser.seen import NARROW, Looks, Seen
 from tests.processes import until
 from workkit import schedule
+from workkit.contract.steering import Quieted
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
@@ -124,7 +125,7 @@ def test_a_listener_takes_nothing_new_and_goes_on(looks: Looks, site: Site, has_
                 has_become("listening")
             assert seen.complaints == []
     finally:
-        producer_of(s).admin.quiet(listener, False)
+        producer_of(s).admin.steer(Quieted(listener, False))
 
 
 @SCRIPTS

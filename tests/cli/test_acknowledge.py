@@ -12,6 +12,7 @@ from tests.cli.conftest import Run
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.steering import Acknowledged
 from workkit.errors import Unsupported
 from workkit.verbs.opening import producer_of
 
@@ -82,11 +83,11 @@ def test_shards_are_acknowledged_together(server: Server, name: str) -> None:
     with schedule.listener(s, **HOW):
         die(s, 6)
     broker = producer_of(s)
-    broker.admin.acknowledge()
+    broker.admin.steer(Acknowledged())
     assert (broker.inspector.counts().known_dead, broker.inspector.pulse().counts.known_dead) == (6, 6)
     assert "dead" not in {finding.kind for finding in broker.doctor.checkup(patience_ms=0)}
 
 
 def test_a_namespace_keeps_no_such_instant(server: Server, name: str) -> None:
     with pytest.raises(Unsupported, match="cannot be kept in a gocraft namespace"):
-        producer_of(schedule.create(name, redis=server.url, layout="gocraft")).admin.acknowledge()
+        producer_of(schedule.create(name, redis=server.url, layout="gocraft")).admin.steer(Acknowledged())

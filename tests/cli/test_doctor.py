@@ -167,7 +167,7 @@ def test_many_findings_of_a_kind_are_counted_and_json_has_all(run: Run, well: Se
     ids = orphans(well, name, 200)
     out = run("doctor", name).out
     assert out.count("  no-item  job ") == 10
-    assert f"    and 190 more. All: workkit doctor {name} --json\n" in out
+    assert f"    and 190 more of this kind; workkit doctor {name} --all shows them\n" in out
     records = json.loads(run("doctor", name, "--json").out)
     assert {record["about"][0] for record in records} == set(ids)
     assert set(records[0]) == {"schedule", "kind", "what", "why", "remedy", "repairs", "about"}

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import wire
-from workkit.brokers.native.care.fault import RULES
+from workkit.brokers.native.doctor.judge import FAULTS
 
 SCENARIOS = Path(__file__).parents[2] / "interop" / "scenarios"
 DUE = 4_102_444_800_000
@@ -110,14 +110,14 @@ def test_the_doctor_has_no_other_names_for_what_the_judge_names(run: Run, server
     client = server.client()
     client.hset(f"{name}:jobs", mapping={wire.job_id(b"[]"): b"[]", "J": GOOD})
     client.zadd(f"{name}:next", {b"x": 1})
-    assert set(doctor_kinds(run, name)) <= set(RULES)
+    assert set(doctor_kinds(run, name)) <= {kind.name for kind in FAULTS}
 
 
 def test_scenarios_between_peers_name_faults_that_there_are() -> None:
     steps = [step for file in SCENARIOS.glob("*.json") for step in json.loads(file.read_text())["steps"]]
     finds = {step["doctor"]["finds"] for step in steps if "doctor" in step}
     assert finds
-    assert finds <= set(RULES)
+    assert finds <= {kind.name for kind in FAULTS}
 
 
 def doctor_kinds(run: Run, name: str) -> list[str]:

@@ -22,13 +22,13 @@ from tests.acceptance.hostile_texts import IDS as NATIVE_IDS
 from tests.acceptance.hostile_texts import JOBS, PAST
 from tests.acceptance.hostile_values import MAKERS as NATIVE
 from tests.acceptance.hostile_values import Aim, Source, every_key
-from tests.brokers.gocraft.care.checkups import text
-from tests.brokers.gocraft.care.hostile import BYTES, MAKERS, SCORES
+from tests.brokers.gocraft.doctor.checkups import text
+from tests.brokers.gocraft.doctor.hostile import BYTES, MAKERS, SCORES
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.brokers.hutch.beside.pair import Pair, taken
 from tests.brokers.hutch.opened import new, opened
 from tests.servers import Server, program
-from workkit.brokers.gocraft.care.place import TYPES
+from workkit.brokers.gocraft.doctor.survey import TYPES
 from workkit.brokers.gocraft.keys import Keys as GocraftKeys
 from workkit.brokers.hutch.beside.keys import Keys as BesideKeys
 from workkit.brokers.hutch.names import Names
@@ -136,7 +136,7 @@ class Beside(Layout):
         super().__init__(pair.server, seed)
         self.words = ("--layout", "hutch", "--amqp", pair.on.url, "--redis", pair.server.url)
         self.exchange, self.keys, self.listener = pair.on.names.exchange, pair.keys, pair.listener()
-        self.listener.add([new({"id": 1})])
+        self.listener.adding([new({"id": 1})])()
         taken(self.listener, 1)
         self.kept = {key: self.client.dump(key) for key in self.client.keys(f"{self.keys.prefix}:*")}
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import redis
 
-from tests.brokers.gocraft.care.checkups import text
+from tests.brokers.gocraft.doctor.checkups import text
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule
-from workkit.brokers.gocraft.care.fault import RULES
+from workkit.brokers.gocraft.doctor.judge import UNREADABLE
 from workkit.brokers.gocraft.keys import Keys
 
 LAYOUT = ("--layout", "gocraft")
@@ -23,8 +23,8 @@ LAYOUT = ("--layout", "gocraft")
 def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A client; what the shared server itself lacks is no finding."""
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
-    monkeypatch.setattr("workkit.brokers.gocraft.care.doctor.DEAD_MS", 0)
-    monkeypatch.setattr("workkit.brokers.redis_server.care.host.Host._persistence", lambda self: iter(()))
+    monkeypatch.setattr("workkit.brokers.gocraft.doctor.DEAD_MS", 0)
+    monkeypatch.setattr("workkit.brokers.redis_server.doctor.Host._persistence", lambda self: iter(()))
     return redis.Redis.from_url(server.url)
 
 
@@ -76,7 +76,7 @@ def test_verify_names_each_thing_the_worst_first(run: Run, client: Any, name: st
     assert ran.status == 1
     assert ran.out.splitlines() == [
         rf"deviation  {keys.queue('mail')}  \xff  the job text is not JSON: a value is missing or broken (at byte 0)",
-        f"  {RULES['unreadable'][1]}",
+        f"  {UNREADABLE.why}",
         "",
         f"orphan  {keys.unique('mail', '')}  no job has this unique key",
         "  While it is there, a job with this unique key cannot be added.",

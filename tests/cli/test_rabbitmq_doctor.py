@@ -18,7 +18,7 @@ from workkit.brokers.hutch.topology import dead, work
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look follow at once: no program starts meanwhile."""
-    monkeypatch.setattr("workkit.brokers.hutch.care.doctor.PAUSE_MS", 0)
+    monkeypatch.setattr("workkit.brokers.hutch.doctor.PAUSE_MS", 0)
 
 
 @pytest.fixture

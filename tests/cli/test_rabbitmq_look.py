@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from shlex import quote
 
 import pytest
@@ -16,6 +17,7 @@ from tests.cli.test_completion import completed
 from tests.processes import until
 from workkit.brokers.hutch.look.inspector import HELD, LISTED
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.layout import layout_of, register, withdraw
 from workkit.brokers.redis_server.address import masked
 from workkit.jobs.outcome import Dead
 
@@ -37,13 +39,13 @@ def on(amqp: str, name: str) -> Iterator[Opened]:
         on = ends.enter_context(opened(amqp, names))
         listener = on.listener("shop.sold")
         for n in (1, 2):
-            listener.add([new({"id": n}, "shop.sold")])
+            listener.adding([new({"id": n}, "shop.sold")])()
             listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE))])
         listener.leave()
         on.channel.confirm_delivery()
         on.publish("dead_queue.shop.paid", b'{"id":3}', message_id="0123456789abcdef01234567", timestamp=1_700_000_000)
-        listener.add([new({"id": 4}, "shop.sold")])
-        listener.add([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])
+        listener.adding([new({"id": 4}, "shop.sold")])()
+        listener.adding([new({"id": 5}, "shop.sold", due_ms=listener.now_ms() + 60_000)])()
         yield on
 
 
@@ -85,9 +87,12 @@ def test_long_changes_of_the_dead_queue_say_how_far_they_are(
     look: Command, on: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workkit.cli.printing.far.REPORT_SECONDS", 0.0)
-    monkeypatch.setattr("workkit.brokers.hutch.admin.HutchAdmin.at_once", 2)
-    name = on.names.exchange
-    ran = look("discard", "--all", "--yes")
+    few, name = replace(layout_of("hutch"), at_once=2), on.names.exchange
+    register(few)
+    try:
+        ran = look("discard", "--all", "--yes")
+    finally:
+        withdraw(few)
     lines = [f"{name}: {count} dead jobs read" for count in (1, 2, 3)]
     lines += [f"{name}: {done} of 3 dead jobs discarded" for done in (2, 3)]
     assert (ran.err.splitlines(), ran.out) == (lines, "discarded 3\n")

@@ -19,12 +19,11 @@ from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.layout import Keeps, layout_of
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.sharded import ShardedBroker
-from workkit.brokers.native.shards import shard_names
 from workkit.brokers.redis_server.connecting import connect
-from workkit.contract.consumer import Consumer
+from workkit.brokers.sharded import Sharded as ShardedBroker
+from workkit.brokers.shards import shard_names
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Producer
 from workkit.errors import Unsupported
 
 
@@ -32,7 +31,7 @@ from workkit.errors import Unsupported
 class Line:
     """One consumer of a listener, and how to lose the reply to its next request."""
 
-    consumer: Consumer
+    consumer: Broker
     lose_next: Callable[[], None]
 
 
@@ -139,7 +138,7 @@ class Sharded(_Published):
         return [Line(consumer=broker, lose_next=lossy.lose_next) for broker, lossy in opened]
 
     def producer(self, server: Server, name: str) -> tuple[Producer, Callable[[], None]]:
-        opened = [_opened(server, shard) for shard in shard_names(name, self.shards)]
+        opened = [_opened(server, shard, shown=name) for shard in shard_names(name, self.shards)]
 
         def lose_next() -> None:
             for _, lossy in opened:
@@ -248,6 +247,8 @@ LAYOUTS: tuple[Layout, ...] = (
 )  # fmt: skip
 
 
-def _opened(server: Server, name: str, *, timeout_ms: int = 10_000) -> tuple[NativeBroker, Lossy]:
+def _opened(
+    server: Server, name: str, *, timeout_ms: int = 10_000, shown: str | None = None
+) -> tuple[NativeBroker, Lossy]:
     lossy = Lossy(connect(server.url))
-    return NativeBroker(lossy, schedule=name, timeout_ms=timeout_ms), lossy  # type: ignore[arg-type]
+    return NativeBroker(lossy, schedule=name, timeout_ms=timeout_ms, shown=shown), lossy  # type: ignore[arg-type]

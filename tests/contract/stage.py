@@ -11,9 +11,10 @@ from tests.contract.capability import Can
 from tests.contract.layouts import Layout, Line
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.broker import Producer
 from workkit.contract.claim import Claim, Turn
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, NewJob
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure, Outcome
@@ -68,7 +69,7 @@ class Stage:
 
     def add_with(self, *args: Any) -> Added:
         """Add one job with these arguments that is due now, a run of its own."""
-        (added,) = self.producer.add([self.new_job(*args)])
+        (added,) = self.producer.adding([self.new_job(*args)])()
         return added
 
     def peer(self, *, timeout_ms: int = 10_000) -> Peer:
@@ -152,13 +153,13 @@ class Peer:
 
     def cancelled(self) -> set[str]:
         """Send a heartbeat, and return what was cancelled."""
-        return {what for line in self.lines for what in line.consumer.heartbeat().cancelled}
+        return {what for line in self.lines for what in line.consumer.beating()().cancelled}
 
     def reaped(self) -> int:
         """Send a heartbeat, take back the claims of dead listeners, and count them."""
         count = 0
         for line in self.lines:
-            line.consumer.heartbeat()
+            line.consumer.beating()()
             count += sum(jobs for _, jobs in line.consumer.maintain())
         return count
 

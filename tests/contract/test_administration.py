@@ -14,6 +14,7 @@ from tests.processes import until
 from workkit import schedule
 from workkit.contract.claim import Claim
 from workkit.contract.producer import Added
+from workkit.contract.steering import Limited, Paused, Quieted
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import FREE, Pause
@@ -92,7 +93,7 @@ def test_a_schedule_stays_paused_when_one_of_its_functions_is_resumed(stage: Sta
 def test_a_pause_ends_at_its_time(stage: Stage) -> None:
     stage.add(1)
     soon = stage.producer.now_ms() + 600
-    stage.producer.admin.pause("schedule", Pause(until_ms=soon))
+    stage.producer.admin.steer(Paused("schedule", Pause(until_ms=soon)))
     (found,) = stage.producer.inspector.control().paused.values()
     assert found.until_ms is not None
     assert abs(found.until_ms - soon) < 100
@@ -142,14 +143,14 @@ def test_run_runs_a_recurring_job_once_more_and_keeps_its_times(stage: Stage) ->
 def test_an_undo_puts_back_what_a_cancellation_took_away(stage: Stage) -> None:
     job = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(1))
     admin, undos = stage.producer.admin, list[Undo]()
-    admin.keeping(undos).cancel(job)
+    admin.by(None, undos=undos).cancel(job)
     assert stage.jobs() == []
     if not undos:
-        admin.undo(Undo(verb="cancel", job=job, kept=b"", place=""))
-    admin.undo(undos[0])
+        admin.steer(Undo(verb="cancel", job=job, kept=b"", place=""))
+    admin.steer(undos[0])
     assert [(found.id, found.due) for found in stage.jobs()] == [(job.id, job.due)]
     with pytest.raises(ChangedMeanwhile):
-        admin.undo(undos[0])
+        admin.steer(undos[0])
 
 
 @promised(Can.INTERRUPT)
@@ -159,9 +160,9 @@ def test_one_run_is_cancelled_and_its_job_stays(stage: Stage) -> None:
     admin, job = stage.producer.admin, claim.job
     listener = next((info.listener for info in stage.producer.inspector.listeners() if info.running), "nobody")
     with pytest.raises(NotFound):
-        admin.interrupt(job, "nobody:1:0123456789ab")
+        admin.cancel(job, listener="nobody:1:0123456789ab")
     assert peer.cancelled() == set()
-    assert admin.interrupt(job, listener).state == "cancelling"
+    assert admin.cancel(job, listener=listener).state == "cancelling"
     assert [found.state for found in stage.jobs()] == ["cancelling"]
     (told,) = peer.cancelled()
     assert told.startswith(f"{added.id}@"), "the run, and not the job"
@@ -170,12 +171,12 @@ def test_one_run_is_cancelled_and_its_job_stays(stage: Stage) -> None:
 @promised(Can.QUIET)
 def test_a_listener_is_told_to_take_nothing_new(stage: Stage) -> None:
     name = min(stage.peer().names)
-    assert stage.producer.admin.quiet(name, True)
+    assert stage.producer.admin.steer(Quieted(name, True))
     assert stage.producer.inspector.control().quiet == {name}
     states = {info.listener: info.state for info in stage.producer.inspector.listeners()}
     assert states[name] == "quiet"
     assert list(states.values()).count("quiet") == 1
-    assert stage.producer.admin.quiet(name, False)
+    assert stage.producer.admin.steer(Quieted(name, False))
     assert stage.producer.inspector.control().quiet == set()
 
 
@@ -234,7 +235,7 @@ def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_no
 
 @promised(Can.LIMIT_SCHEDULE)
 def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
-    stage.producer.admin.declare(limit=2, turn_ms=None)
+    stage.producer.admin.steer(Limited(limit=2, turn_ms=None))
     control = stage.another_producer()[0].inspector.control()
     assert (control.limit, control.turn_ms) == (2, None)
 
@@ -342,7 +343,7 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
     peer.end(peer.claim_one(), Dead(failure=FAILURE))
     stage.add_with(2)
     claim = peer.claim_one()
-    (soon,) = stage.producer.add([stage.new_job(3, due_ms=now_ms + MINUTE)])
+    (soon,) = stage.producer.adding([stage.new_job(3, due_ms=now_ms + MINUTE)])()
     pulse = stage.producer.inspector.pulse()
     assert abs(pulse.now_ms - now_ms) < MINUTE
     if Can.LOOK in stage.layout.can:
@@ -359,7 +360,7 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
 def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
     now_ms = stage.producer.now_ms() // 1000 * 1000 + 60 * MINUTE
     dues = (now_ms, now_ms + MINUTE - 1000, now_ms + MINUTE, now_ms + 3 * MINUTE)
-    stage.producer.add([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])
+    stage.producer.adding([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])()
     edges = [now_ms + n * MINUTE for n in range(4)]
     assert stage.producer.inspector.ahead(edges) == [2, 1, 0]
     assert stage.producer.inspector.ahead(edges[:1]) == []
@@ -372,8 +373,8 @@ def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
 
 @promised(Can.PAUSE)
 def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
-    stage.producer.admin.pause("schedule", Pause(reason="migration"))
-    stage.producer.add([stage.new_job(n, due_ms=1000) for n in range(2)])
+    stage.producer.admin.steer(Paused("schedule", Pause(reason="migration")))
+    stage.producer.adding([stage.new_job(n, due_ms=1000) for n in range(2)])()
     pulse = stage.producer.inspector.pulse()
     assert pulse.control.paused == {"schedule": Pause(reason="migration")}
     if Can.LOOK in stage.layout.can:
@@ -383,11 +384,11 @@ def test_a_pulse_tells_of_a_pause(stage: Stage) -> None:
 
 @promised(Can.TELL)
 def test_listeners_tell_which_functions_they_know(stage: Stage) -> None:
-    assert stage.producer.inspector.knows() == {}
+    assert stage.producer.inspector.history.knows() == {}
     with schedule.listener(stage.s, **HOW):
-        known = stage.producer.inspector.knows()["#'tests.handlers/welcome"]
+        known = stage.producer.inspector.history.knows()["#'tests.handlers/welcome"]
         assert ([one.name for one in known.parameters], known.listeners) == (["email"], 1)
-    assert stage.producer.inspector.knows() == {}
+    assert stage.producer.inspector.history.knows() == {}
 
 
 @promised(Can.NAME)
@@ -395,7 +396,7 @@ def test_a_name_is_given_only_where_what_was_seen_stands(stage: Stage) -> None:
     def named(retries: int, *, seen: str) -> Added:
         new = stage.new_job(1, due_ms=stage.producer.now_ms() + MINUTE)
         new.terms, new.options, new.seen = Terms(name="one"), RunOptions(retries=retries), seen
-        return stage.producer.add([new])[0]
+        return stage.producer.adding([new])()[0]
 
     assert named(1, seen="f" * 40).is_other
     first = named(1, seen="")

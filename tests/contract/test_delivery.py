@@ -147,7 +147,7 @@ def test_a_listener_is_offered_again_what_it_has_given_back_once_it_reconsiders(
         mine.end(claim, Released(unknown=True))
     assert mine.claim() == []
     for line in mine.lines:
-        line.consumer.reconsider()
+        line.consumer.maintain(reconsider=True)
     assert sorted(stage.args(claim) for claim in until(mine.claim)) == [(0,), (1,), (2,)]
 
 
@@ -200,7 +200,7 @@ def test_a_listener_that_sleeps_is_woken_by_an_addition(stage: Stage) -> None:
 @promised(Can.BATCH)
 def test_a_batch_moves_on_with_its_rows_in_one_step_and_once(stage: Stage) -> None:
     begun = Batch(id="1f0c2a9b", rows=0, digest="ab")
-    stage.producer.begin(begun)
+    stage.producer.batch(begun)
     assert stage.producer.batch(begun.id) == begun
     jobs, after = [stage.new_job(0), stage.new_job(1)], replace(begun, rows=2, digest="cd")
     stage.lose_next_addition()

@@ -101,7 +101,7 @@ def test_an_addition_whose_reply_was_lost_is_made_once(stage: Stage) -> None:
     stage.lose_next_addition()
     assert stage.add_with(1).new
     stage.lose_next_addition()
-    (added,) = stage.producer.add([stage.new_job(2, due_ms=stage.producer.now_ms())])
+    (added,) = stage.producer.adding([stage.new_job(2, due_ms=stage.producer.now_ms())])()
     assert added.new
     assert sorted(stage.args(claim)[0] for claim in stage.peer().claim()) == [1, 2]
 
@@ -112,7 +112,7 @@ def test_equal_lengths_whose_replies_were_lost_are_added_once_each(stage: Stage)
     for _ in range(3):
         stage.lose_next_addition()
         new = addition(given, s=stage.s, now_ms=stage.producer.now_ms)
-        (added,) = stage.producer.add([new])
+        (added,) = stage.producer.adding([new])()
         assert added.new
         assert added.id in {job.id for job in stage.jobs()}
     assert len(stage.jobs()) == 3
@@ -124,7 +124,7 @@ def test_what_stands_for_one_occurrence_has_one_id_whoever_adds_it(stage: Stage)
     for producer, occurrence in ((stage.producer, "a@1"), (other, "a@1"), (other, "a@2")):
         new = stage.new_job(1)
         new.identity, new.trigger = occurrence, once(datetime(2026, 11, 20, 9, tzinfo=UTC))
-        ids.append(producer.add([new])[0].id)
+        ids.append(producer.adding([new])()[0].id)
     assert ids[0] == ids[1] != ids[2]
 
 

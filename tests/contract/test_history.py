@@ -17,7 +17,7 @@ RAN = Ran(late_ms=3, took_ms=5)
 
 
 def of_ending(stage: Stage) -> dict[str, PastRun]:
-    return {run.ending: run for run in stage.producer.inspector.runs()}
+    return {run.ending: run for run in stage.producer.inspector.history.runs()}
 
 
 @promised(Can.REMEMBER)
@@ -46,9 +46,9 @@ def test_runs_are_read_up_to_an_instant(stage: Stage) -> None:
     second = stage.add_with(2)
     assert schedule.drain(stage.s, **HOW).ran == 1
     inspector = stage.producer.inspector
-    assert [run.id for run in inspector.runs()] == [second.id, first.id]
-    assert [run.id for run in inspector.runs(until_ms=then)] == [first.id]
-    assert [run.id for run in inspector.runs(since_ms=then + 1)] == [second.id]
+    assert [run.id for run in inspector.history.runs()] == [second.id, first.id]
+    assert [run.id for run in inspector.history.runs(until_ms=then)] == [first.id]
+    assert [run.id for run in inspector.history.runs(since_ms=then + 1)] == [second.id]
 
 
 @promised(Can.REMEMBER)
@@ -74,7 +74,7 @@ def test_all_runs_are_counted(stage: Stage) -> None:
     cell = summed(schedule.history(stage.s, over="1 hour"))
     assert (cell.done, cell.runs, cell.durations.total) == (20, 20, 20)
     assert sum(run.times for run in schedule.runs(stage.s)) == 20
-    assert stage.producer.inspector.past(ALL, since_ms=0, until_ms=1, tier="d")[0].cell == Cell()
+    assert stage.producer.inspector.history.past(ALL, since_ms=0, until_ms=1, tier="d")[0].cell == Cell()
 
 
 @promised(Can.REMEMBER)
@@ -101,15 +101,15 @@ def test_a_single_run_has_a_place_from_which_others_are_read(stage: Stage) -> No
     stage.add(6)
     for claim in peer.claim():
         peer.end(claim, Dead(failure=FAILURE, ran=RAN))
-    runs = list(inspector.runs())
+    runs = list(inspector.history.runs())
     assert len(runs) == len({run.place for run in runs}) == 6
     for k, run in enumerate(runs):
         assert run.place is not None
-        assert inspector.run(run.place) == run
-        assert list(inspector.runs(before=run.place)) == runs[k + 1 :]
-    assert list(inspector.runs(until_ms=1)) == []
+        assert inspector.history.run(run.place) == run
+        assert list(inspector.history.runs(before=run.place)) == runs[k + 1 :]
+    assert list(inspector.history.runs(until_ms=1)) == []
     for place in ("1-1", "0.1-1", "here", ""):
         with pytest.raises(NotFound):
-            inspector.run(place)
+            inspector.history.run(place)
     with pytest.raises(InvalidOptions):
-        list(inspector.runs(before="here"))
+        list(inspector.history.runs(before="here"))

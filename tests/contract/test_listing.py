@@ -37,7 +37,7 @@ class Mover:
 def added(stage: Stage, n: int) -> set[str]:
     """Add due jobs, and return their ids."""
     new = [stage.new_job(number) for number in range(n)]
-    return {one.id for start in range(0, n, 500) for one in stage.producer.add(new[start : start + 500])}
+    return {one.id for start in range(0, n, 500) for one in stage.producer.adding(new[start : start + 500])()}
 
 
 def listed(stage: Stage) -> Counter[str]:

@@ -10,6 +10,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.layout import Keeps, layout_of
 from workkit.errors import InvalidSchedule, NotFound
+from workkit.verbs.schedules import queues_of
 
 
 @promised(Can.PLAN)
@@ -20,7 +21,7 @@ def test_plans_of_code_are_kept(stage: Stage) -> None:
 @promised(Can.QUEUES)
 def test_queues_are_listed(stage: Stage) -> None:
     stage.add()
-    assert "work" in {queue.kind for queue in stage.producer.inspector.queues(jobs=["note"])}
+    assert "work" in {queue.kind for queue in queues_of(stage.s, ["note"])}
 
 
 @promised(Can.CANCEL_DELAYED)

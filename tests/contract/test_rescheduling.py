@@ -10,6 +10,7 @@ import pytest
 from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from workkit import schedule
+from workkit.contract.steering import At
 from workkit.errors import InvalidOptions, NotFound, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done
@@ -112,7 +113,7 @@ def test_a_job_that_somebody_else_has_changed_is_not_half_done(stage: Stage) -> 
     first = schedule.reschedule(stage.s, "digest", every="day at 8am")
     before = stage.jobs()
     with pytest.raises(NotFound):
-        admin.reschedule(seen, trigger=seen.trigger, due_ms=due_ms)
+        admin.reschedule([seen], At(trigger=seen.trigger, due_ms=due_ms))
     with pytest.raises(NotFound):
         schedule.reschedule(stage.s, seen, every="day at 7am")
     assert stage.jobs() == before
@@ -138,7 +139,7 @@ def test_a_unique_key_stays_with_its_job(stage: Stage) -> None:
 @promised(Can.RESCHEDULE)
 def test_snooze_puts_off_the_next_run_and_keeps_the_rule(stage: Stage) -> None:
     daily = schedule.add(stage.s, stage.note, every="day at 9am", name="daily", priority=2, **stage.given(1))
-    once = schedule.add(stage.s, stage.note, in_="1 hour", **stage.given(2))
+    once = schedule.add(stage.s, stage.note, in_="1 minute", **stage.given(2))
     assert daily.due is not None
     assert once.due is not None
     after = schedule.snooze(stage.s, "daily", "30 minutes", by="ann")

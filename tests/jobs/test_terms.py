@@ -10,7 +10,8 @@ import pytest
 from tests.rows import every_row
 from workkit.errors import CorruptRecord, Invalid, TriggerError
 from workkit.jobs.options import ADD, JOB, OPTIONS, read_options
-from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, stored_terms, terms_and_entrance
+from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, stored_opts, terms_and_entrance
 
 DAY = 86_400_000
 
@@ -44,7 +45,7 @@ def read_terms(given: dict[str, Any]) -> tuple[Terms, Entrance]:
 )  # fmt: skip
 def test_what_was_said_is_read(given: dict[str, Any], terms: Terms, entrance: Entrance) -> None:
     assert read_terms(given) == (terms, entrance)
-    assert stored_terms(terms.fields()) == terms
+    assert stored_opts(terms.fields()) == (UNSAID, terms)
 
 
 DEFAULTS: list[dict[str, Any]] = [
@@ -164,8 +165,9 @@ def test_every_keyword_is_refused_somewhere_above() -> None:
     ids=str,
 )
 def test_stored_opts_are_read(opts: dict[str, Any], terms: Terms) -> None:
-    read = stored_terms(opts)
-    assert read == terms
+    runs, read = stored_opts(opts)
+    assert (runs.retries, read) == (opts.get("retries"), terms)
+    assert (runs is UNSAID) == ("retries" not in opts)
     assert (read is PLAIN) == (terms is PLAIN)
 
 
@@ -182,7 +184,7 @@ def test_stored_opts_are_read(opts: dict[str, Any], terms: Terms) -> None:
 )  # fmt: skip
 def test_members_of_another_type_make_the_record_corrupt(opts: Any) -> None:
     with pytest.raises(CorruptRecord, match=r"^payload: opts"):
-        stored_terms(opts)
+        stored_opts(opts)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,16 @@ ORIGIN = "http://127.0.0.1:5040"
 class Browser:
     """Asks one application, and keeps its cookies. `get` and `post` are as in httpx; a post comes from our own page."""
 
-    def __init__(self, app: Any, runner: asyncio.Runner, *, root: str = "", origin: str = ORIGIN) -> None:
+    def __init__(
+        self, app: Any, runner: asyncio.Runner, *, root: str = "", origin: str = ORIGIN, address: str = "127.0.0.1"
+    ) -> None:
         self.app, self._runner, self._root = app, runner, root
-        transport = httpx.ASGITransport(app, root_path=root, client=("127.0.0.1", 50000))
+        transport = httpx.ASGITransport(app, root_path=root, client=(address, 50000))
         self._client = httpx.AsyncClient(transport=transport, base_url=origin)
+
+    def beside(self, address: str = "127.0.0.1") -> Browser:
+        """Another browser on the same application, without the cookies of this one."""
+        return Browser(self.app, self._runner, root=self._root, address=address)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self._runner.run(work)

@@ -12,7 +12,7 @@ from workkit.contract.doctor import Finding
 from workkit.web import checkup as checkup_room
 from workkit.web.checkup import FRESH_S, Checkup
 
-FAULT = Finding(kind="k", what="a", why="b", remedy="c")
+FAULT = Finding(kind="k", what="a", why="b", advice=("c",))
 
 
 class Doctor:

@@ -149,35 +149,35 @@ def history() -> History:
 
 def test_only_what_was_added_is_read_again(history: History) -> None:
     recent = RecentRuns()
-    assert recent.read(history, NOW + 20 * SECOND) == history.kept
+    assert recent.read(history.runs, NOW + 20 * SECOND) == history.kept
     history.write(NOW + 30 * SECOND)
     history.read = 0
-    assert recent.read(history, NOW + 20 * SECOND) == history.kept
+    assert recent.read(history.runs, NOW + 20 * SECOND) == history.kept
     assert history.read == 3, "the new one, that of the last two seconds, and one that is known"
-    assert recent.read(history, NOW + 20 * SECOND) == history.kept
+    assert recent.read(history.runs, NOW + 20 * SECOND) == history.kept
 
 
 def test_one_that_comes_in_late_from_another_shard_is_not_left_out(history: History) -> None:
     recent = RecentRuns()
-    recent.read(history, NOW + 20 * SECOND)
+    recent.read(history.runs, NOW + 20 * SECOND)
     late = replace(history.kept[0], place="late")
     history.kept.insert(1, late)
-    assert late in recent.read(history, NOW + 20 * SECOND)
+    assert late in recent.read(history.runs, NOW + 20 * SECOND)
 
 
 def test_a_history_that_was_purged_is_read_anew(history: History) -> None:
     recent = RecentRuns()
-    recent.read(history, NOW + 20 * SECOND)
+    recent.read(history.runs, NOW + 20 * SECOND)
     del history.kept[:]
-    assert recent.read(history, NOW + 20 * SECOND) == []
+    assert recent.read(history.runs, NOW + 20 * SECOND) == []
     history.write(NOW + 40 * SECOND, place="new")
-    assert [run.place for run in recent.read(history, NOW + 20 * SECOND)] == ["new"]
+    assert [run.place for run in recent.read(history.runs, NOW + 20 * SECOND)] == ["new"]
 
 
 def test_no_more_than_the_last_ones_are_kept(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recurring_jobs, "MOST_RUNS", 10)
     recent = RecentRuns()
-    assert recent.read(history, NOW + 20 * SECOND) == history.kept[:10]
+    assert recent.read(history.runs, NOW + 20 * SECOND) == history.kept[:10]
     for n in range(30, 45):
         history.write(NOW + n * SECOND)
-    assert recent.read(history, NOW + 20 * SECOND) == history.kept[:10]
+    assert recent.read(history.runs, NOW + 20 * SECOND) == history.kept[:10]

@@ -72,8 +72,9 @@ def test_a_cookie_ends_with_its_time_its_key_and_its_password() -> None:
     assert signer.is_cookie(cookie, stored="hash")
     assert not signer.is_cookie(cookie, stored="another")
     assert not Signer("other").is_cookie(cookie, stored="hash")
-    name, until, mac = cookie.split(".")
-    assert not signer.is_cookie(f"{name}.{int(until) + 1}.{mac}", stored="hash")
+    name, until, number, mac = cookie.split(".")
+    assert not signer.is_cookie(f"{name}.{int(until) + 1}.{number}.{mac}", stored="hash")
+    assert signer.cookie("ada", stored="hash", now_s=1000) != cookie  # each login has its own
     assert signer.cookie_name("A.9999.x", now_s=1) is None  # no base64
 
 

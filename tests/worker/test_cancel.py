@@ -282,7 +282,7 @@ def test_heartbeats_repeat_a_cancellation_for_a_while(server: Server, name: str)
     job = schedule.add_now(s, note, args=[1])
     broker.claim(1)
     schedule.cancel(s, job)
-    assert [broker.heartbeat().cancelled for _ in range(2)] == [{job.id}, {job.id}]
+    assert [broker.beating()().cancelled for _ in range(2)] == [{job.id}, {job.id}]
 
 
 @pytest.mark.parametrize(

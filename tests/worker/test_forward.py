@@ -115,7 +115,7 @@ def test_an_occurrence_has_the_same_id_however_often_it_is_published(
     for occurrence in ("a@1000", "a@1000", "a@2000"):
         at = once(datetime(2026, 11, 20, 9, tzinfo=UTC))
         new = NewJob(fn="send", args=(), kwargs={"a": 1}, trigger=at, due_ms=None, identity=f"s {occurrence}")
-        ids.append(to.add([new])[0].id)
+        ids.append(to.adding([new])()[0].id)
     assert ids[0] == ids[1] != ids[2]
 
 
@@ -131,7 +131,7 @@ def test_an_occurrence_that_still_waits_in_a_native_schedule_is_not_added_again(
             fn="send", args=(), kwargs={"a": 1}, trigger=once(at), due_ms=None, identity=f"{s.name} {job.id}@{due}"
         )
 
-    producer_of(native).add([new()])  # as a forwarder that died before it ended the claim
+    producer_of(native).adding([new()])()  # as a forwarder that died before it ended the claim
     before = {job.id for job in schedule.jobs(native)}
     assert burst(s, native).ran == 1
     assert {job.id for job in schedule.jobs(native)} == before

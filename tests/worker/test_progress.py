@@ -177,7 +177,7 @@ def test_a_fenced_listener_leaves_no_words_behind(server: Server, name: str) -> 
     assert shown(server, fenced) == {}
     fenced.tell({claim.receipt: '"two"'})
     assert shown(server, fenced) == {}
-    assert fenced.heartbeat().fenced == [claim]
+    assert fenced.beating()().fenced == [claim]
     fenced.tell({claim.receipt: '"three"'})
     assert not server.client().keys(f"{name}:progress:*")
 

@@ -14,6 +14,7 @@ from workkit import events, schedule
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import load
+from workkit.contract.steering import Quieted
 from workkit.errors import NotFound
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
@@ -43,8 +44,8 @@ def test_a_quiet_listener_takes_nothing_new_until_it_listens_again(
     with schedule.listener([s, other], **HOW) as listening:
         until(lambda: schedule.listeners(s), what="the listener")
         (info,) = schedule.listeners(s)
-        assert admin.quiet(info.listener, True)
-        assert not admin.quiet(info.listener, True)
+        assert admin.steer(Quieted(info.listener, True))
+        assert not admin.steer(Quieted(info.listener, True))
         until(lambda: ("quiet", s.name) in heard, what="the order")
         assert [one.state for one in schedule.listeners(s)] == ["quiet"]
         assert [one.state for one in producer_of(s).inspector.pulse().listeners] == ["quiet"]
@@ -53,10 +54,10 @@ def test_a_quiet_listener_takes_nothing_new_until_it_listens_again(
             schedule.add_now(other, handlers.note, args=[number])
             until(lambda n=number: len(handlers.calls) == n - 1, what="the job of the other schedule")  # type: ignore[misc]
         assert schedule.counts(s).due == 1
-        assert admin.quiet(info.listener, False)
+        assert admin.steer(Quieted(info.listener, False))
         until(lambda: len(handlers.calls) == 3, what="the job that waited")
         assert ("resumed", s.name) in heard
-        assert admin.quiet(info.listener, True)
+        assert admin.steer(Quieted(info.listener, True))
         assert listening is not None
     assert server.client().hgetall(f"{s.name}:control").keys() == {b"v"}
 
@@ -72,14 +73,14 @@ def test_a_listener_that_is_quiet_by_itself_says_so(s: Schedule) -> None:
 
 def test_an_unknown_listener_cannot_be_made_quiet(s: Schedule) -> None:
     with pytest.raises(NotFound, match="host:1:abc does not listen to "):
-        producer_of(s).admin.quiet("host:1:abc", True)
+        producer_of(s).admin.steer(Quieted("host:1:abc", True))
 
 
 def test_the_order_leaves_with_a_listener_that_died(s: Schedule, server: Server) -> None:
     keys, client = Keys(s.name), server.client()
     client.zadd(keys.listeners, {"host:1:abc": 1})
     client.hset(keys.running("host:1:abc"), "@", 1)
-    assert producer_of(s).admin.quiet("host:1:abc", True)
+    assert producer_of(s).admin.steer(Quieted("host:1:abc", True))
     assert producer_of(s).inspector.control().quiet == {"host:1:abc"}
     reap = load("native")["reap"]
     connect(server.url).call(reap, reap.keys(keys, listener="host:1:abc"), ["host:1:abc", "1", 0, 500])

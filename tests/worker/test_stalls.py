@@ -22,8 +22,7 @@ from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, LaneRun
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
-from workkit.worker.runner import Threads
-from workkit.worker.stalls import MOST
+from workkit.worker.runner import MOST_PASSED, Threads
 
 PATIENCE = 1.0
 
@@ -111,7 +110,7 @@ def test_work_that_no_free_thread_begins_is_reported(s: schedule.Schedule, serve
 
 
 def test_time_in_which_the_process_was_stopped_does_not_count(s: schedule.Schedule, server: Server) -> None:
-    threads = Threads(1, executor=Executor(Registry()), inbox=Inbox(), patience=MOST + 1)
+    threads = Threads(1, executor=Executor(Registry()), inbox=Inbox(), patience=MOST_PASSED + 1)
     threads.look(100, lambda: True)
     threads.look(5000, lambda: True)
     assert threads.trouble is None

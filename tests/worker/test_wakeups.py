@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.servers import Server
 from tests.worker.observation import HOW, named
 from workkit import schedule
 from workkit.events import Event
+from workkit.worker.lane import Lane
 
 SOON = 100  # ms; without a wake-up of its own it would be the next look, up to a second later
 
@@ -51,3 +53,20 @@ def test_the_answer_to_an_admission_bears_the_next_due_time(server: Server, name
     assert turn.wake_in_ms is not None
     assert 0 < turn.wake_in_ms < 1000
     b.leave()
+
+
+def test_a_listener_takes_no_further_wake_up_before_its_loop_has_looked(server: Server, name: str) -> None:
+    broker, _ = listening(server, name)
+    lane, over = Lane(broker), threading.Event()
+    posted: list[Lane] = []
+    server.client().lpush(f"{name}:wake", 1, 1)
+    lane.listen_for_tokens(posted.append, over)
+    try:
+        for n in (1, 2):
+            lane.room.set()
+            until(lambda n=n: len(posted) == n)  # type: ignore[misc]
+            assert not lane.room.is_set()
+            assert server.client().llen(f"{name}:wake") == 2 - n
+    finally:
+        over.set()
+        lane.close()

@@ -53,7 +53,7 @@ def lifespan(
     @asynccontextmanager
     async def opened(app: Any) -> AsyncIterator[Any]:
         for one in schedules:
-            await asyncio.to_thread(lambda s: producer_of(s).ping(), one)
+            await asyncio.to_thread(lambda s: producer_of(s).adding([])(), one)
         async with AsyncExitStack() as ends:
             state = await ends.enter_async_context(own(app)) if own is not None else None
             if listen:

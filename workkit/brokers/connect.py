@@ -5,17 +5,16 @@ What the native layout on one server does not need is imported where it is used:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from workkit.brokers import rehearsal
 from workkit.brokers.layout import NATIVE, layout_of
-from workkit.brokers.native.shards import shard_names
-from workkit.contract.broker import Broker
+from workkit.brokers.shards import shard_names
+from workkit.contract.broker import Broker, Producer
 
 if TYPE_CHECKING:
     from workkit.brokers.layout import Own
-    from workkit.brokers.native.broker import NativeBroker
-    from workkit.brokers.native.sharded import ShardedBroker
     from workkit.brokers.redis_server.key_names import Found
 
 __all__ = ["find_schedules", "open_broker", "open_brokers"]
@@ -43,7 +42,7 @@ def open_broker(
     timeout_ms: int = ...,
     shards: int,
     layout: str = ...,
-) -> Broker | ShardedBroker: ...
+) -> Producer: ...
 
 
 def open_broker(
@@ -55,7 +54,7 @@ def open_broker(
     timeout_ms: int = 10_000,
     shards: int = 1,
     layout: str = NATIVE,
-) -> Broker | ShardedBroker:
+) -> Producer:
     """Open the broker of schedule `name`, as `Layout.read` gave its server and the options of its layout; of several
     shards only the producer (to listen: `open_brokers`).
 
@@ -63,12 +62,13 @@ def open_broker(
     """
     if rehearsal.current is not None:
         rehearsal.current.note(name, dialect=dialect, shards=shards, layout=layout)
-    brokers = _opened(shard_names(name, shards), redis, own, dialect=dialect, timeout_ms=timeout_ms, layout=layout)
-    if len(brokers) == 1:
-        return brokers[0]
-    from workkit.brokers.native.sharded import ShardedBroker
+    names, how = shard_names(name, shards), {"dialect": dialect, "timeout_ms": timeout_ms}
+    if len(names) == 1:
+        return _opened(names, redis, own, layout=layout, how=how)[0]
+    from workkit.brokers.sharded import Part, Sharded
 
-    return ShardedBroker(cast("list[NativeBroker]", brokers), schedule=name, dialect=dialect)
+    brokers = _opened(names, redis, own, layout=layout, how={**how, "shown": name})
+    return Sharded(cast("list[Part]", brokers), schedule=name)
 
 
 def open_brokers(
@@ -87,16 +87,15 @@ def open_brokers(
     """
     if rehearsal.current is not None:
         rehearsal.current.check(layout)
-    return _opened(shard_names(name, shards), redis, own, dialect=dialect, timeout_ms=timeout_ms, layout=layout)
+    how = {"dialect": dialect, "timeout_ms": timeout_ms}
+    return _opened(shard_names(name, shards), redis, own, layout=layout, how=how)
 
 
-def _opened(
-    names: list[str], redis: Any, own: Own | None, *, dialect: str, timeout_ms: int, layout: str
-) -> list[Broker]:
+def _opened(names: list[str], redis: Any, own: Own | None, *, layout: str, how: Mapping[str, Any]) -> list[Broker]:
     if rehearsal.current is not None:
-        return [rehearsal.current.broker(name, dialect=dialect, timeout_ms=timeout_ms) for name in names]
+        return [rehearsal.current.broker(name, **how) for name in names]
     opened = layout_of(layout).open
-    return [opened(name, redis=redis, own=own, dialect=dialect, timeout_ms=timeout_ms) for name in names]
+    return [opened(name, redis=redis, own=own, **how) for name in names]
 
 
 def find_schedules(*, redis: Any, layout: str = NATIVE, seconds: float | None = None) -> Found:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from workkit.brokers.redis_server.address import masked
-from workkit.errors import InvalidSchedule, Unsupported
+from workkit.errors import InvalidSchedule
 
 if TYPE_CHECKING:
     from workkit.brokers.redis_server.key_names import Found
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DEFAULT_REDIS: Final = "redis://127.0.0.1:6379/"
 REDIS_VARIABLES: Final = ("WORKKIT_REDIS_URL", "REDIS_URL")
+AT_ONCE: Final = 500
+"""How many dead jobs an admin takes in one call, where its layout does not say otherwise."""
 NATIVE: Final = "native"
 """The name of the layout of a schedule for which nobody names another one."""
 
@@ -42,7 +44,9 @@ _UNSET: Final = {"shards": 1}
 
 
 class Keeps(StrEnum):
-    """What a layout may keep, or let its users do, beside jobs that run once."""
+    """What a layout may keep, or let its users do, beside jobs that run once. REMEMBER, PLAN and QUEUES tell which of
+    the protocols of `contract/optional.py` it has.
+    """
 
     RECUR = "jobs that recur"
     NAME = "names: a job takes the place of the one of its name"
@@ -124,8 +128,8 @@ class Layout:
     `has_any_name`: any text is one; `has_patterns`: a listener may serve a pattern of names. `own`: options that only
     some layouts take. `refuses`: options of `create` that it refuses. `keeps`: what it keeps; `keeps_beside`: what it
     keeps too with a Redis beside its server. `patience`: after how long a checkup calls a job that waits nowhere a
-    fault, where nobody says otherwise. `wire`: what `workkit wire` shows, items with their jobs, or keys; empty:
-    nothing.
+    fault, where nobody says otherwise. `at_once`: how many dead jobs its admin takes in one call. `wire`: what
+    `workkit wire` shows, items with their jobs, or keys; empty: nothing.
 
     `check` refuses, without I/O, a name or a place that cannot be used, and returns the server (a URL, a client or
     None) and the options of its own. `open` opens the broker of one schedule, or of one shard. `find` finds the names
@@ -145,6 +149,7 @@ class Layout:
     keeps: frozenset[Keeps] = frozenset()
     keeps_beside: frozenset[Keeps] = frozenset()
     patience: str = "1 day"
+    at_once: int = AT_ONCE
     wire: Literal["items", "keys", ""] = ""
     check: Callable[[str, Mapping[str, Any]], tuple[Any, Own | None]]
     open: Callable[..., Broker]
@@ -270,9 +275,3 @@ def redis_or_usual(redis: Any) -> Any:
     if redis is not None:
         return redis
     return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)
-
-
-def no_queues(schedule: str) -> Unsupported:
-    """Make the error for a layout on Redis, where `counts` says all that there is."""
-    remedy = f"Count its jobs: workkit stats {schedule}."
-    return Unsupported.about(f"queues of {schedule}", "are something that only layouts on RabbitMQ have", remedy)

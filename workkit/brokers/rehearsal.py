@@ -65,9 +65,11 @@ class Rehearsal:
         self._servers.append(made)
         return made
 
-    def broker(self, name: str, *, dialect: str, timeout_ms: int) -> NativeBroker:
-        """Make the broker of a schedule, or of one of its shards, on this server. No I/O."""
-        return _Rehearsed(self.server(name), schedule=name, dialect=dialect, timeout_ms=timeout_ms, heard=self.heard)
+    def broker(self, name: str, **how: Any) -> NativeBroker:
+        """Make the broker of a schedule, or of one of its shards, on this server; `how` as for `NativeBroker`. No
+        I/O.
+        """
+        return _Rehearsed(self.server(name), schedule=name, heard=self.heard, **how)
 
     def close(self) -> None:
         """Close all connections."""
@@ -79,8 +81,8 @@ class Rehearsal:
 class _Rehearsed(NativeBroker):
     """The broker of production; the test hears what it has added."""
 
-    def __init__(self, server: OnTestClock, *, schedule: str, dialect: str, timeout_ms: int, heard: Heard) -> None:
-        super().__init__(server, schedule=schedule, dialect=dialect, timeout_ms=timeout_ms)
+    def __init__(self, server: OnTestClock, *, schedule: str, heard: Heard, **how: Any) -> None:
+        super().__init__(server, schedule=schedule, **how)
         self._heard = heard
 
     def putting(

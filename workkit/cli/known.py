@@ -106,7 +106,7 @@ def _unknown(s: Schedule, *, server: str | None, remedy: str | None = None) -> I
         return _error(s, others, remedy)
     shards = next((one.shards for one in found if one.name == s.name), 0)
     if shards:
-        from workkit.brokers.native.shards import shard_names
+        from workkit.brokers.shards import shard_names
 
         each = wording.listed(shard_names(s.name, shards), "or")
         return _error(s, f"it has {shards} shards, each a schedule of the command line", f"Name one: {each}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
@@ -29,8 +28,9 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
-from workkit.cli.spelling import layout_words
+from workkit.cli.spelling import layout_flags
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
+from workkit.text.raw import shell_word
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -374,14 +374,20 @@ def weighted(text: str) -> tuple[str, int | None]:
     return name, int(digits)
 
 
-def server_words(url: str | None) -> str:
-    """Say how the same server and layout are named in another command; nothing for what the environment names."""
+def server_flags(url: str | None) -> tuple[str, ...]:
+    """Say how the same server and layout are named in another command: each flag with its value, as a shell takes them;
+    nothing for what the environment names.
+    """
     if url is None or not url.startswith(EMBEDDED_SCHEME):
-        return (f" --redis {masked(url)}" if url else "") + layout_words()
+        return (*((f"--redis {shell_word(masked(url))}",) if url else ()), *layout_flags())
     folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))
-    if folder == Path.cwd() / EMBEDDED_FOLDER:
-        return f" --embedded{layout_words()}"
-    return f" --embedded={shlex.quote(str(folder))}{layout_words()}"
+    named = "" if folder == Path.cwd() / EMBEDDED_FOLDER else f"={shell_word(str(folder))}"
+    return (f"--embedded{named}", *layout_flags())
+
+
+def server_words(url: str | None) -> str:
+    """Write these flags behind a command."""
+    return "".join(f" {flag}" for flag in server_flags(url))
 
 
 def is_typed(option: str) -> bool:

@@ -8,13 +8,13 @@ that the command takes become what was typed (``--unique-key 'x'``). Others stay
 from __future__ import annotations
 
 import re
-import shlex
 
 import click
 from click.core import ParameterSource
 
 from workkit.brokers.layout import own_options
 from workkit.brokers.redis_server.address import masked
+from workkit.text.raw import shell_word
 
 PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
 TIMES = {"when": "WHEN", "at": "WHEN", "in_": '"in ..."', "every": '"every ..."', "cron": "a cron string"}
@@ -100,18 +100,25 @@ def at_layout(text: str) -> str:
     if ctx is None or not (words := layout_words()) or words in text:
         return text
     if ctx.params.get("redis") and ctx.get_parameter_source("redis") is ParameterSource.COMMANDLINE:
-        words = f" --redis {masked(ctx.params['redis'])}{words}"
+        words = f" --redis {shell_word(masked(ctx.params['redis']))}{words}"
     named = (ctx.params.get("schedule"), *(ctx.params.get("schedules") or ()))
     for name in dict.fromkeys(name for name in named if isinstance(name, str)):
         text = at_server(text, name, words)
     return text
 
 
-def layout_words() -> str:
-    """Say how the layout, and what belongs to it, are named in another command, where they were typed in this one."""
+def layout_flags() -> tuple[str, ...]:
+    """Say how the layout, and what belongs to it, are named in another command, where they were typed in this one: each
+    flag with its value, as a shell takes them.
+    """
     ctx = click.get_current_context(silent=True)
     if ctx is None:
-        return ""
+        return ()
     names = ("layout", *own_options())
     typed = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    return "".join(f" --{name} {shlex.quote(masked(ctx.params[name]))}" for name in typed)
+    return tuple(f"--{name} {shell_word(masked(ctx.params[name]))}" for name in typed)
+
+
+def layout_words() -> str:
+    """Write these flags behind a command."""
+    return "".join(f" {flag}" for flag in layout_flags())

@@ -1,6 +1,5 @@
-"""What a broker promises, whatever the wire, in parts: values that cross the border, and protocols that a layout keeps.
+"""What a broker promises, whatever the wire: protocols that a layout keeps, and values that cross the border.
 
-`producer` adds jobs, `consumer` runs them, `broker` does both; `inspector` looks, `admin` changes, `doctor` checks and
-repairs. No method takes or returns a type of a client library. Instants are integer epoch milliseconds by the server's
-clock.
+`broker` has the five protocols of every layout, `optional` those of some; the other files have the values. No method
+takes or returns a type of a client library. Instants are integer epoch milliseconds by the server's clock.
 """

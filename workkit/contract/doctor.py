@@ -1,39 +1,144 @@
-"""The side of a broker that checks a schedule, and repairs what is safe to repair."""
+"""The side of a broker that checks a schedule, and repairs what is safe to repair; what a finding is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, get_args
+
+from workkit.text.raw import shell_word
+
+Severity = Literal["deviation", "orphan", "hazard"]
+"""A deviation is wrong now. An orphan has lost its other half. A hazard is legal, but something may be lost by it."""
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """A command of workkit about a schedule, as a remedy names it. `which`: arguments after the name of the schedule;
+    `options`: each with its value, None for a switch; `first`: those that come before the name.
+    """
+
+    verb: str
+    schedule: str
+    first: tuple[tuple[str, str | None], ...] = ()
+    which: tuple[str, ...] = ()
+    options: tuple[tuple[str, str | None], ...] = ()
+
+    def typed(self, flags: Sequence[str] = ()) -> str:
+        """Write it as a shell takes it: see `words`."""
+        return " ".join(self.words(flags))
+
+    def words(self, flags: Sequence[str] = ()) -> list[str]:
+        """Write each word as a shell takes it. `flags` find the same server, each with its value, as a shell takes
+        them; one that is among `options` is left out.
+        """
+        own = {_flag(name) for name, _ in self.options}
+        found = [word for flag in flags if flag.split()[0] not in own for word in flag.split(" ", 1)]
+        options, names = found + _typed(self.options), [self.schedule, *self.which]
+        named = list(map(shell_word, names))
+        parts = [*options, "--", *named] if any(name.startswith("-") for name in names) else [*named, *options]
+        return ["workkit", self.verb, *_typed(self.first), *parts]
+
+
+def _typed(options: Sequence[tuple[str, str | None]]) -> list[str]:
+    pairs = ((_flag(name), value) for name, value in options)
+    return [word for name, value in pairs for word in ((name,) if value is None else (name, shell_word(value)))]
+
+
+def _flag(name: str) -> str:
+    return f"--{name}"
+
+
+Advice = str | CommandLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One fault: `what` in a sentence, `why` it matters, `remedy`, a command or an advice.
+    """One thing that is wrong: `what` in a sentence, `why` it matters, `advice`: commands and words that say what to
+    do.
 
     `kind` is its stable name for programs. `repairs`: `Doctor.repair` can repair it, by `subject`. `about`: the ids,
-    keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server. `fn`: the function that no
-    listener can run, where that is the fault.
+    keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server, where it is `of_server`.
+    `fn`: the function that no listener can run, where that is the fault. `count`: how many findings it stands for.
     """
 
     kind: str
     what: str
     why: str
-    remedy: str
+    advice: tuple[Advice, ...]
+    severity: Severity = "hazard"
     repairs: bool = False
     subject: Any = None
     about: tuple[str, ...] = ()
     schedule: str = ""
     fn: str | None = None
+    of_server: bool = False
+    count: int = 1
+
+    @property
+    def remedy(self) -> str:
+        """The advice as a text."""
+        return "".join(part if isinstance(part, str) else part.typed() for part in self.advice)
 
 
-class Doctor(Protocol):
-    """Checks the server, one schedule and its listeners."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of findings. `means`: what is wrong; `why` it matters; `repair`: what `doctor --fix` does about it, empty:
+    nothing. `of_server`: it concerns every schedule of the server. `of_wire`: `wire verify` alone names
+    it. `is_momentary`: it may be so between two steps of a program that starts or stops.
+    """
 
-    def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """Look for faults; changes nothing. A job that nothing refers to is a fault `patience_ms` after its last time,
-        because a foreign peer may still run it before.
+    name: str
+    severity: Severity
+    means: str
+    why: str
+    repair: str = ""
+    of_server: bool = False
+    of_wire: bool = False
+    is_momentary: bool = False
+
+    def found(
+        self,
+        what: str,
+        *advice: Advice,
+        why: str = "",
+        subject: Any = None,
+        about: tuple[str, ...] = (),
+        fn: str | None = None,
+    ) -> Finding:
+        """Make a finding of this kind. With a `subject`, the doctor repairs it; without advice, that is the remedy.
+        `why`: where it differs from that of the kind.
         """
+        return Finding(
+            kind=self.name, what=what, why=why or self.why, advice=advice, severity=self.severity,
+            repairs=subject is not None, subject=subject, about=about, fn=fn, of_server=self.of_server,
+        )  # fmt: skip
 
-    def repair(self, finding: Finding) -> bool:
-        """Repair one fault. False: it is over, or cannot be repaired."""
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of stored bytes, as `wire verify` names it. `what`: a sentence about these bytes. `repairs`: the doctor
+    repairs it. `stops`: no listener runs the job as it should.
+    """
+
+    of: Kind
+    what: str
+    repairs: bool = False
+    stops: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its stable name for programs."""
+        return self.of.name
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.of.severity
+
+    @property
+    def why(self) -> str:
+        """Why a fault of this kind matters."""
+        return self.of.why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -90,6 +91,10 @@ def bucket_of(ms: float) -> int:
     """
     tenths = int(ms * 10)
     return min((tenths * tenths).bit_length(), BUCKETS - 1) if tenths > 0 else 0
+
+
+EDGES_MS: tuple[float, ...] = tuple((math.isqrt(2**bucket - 1) + 1) / 10 for bucket in range(BUCKETS - 1))
+"""Where each bucket but the first begins, in ms."""
 
 
 def upper_ms(bucket: int) -> float:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal
 
-from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.recurring import Recurs
-from workkit.contract.result import Results
 from workkit.jobs.admission import FREE, Control
-from workkit.jobs.job import Job, JobState
-from workkit.jobs.known import Known
+from workkit.jobs.job import Job
 from workkit.text.brief import brief_repr
 
 
@@ -75,7 +68,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A job that has a name, and its content as `Producer.contents` names it."""
+    """A job that has a name, and its content as `Plans.contents` names it."""
 
     job: Job
     content: str
@@ -133,129 +126,3 @@ class QueueInfo:
     job: str | None = None
 
     __repr__ = brief_repr
-
-
-class Inspector(Protocol):
-    """Looks at one schedule. Reads in pages. A method that the layout cannot keep raises Unsupported."""
-
-    def is_known(self) -> bool | None:
-        """Say whether the server holds anything of the schedule; None where it does not tell."""
-
-    def counts(self) -> Counts:
-        """Count the jobs in each state."""
-
-    def pulse(self) -> Pulse:
-        """Look at the schedule quickly: see `Pulse`."""
-
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
-        Unsupported for a state that cannot be listed, and without a state where there is such a state.
-
-        `named`: the caller needs only jobs that have one of these names, in which ``*`` stands for any text. A layout
-        may read less then; it may also yield jobs with other names.
-
-        Where all states can be listed, a job that exists the whole time is shown while listeners move it: see
-        spec/features.md 13. A job that a listener took before its page was read comes after others that wait.
-        """
-
-    def unlisted(self) -> Mapping[JobState, str]:
-        """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
-
-    def page(self, query: JobQuery) -> JobPage:
-        """Read one page of the jobs of `jobs`, as many as are asked for and can be looked at in time. Raises
-        InvalidOptions for a place that this layout has not given, Unsupported for a state that cannot be listed.
-        """
-
-    def job(self, which: str) -> Job:
-        """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
-
-    def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
-
-    def recurring(self) -> Sequence[Recurs]:
-        """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
-        among the first that wait. Raises Unsupported where the layout does not keep such jobs.
-        """
-
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
-        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
-        of the page before. Raises InvalidOptions for another text, Unsupported where the server cannot begin in the
-        middle.
-        """
-
-    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands in the dead set still. Raises Unsupported as `graves`."""
-
-    def listeners(self) -> list[ListenerInfo]:
-        """List the listeners. Raises Unsupported where the server does not tell."""
-
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs` are names whose queues are looked for where the server does not list all. Raises
-        Unsupported for a layout without queues.
-        """
-
-    def control(self) -> Control:
-        """Read what is paused, and the schedule's own limits."""
-
-    def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
-        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
-        in use, where the layout has such keys. Raises Unsupported.
-        """
-
-    def missed(self) -> Iterator[Missed]:
-        """Page through the occurrences that did not run, the last one first."""
-
-    def log(self, of: Job | PastRun) -> list[str]:
-        """Read the last lines that a run has logged, as they were written: of a past run that failed; or of a job, of
-        its run in progress, else of the last one that failed. None where nothing is kept. Raises Unsupported.
-        """
-
-    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
-        """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
-
-    def days(self, job: str) -> list[Day]:
-        """Read the last 400 days on which a recurring job ran, by its name or else id, the first one first."""
-
-    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
-        """Read the counts of a subject (see `contract.history`) in each span of time, the first one first. A span
-        without runs has an empty cell. Spans that are no longer kept are left out.
-        """
-
-    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> Mapping[str, Cell]:
-        """Add up the counts of a span by function, as stored. A key counts about 100 functions and recurring jobs."""
-
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
-        and up to `until_ms`, before the place of one. Raises InvalidOptions for a text that is no place.
-        """
-
-    def run(self, place: str) -> PastRun:
-        """Read one single run by its place. Raises NotFound."""
-
-    def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
-        one number less than there are edges. A job that recurs counts once, with its next run. Raises Unsupported.
-        """
-
-    @property
-    def results(self) -> Results:
-        """The kept results of runs. Raises Unsupported."""
-
-    def changes(self, *, after: str | None = None) -> Iterator[Change]:
-        """Page through who changed what, the last change first; about 10,000 are kept. `after`: the `number` of the
-        last change that the caller has seen. Raises InvalidOptions.
-        """
-
-    def knows(self) -> Mapping[str, Known]:
-        """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
-        tell nothing are not there.
-        """
-
-    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Read of which functions these listeners have given jobs back that they cannot run, by the names that jobs
-        store; a listener without such jobs is not there. At most 100 jobs of each are looked at. Raises Unsupported.
-        """
-
-    def history_bytes(self) -> int:
-        """Estimate how much of the server's memory the past runs take, from samples."""

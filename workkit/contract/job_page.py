@@ -6,33 +6,20 @@ layout reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
-from itertools import chain, islice
-from typing import Final, Protocol
+from typing import Final
 
 from workkit.contract.where import Where
 from workkit.errors import Ambiguous, InvalidOptions, NotFound
-from workkit.jobs.job import STATES, Job, JobState
+from workkit.jobs.job import Job, JobState
 from workkit.text.brief import brief_repr
 
 STEP: Final = 50  # jobs that are looked at, at least, however little time there is
-MOST_COUNTED: Final = 20_000  # jobs through which a layout walks whose places are numbers
 
 Placed = tuple[Job, Callable[[], str]]
 """A job, and what writes the place behind it, from which a next page goes on."""
-
-
-class Lists(Protocol):
-    """What lists jobs: see `Inspector`."""
-
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """Page through the jobs."""
-
-    def unlisted(self) -> Mapping[JobState, str]:
-        """Name the states whose jobs cannot be listed."""
 
 
 def as_it_is(job: Job) -> Job:
@@ -116,36 +103,6 @@ def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callabl
         return jobs()
     at, found = now(), jobs(named=where.named)
     return (job for job in found if where.job(job, now=at))
-
-
-def listable(inspector: Lists, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
-    """Read the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
-    missing = inspector.unlisted() if state is None else {}
-    if not missing:
-        return inspector.jobs(state=state, named=named)
-    return chain.from_iterable(inspector.jobs(state=one, named=named) for one in STATES if one not in missing)
-
-
-def counted_page(inspector: Lists, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
-    """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
-    start = read_number(query.after)
-    jobs = islice(enumerate(listable(inspector, query.state), 1), start, MOST_COUNTED)
-    page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
-    if page.after is None and start + page.looked >= MOST_COUNTED - 1:
-        return JobPage(
-            jobs=page.jobs, looked=page.looked, until=page.until,
-            cut=f"Only the first {MOST_COUNTED:,} jobs can be looked through in this layout.",
-        )  # fmt: skip
-    return page
-
-
-def read_number(after: str | None) -> int:
-    """Read a place that is a number. Raises InvalidOptions."""
-    if after is None:
-        return 0
-    if not (after.isascii() and after.isdigit() and len(after) < 10):
-        raise no_place(after)
-    return int(after)
 
 
 def no_place(after: str) -> InvalidOptions:

@@ -25,7 +25,7 @@ class ListenerInfo:
     `schedules` maps each schedule to its weight; `running` holds the jobs of its claims; `trouble` says in a sentence
     which part of it has stopped moving while it sends heartbeats. `held`: how many jobs it holds, where the layout
     counts them, and does not list them. `serves`: the job names that it serves, for layouts with a queue for
-    each. `functions`: what it tells of the functions that it knows, when it registers; read them by `Inspector.knows`.
+    each. `functions`: what it tells of the functions that it knows, when it registers; read them by `History.knows`.
     """
 
     listener: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+from workkit.contract.broker import Inspector
 from workkit.contract.changes import Change
-from workkit.contract.inspector import Inspector
 from workkit.errors import Unsupported
 
 MOST_LOOKED: Final = 300  # changes, the last ones
@@ -17,7 +17,7 @@ def owning_sync(inspector: Inspector, name: str | None) -> Change | None:
     if not name:
         return None
     try:
-        for change in islice(inspector.changes(), MOST_LOOKED):
+        for change in islice(inspector.history.changes(), MOST_LOOKED):
             said = change.after
             if change.verb == "sync" and any(name in (said.get(word) or ()) for word in ("added", "changed")):
                 return change

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from workkit.contract.broker import Inspector
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.job import NOT_KEPT, Job, call_texts
@@ -15,23 +15,16 @@ from workkit.text.duration import epoch_ms
 SHORTEST: Final = 6  # characters of the beginning of an id
 
 
-class Keeps(Protocol):
-    """What keeps single runs: see `Inspector`."""
-
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
-        """Page through the single runs, the last one first."""
-
-
 def is_run_of(run: PastRun, which: str) -> bool:
     """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
     assert run.id is not None, "single runs have an id"
     return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
 
 
-def finished_job(inspector: Keeps, which: str, *, schedule: str, most: int | None = None) -> Job | None:
+def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int | None = None) -> Job | None:
     """Find a job that is over by its last single run, among the last `most` runs; None where there is none."""
     try:
-        last = next((run for run in islice(inspector.runs(), most) if is_run_of(run, which)), None)
+        last = next((run for run in islice(inspector.history.runs(), most) if is_run_of(run, which)), None)
     except Unsupported:
         return None
     if last is None or last.ending in ("retried", "skipped"):
@@ -74,13 +67,13 @@ def arguments_of(run: PastRun) -> str:
     return NOT_KEPT if call is None else ", ".join(call_texts(*call)) or "none"
 
 
-def attempts_of_job(inspector: Keeps, job: Job, *, most: int) -> list[PastRun]:
+def attempts_of_job(inspector: Inspector, job: Job, *, most: int) -> list[PastRun]:
     """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. Those of a
     dead one are those before it died. Raises Unsupported.
     """
     died_ms = epoch_ms(job.due) + 60_000 if job.state == "dead" and job.due is not None else None
     found: list[PastRun] = []
-    for run in islice(inspector.runs(until_ms=died_ms), most):
+    for run in islice(inspector.history.runs(until_ms=died_ms), most):
         if run.id == job.id and run.ending not in NO_RUN:
             found.append(run)
             if run.attempt == 0:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 Mode = Literal["newer", "back", "look"]
 """How plans are compared: the newer one holds; this one holds, though it was replaced; nothing is written."""
@@ -48,22 +47,7 @@ class PlanMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a plan has made under a name: the content of the job, as `Producer.contents` names it, and the source."""
+    """What a plan has made under a name: the content of the job, as `Plans.contents` names it, and the source."""
 
     content: str
     source: str
-
-
-class Plans(Protocol):
-    """The plans of one schedule."""
-
-    def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
-        """Say of each plan whether it holds, and write that, in one step for all."""
-
-    def made(self) -> Mapping[str, Made]:
-        """Read what plans have made, by the name of the job; also jobs that are over."""
-
-    def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
-        """Remove jobs that a plan has made and no longer has. A run that has begun goes on. False: another plan of the
-        source holds meanwhile, and nothing more was removed.
-        """

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sized
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
-from workkit.contract.admin import Admin
-from workkit.contract.connection import Connection
-from workkit.contract.doctor import Doctor
-from workkit.contract.inspector import Inspector
-from workkit.contract.plans import PlanMark, Plans
+from workkit.contract.plans import PlanMark
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidArguments
 from workkit.jobs.job import Job
@@ -21,7 +17,7 @@ from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
@@ -37,9 +33,10 @@ class NewJob:
 
     fn: str
     args: tuple[Any, ...]
-    kwargs: dict[str, Any] | None
-    trigger: Trigger | None
-    due_ms: int | None
+    _: KW_ONLY
+    kwargs: dict[str, Any] | None = None
+    trigger: Trigger | None = None
+    due_ms: int | None = None
     queued: bool = False
     options: RunOptions = UNSAID
     terms: Terms = PLAIN
@@ -53,7 +50,7 @@ class NewJob:
     most_bytes: int | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(eq=False)
 class Added:
     """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
@@ -68,11 +65,12 @@ class Added:
     id: str
     due_ms: int | None
     new: bool
-    replaced: str | None = None
-    former: Job | None = None
-    is_other: bool = False
-    is_outdated: bool = False
-    is_late: bool = False
+    # Of most additions none of these is set, and the class has them: a bulk makes many of this.
+    replaced: str | None = field(default=None, init=False)
+    former: Job | None = field(default=None, init=False)
+    is_other: bool = field(default=False, init=False)
+    is_outdated: bool = field(default=False, init=False)
+    is_late: bool = field(default=False, init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,53 +90,6 @@ class BatchStep:
 
     before: Batch
     after: Batch
-
-
-class Producer(Connection, Protocol):
-    """Adds jobs to one schedule, and gives the sides that look, change and check."""
-
-    @property
-    def inspector(self) -> Inspector:
-        """The side that looks."""
-
-    @property
-    def admin(self) -> Admin:
-        """The side that changes jobs and pauses."""
-
-    @property
-    def plans(self) -> Plans:
-        """The plans of code. Raises Unsupported where jobs have no names."""
-
-    @property
-    def doctor(self) -> Doctor:
-        """The side that checks and repairs."""
-
-    def check(self, job: NewJob) -> None:
-        """Refuse a job that the layout cannot keep, as `add` does. Raises Unsupported, an Invalid."""
-
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs. On Redis those of one call that go to the same shard are added in one step, or none of them is; on
-        RabbitMQ one by one: see `adding`.
-        """
-
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. The caller must call it. If it raises
-        ServerUnreachable, another call repeats the same request, which has one effect (for ten minutes). A layout that
-        does not add in one step says in `ServerError.added`, `refused` and `unanswered` how far it came; another call
-        then adds what is left, and repeats only what it sent and has no answer to.
-
-        With a `step` all are added, and the batch is moved on, in one step; or InvalidOptions is raised, where the
-        batch is not as it was before.
-        """
-
-    def begin(self, batch: Batch) -> None:
-        """Keep a new batch, for a week after its last addition. Raises Unsupported where none is kept."""
-
-    def batch(self, id: str) -> Batch:
-        """Tell how far a batch is. Raises NotFound."""
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
 
 
 LARGE_BYTES = 1_000_000  # above it an addition warns

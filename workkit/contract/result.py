@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from workkit.errors import Unsupported
 from workkit.jobs.outcome import Failure, ResultKind
@@ -27,26 +26,6 @@ class Result:
     failure: Failure | None = None
 
     __repr__ = brief_repr
-
-
-class Results(Protocol):
-    """Reads kept results. A layout without them raises Unsupported."""
-
-    def id_of(self, which: str) -> str | None:
-        """Find the id of a job that has a kept result: by a name, an id, or the beginning of one (6 or more digits).
-        Raises NotFound if several match.
-        """
-
-    def of(self, id: str) -> Sequence[Result]:
-        """Read the results of a job that have not expired, the last one first."""
-
-    def after(self, id: str, *, place: str, wait_ms: int) -> Sequence[Result]:
-        """Wait until the job has results behind this place (``0``: any), and return them, the last one first; none when
-        the time is over. The server wakes the caller.
-        """
-
-    def size(self) -> tuple[int, int]:
-        """Count the jobs with kept results, and estimate how much of the server's memory they take."""
 
 
 def no_results(what: str = "keep=") -> Unsupported:

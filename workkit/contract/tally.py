@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
 from workkit.text.brief import brief_repr
 
 _BYTES = 20  # of a usual id, which is written as 40 hex digits
+_USUAL = frozenset({2 * _BYTES})
 
 
 class Ids(Sequence[str]):
@@ -18,19 +19,19 @@ class Ids(Sequence[str]):
         self._packed = bytearray()
         self._texts: list[str] | None = None  # of a layout with other ids
 
-    def extend(self, ids: Iterable[str]) -> None:
+    def extend(self, ids: Sequence[str]) -> None:
         """Add ids behind the last one."""
-        for id in ids:
-            if self._texts is None:
-                try:
-                    packed = bytes.fromhex(id)
-                except ValueError:
-                    packed = b""
-                if len(packed) == _BYTES and packed.hex() == id:
-                    self._packed += packed
-                    continue
-                self._texts = list(self)
-            self._texts.append(id)
+        if self._texts is None:
+            joined = "".join(ids)
+            try:
+                packed = bytes.fromhex(joined)
+            except ValueError:
+                packed = b""
+            if packed.hex() == joined and _USUAL.issuperset(map(len, ids)):
+                self._packed += packed
+                return
+            self._texts = list(self)
+        self._texts += ids
 
     def __len__(self) -> int:
         return len(self._packed) // _BYTES if self._texts is None else len(self._texts)

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from workkit import errors
+from workkit.contract.broker import Inspector
 from workkit.contract.history import NO_RUN, PastRun
-from workkit.contract.inspector import Inspector
 from workkit.contract.past_runs import finished_job
 from workkit.contract.result import Result
 from workkit.django.declared import task_of
@@ -44,8 +44,8 @@ def find_result(s: Schedule, id: str) -> Any:
 
 
 def _kept(inspector: Inspector, id: str) -> Result | None:
-    job_id = inspector.results.id_of(id)
-    found = inspector.results.of(job_id) if job_id is not None else ()
+    job_id = inspector.history.result_id(id)
+    found = inspector.history.results(job_id) if job_id is not None else ()
     return found[0] if found else None
 
 
@@ -134,7 +134,9 @@ def _of_ended(inspector: Inspector, id: str, kept: Result, s: Schedule) -> Any:
 def _attempts(inspector: Inspector, id: str) -> list[PastRun]:
     """The attempts that history has of a task, the first one first."""
     try:
-        found = [run for run in islice(inspector.runs(), MOST_RUNS) if run.name == id and run.ending not in NO_RUN]
+        found = [
+            run for run in islice(inspector.history.runs(), MOST_RUNS) if run.name == id and run.ending not in NO_RUN
+        ]
     except Unsupported:
         return []
     return found[::-1]

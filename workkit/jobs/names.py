@@ -99,10 +99,10 @@ def is_consumed(text: str) -> bool:
 
 def stored_name(fn: Fn) -> str:
     """Return the text that names `fn` in a payload. Raises InvalidFunction."""
-    if isinstance(fn, Clojure):
-        return str(fn)
-    if isinstance(fn, str):
+    if type(fn) is str:
         return _from_text(fn)
+    if isinstance(fn, str):
+        return str(fn) if isinstance(fn, Clojure) else _from_text(fn)
     return _located(fn) if type(fn) is FunctionType else _locate(fn)
 
 

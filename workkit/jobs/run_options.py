@@ -13,7 +13,7 @@ from typing import Any
 from workkit.errors import InvalidOptions
 from workkit.jobs.arguments import signature_of, takes_whole
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.options import JOB, OPTIONS, STORED, read_stored
+from workkit.jobs.options import JOB, OPTIONS, STORED
 from workkit.text.brief import brief_repr
 from workkit.text.nearest import nearest_word
 
@@ -105,7 +105,7 @@ class RunOptions:
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts` that are set, by name (spec/job.md)."""
         found = {}
-        for name in _STORED:
+        for name in MEMBERS:
             if (value := getattr(self, name)) is not None:
                 found[name] = value
         return found
@@ -131,7 +131,7 @@ _NAMES = tuple(f.name for f in fields(RunOptions))
 _FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}
 _FIELDS["rate"] = "rate_ms"
 OF_RUNS = frozenset(_FIELDS)  # the keywords of `add` and `@job` that say how a job is run
-_STORED = tuple(sorted(field for field in _FIELDS.values() if field in STORED))
+MEMBERS = tuple(sorted(field for field in _FIELDS.values() if field in STORED))  # of the `opts` of a payload
 UNSAID = RunOptions()
 
 
@@ -152,12 +152,6 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
         trouble, remedy = "without periodic=: no run has them", 'Add periodic="0 0 9 * * *".'
         raise option_error("periodic_args", read["periodic_args"], trouble, remedy)
     return RunOptions(**found)
-
-
-def stored_run_options(opts: object) -> RunOptions:
-    """Read the `opts` of a stored payload; unknown members are kept. Raises CorruptRecord."""
-    found = read_stored(opts, _STORED)
-    return RunOptions(**found) if found else UNSAID
 
 
 def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:

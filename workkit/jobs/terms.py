@@ -13,6 +13,7 @@ from typing import Any
 from workkit.errors import InvalidOptions
 from workkit.jobs.option_readers import LONGEST_MS, option_error
 from workkit.jobs.options import read_stored
+from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.brief import brief_repr
 
 LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_within` says nothing
@@ -73,6 +74,7 @@ class Entrance:
 
 _USUAL_WINDOWS = 6  # of a steady stream of additions one runs after so many windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
+_OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_NAMES)
 _MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES}  # by the keywords of `add`
 _OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most"})
 _OURS = _OF_ENTRANCE.union(_MEMBERS)
@@ -105,10 +107,13 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
     return terms, USUAL if entrance == USUAL else entrance
 
 
-def stored_terms(opts: object) -> Terms:
-    """Read the `opts` of a stored payload; unknown members are kept. Raises CorruptRecord."""
-    found = read_stored(opts, _NAMES)
-    return _normal(found) if found else PLAIN
+def stored_opts(opts: object) -> tuple[RunOptions, Terms]:
+    """Read the `opts` of a stored payload: how its runs are made, and its terms; unknown members are kept. Raises
+    CorruptRecord.
+    """
+    found = read_stored(opts, _STORED)
+    runs = {name: found.pop(name) for name in _OF_RUNS.intersection(found)}
+    return RunOptions(**runs) if runs else UNSAID, _normal(found) if found else PLAIN
 
 
 def _normal(found: dict[str, Any]) -> Terms:

@@ -101,10 +101,10 @@ def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) ->
     if tracing.opentelemetry() is not None:
         with tracing.adding(s.name, fn=shown(new.fn)) as span:
             new.trace = tracing.context_of(span)
-            found = producer_of(s).add([new])[0]
+            found = producer_of(s).adding([new])()[0]
             tracing.added(span, found.id, new.meta)
     else:
-        found = producer_of(s).add([new])[0]
+        found = producer_of(s).adding([new])()[0]
     job = as_job(new, schedule=s.name, added=found)
     if given is None or found.former is None:
         return job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha1
@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from workkit import tracing
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob, Producer
+from workkit.contract.broker import Producer
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.tally import Ids, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
@@ -45,8 +46,7 @@ class BadRow(Exception):
 def begun(broker: Producer) -> Batch:
     """Begin a batch that can be resumed. Raises Unsupported where the schedule has several shards."""
     batch = Batch(id=token_hex(4), rows=0, digest=NOTHING)
-    broker.begin(batch)
-    return batch
+    return broker.batch(batch)
 
 
 def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:
@@ -69,8 +69,15 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
         schedule=s.name,
         at_once=AT_ONCE if steps is None else 1,
     ) as bulk:
-        number = 0
-        for number, row in _numbered(rows, lambda: start + bulk.settled()):
+        left, number = iter(rows), 0
+        while True:
+            try:
+                row = next(left)
+            except StopIteration:
+                break
+            except Invalid as error:
+                raise BadRow(number=number + 1, added=start + bulk.settled(), error=error) from error
+            number += 1
             if steps is not None and steps.passes(number, row):
                 continue
             if (number - start) % CHUNK == 1:
@@ -84,20 +91,6 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
         if number < start:
             raise _other_rows(batch, f"there are only {number:,}")
     return bulk.tally
-
-
-def _numbered(rows: Iterable[Row], added: Callable[[], int]) -> Iterator[tuple[int, Row]]:
-    """Count rows from 1. Raises BadRow where one cannot be read."""
-    left, number = iter(rows), 0
-    while True:
-        number += 1
-        try:
-            row = next(left)
-        except StopIteration:
-            return
-        except Invalid as error:
-            raise BadRow(number=number, added=added(), error=error) from error
-        yield number, row
 
 
 class _Steps:

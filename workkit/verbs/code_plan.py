@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from workkit.contract.broker import Producer
 from workkit.contract.changes import Author
 from workkit.contract.inspector import Named
 from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
 from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned
@@ -93,7 +94,7 @@ class _Sync:
                 generation = self.verdicts[source.name].generation
                 new.plan = PlanMark(source=source.name, generation=generation, ends=_ends(new))
                 self.wanted[name] = new
-        contents = dict(zip(self.wanted, self.broker.contents(list(self.wanted.values())), strict=True))
+        contents = dict(zip(self.wanted, self.broker.plans.contents(list(self.wanted.values())), strict=True))
         for name, content in contents.items():
             mark, made = self.wanted[name].plan, self.made.get(name)
             if mark and mark.ends and name not in standing and made and made.content == content:
@@ -139,7 +140,7 @@ class _Sync:
         late = False
         for at in range(0, len(rows), _AT_ONCE):
             some = rows[at : at + _AT_ONCE]
-            for (name, _), added in zip(some, self.broker.add([new for _, new in some]), strict=True):
+            for (name, _), added in zip(some, self.broker.adding([new for _, new in some])(), strict=True):
                 late = late or added.is_late
                 if added.is_outdated:
                     self._leave(self.owners[name])

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from workkit.contract.admin import dead_refusal
+from workkit.contract.broker import Inspector, Producer
 from workkit.contract.changes import LONGEST_MARK
-from workkit.contract.inspector import Inspector
-from workkit.contract.producer import Producer
+from workkit.contract.steering import NextRun
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
@@ -221,13 +221,13 @@ class Made(NamedTuple):
 def make(broker: Producer, verb: Undoable, which: Which) -> Made:
     """Change a job as the verb of this name does, and keep what undoes it. Raises what that verb raises."""
     undos: list[Undo] = []
-    admin = broker.admin.by(author_of(None)).keeping(undos)
+    admin = broker.admin.by(author_of(None), undos=undos)
     job = changeable(broker.inspector, which)
     match verb:
         case "cancel":
             after = admin.cancel(job)
         case "skip":
-            after = admin.skip(check_skip(job))
+            after = admin.reschedule([check_skip(job)], NextRun())[0]
         case "run":
             after = admin.run(check_run(job, broker.inspector.control()))
     return Made(after, _only(undos))
@@ -235,7 +235,8 @@ def make(broker: Producer, verb: Undoable, which: Which) -> Made:
 
 def undo(broker: Producer, made: Undo) -> Job:
     """Undo a change, and return the job as it was. Raises ChangedMeanwhile, Unsupported."""
-    return broker.admin.by(author_of(None)).undo(made)
+    broker.admin.by(author_of(None)).steer(made)
+    return made.job
 
 
 def _only(undos: Sequence[Undo]) -> Undo | None:

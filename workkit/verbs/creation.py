@@ -150,7 +150,7 @@ def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
         return partial(_registered, on=on, schedule=schedule, shards=shards)
     if shards == 1 or on == "add":
         return middleware.register((schedule,), fn, on=on)
-    from workkit.brokers.native.shards import shard_names
+    from workkit.brokers.shards import shard_names
 
     return middleware.register(shard_names(schedule, shards), fn, on=on)
 

@@ -9,9 +9,10 @@ from itertools import islice
 from typing import Any, TypeVar, assert_never
 
 from workkit import wire
-from workkit.contract.admin import Admin, Arguments, Revival
+from workkit.brokers.layout import AT_ONCE
+from workkit.contract.admin import Arguments, Revival
+from workkit.contract.broker import Admin, Inspector
 from workkit.contract.filters import read_where
-from workkit.contract.inspector import Inspector
 from workkit.contract.job_page import meant_jobs
 from workkit.contract.producer import MOST_BYTES, check_size
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
@@ -94,6 +95,7 @@ def retry_dead(
     rate: str | None,
     one: bool,
     most_bytes: int = MOST_BYTES,
+    at_once: int = AT_ONCE,
 ) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
@@ -101,7 +103,7 @@ def retry_dead(
     be read.
     """
     revived = 0
-    for job, answer in revive(admin, dead, args=args, kwargs=kwargs, rate=rate, most_bytes=most_bytes):
+    for job, answer in revive(admin, dead, args=args, kwargs=kwargs, rate=rate, most_bytes=most_bytes, at_once=at_once):
         if one and (refused := revival_refusal(job, answer)):
             raise refused
         revived += answer == "revived"
@@ -116,6 +118,7 @@ def revive(
     kwargs: Mapping[str, Any] | None = None,
     rate: str | None,
     most_bytes: int = MOST_BYTES,
+    at_once: int = AT_ONCE,
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
     each with the answer. Raises as `retry`, before anything is put back.
@@ -124,7 +127,7 @@ def revive(
     if args is not None or kwargs is not None:
         check_other(args, kwargs)
         others = [other_arguments(job, args=args, kwargs=kwargs, most_bytes=most_bytes) for job in reversed(dead)]
-    for page in _pages(enumerate(reversed(dead)), 1 if others else admin.at_once):
+    for page in _pages(enumerate(reversed(dead)), 1 if others else at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
         jobs, other = [job for _, job in page], others[page[0][0]] if others else None
         yield from zip(jobs, admin.retry(jobs, args=other, delays_ms=delays), strict=True)
@@ -151,10 +154,12 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
     assert_never(answer)
 
 
-def discard_dead(admin: Admin, dead: Sequence[Job], *, report: Report = _quiet) -> int:
-    """Forget dead jobs, oldest first; return how many there were. `report` gets how many are done, page by page."""
+def discard_dead(admin: Admin, dead: Sequence[Job], *, report: Report = _quiet, at_once: int = AT_ONCE) -> int:
+    """Forget dead jobs, oldest first; return how many there were. `report` gets how many are done, page by page. Each
+    page has `at_once`: see `Layout.at_once`.
+    """
     count = done = 0
-    for page in _pages(reversed(dead), admin.at_once):
+    for page in _pages(reversed(dead), at_once):
         count, done = count + admin.discard(page), done + len(page)
         report(done)
     return count

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha1
 from types import FunctionType
 from typing import Any
@@ -29,6 +30,7 @@ from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
+from workkit.jobs.structured.as_json import SIMPLE
 from workkit.jobs.structured.parameters import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
@@ -40,10 +42,10 @@ _RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
 MOST_PREPARED = 10_000  # functions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Options:
-    """What the options of an addition say. `start` and `end` are read with the time; `recurring` names the options
-    that were given and need a time that recurs. `late`: the instant may be up to a day past.
+    """What the options of an addition say; nobody changes it. `start` and `end` are read with the time; `recurring`
+    names the options that were given and need a time that recurs. `late`: the instant may be up to a day past.
     """
 
     run: RunOptions = UNSAID
@@ -176,8 +178,10 @@ def called(
     Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
     InvalidArguments.
     """
-    known = None
-    if type(fn) is FunctionType and not plain:
+    known, is_clojure = None, False
+    if type(fn) is str and not plain:
+        name, is_clojure = _read_text(fn)
+    elif type(fn) is FunctionType and not plain:
         known = _prepared.get(fn)
         if (
             known is None
@@ -188,7 +192,7 @@ def called(
             known = _prepare(fn)
         name = known.name
     else:
-        name = job_name_of(fn) if plain else stored_name(fn)
+        name, is_clojure = job_name_of(fn) if plain else stored_name(fn), is_said_as_clojure(fn)
     if type(args) not in (list, tuple):
         check_list(args)
     if kwargs and not plain and (is_foreign(fn) if known is None else known.is_foreign):
@@ -197,13 +201,15 @@ def called(
     at_hand = fn if callable(fn) else imported(name) if seeks else None
     if at_hand is not None and (known is None or kwargs or not known.surely_takes(args)):
         check_call(at_hand, args=args, kwargs=kwargs or ({} if plain else None))
-    if isinstance(fn, str) and is_said_as_clojure(fn):
+    if is_clojure:
         for remark in foreign_remarks(args):
             warn_caller(remark)
-    if known is None or known.has_structured:
+    is_simple = at_hand is None and not kwargs and SIMPLE.issuperset(map(type, args))
+    if not is_simple if known is None else known.has_structured:
         args, kwargs = written(at_hand or fn, args=args, kwargs=kwargs)
-    given = dict(kwargs) if kwargs or (plain and kwargs is not None) else None  # {} and none differ in some layouts
-    new = NewJob(fn=name, args=tuple(args), kwargs=given, trigger=None, due_ms=None)
+    new = NewJob(name, tuple(args))
+    if kwargs or (plain and kwargs is not None):  # {} and none differ in some layouts
+        new.kwargs = dict(kwargs)
     if options is not NO_OPTIONS:
         new.options, new.terms, new.entrance, new.meta = options.run, options.terms, options.entrance, options.meta
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
@@ -227,9 +233,14 @@ def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = N
     return new
 
 
+@lru_cache(maxsize=1024)
+def _read_text(fn: str) -> tuple[str, bool]:
+    return stored_name(fn), is_said_as_clojure(fn)
+
+
 def is_said_as_clojure(fn: Fn) -> bool:
     """Tell whether a function is given as Clojure writes it, so that a Clojure peer may have it too."""
-    return isinstance(fn, Clojure) or (isinstance(fn, str) and fn[:1] in _CLOJURE_STARTS)
+    return isinstance(fn, str) and (fn.startswith(_CLOJURE_STARTS) or isinstance(fn, Clojure))
 
 
 def is_foreign(fn: Fn) -> bool:

@@ -9,9 +9,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from workkit.brokers.layout import Keeps, layout_of
-from workkit.contract.broker import Broker
-from workkit.contract.inspector import Inspector
-from workkit.contract.producer import Producer
+from workkit.contract.broker import Broker, Inspector, Producer
+from workkit.contract.steering import Limited, Remembered
 from workkit.errors import InvalidSchedule
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule
@@ -104,6 +103,6 @@ def forget() -> None:
 def _declare(s: Schedule, broker: Producer) -> None:
     admin = broker.admin.by(author_of(None))
     if s.limit is not None or s.turn_ms is not None:
-        admin.declare(limit=s.limit, turn_ms=s.turn_ms)
+        admin.steer(Limited(limit=s.limit, turn_ms=s.turn_ms))
     if s.history is not None:
-        admin.remember(s.history)
+        admin.steer(Remembered(s.history))

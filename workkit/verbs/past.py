@@ -13,10 +13,10 @@ from itertools import islice
 from operator import add
 from typing import Any, Literal
 
+from workkit.contract.broker import Inspector
 from workkit.contract.changes import Change
 from workkit.contract.filters import of_runs
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
-from workkit.contract.inspector import Inspector
 from workkit.contract.past_runs import finished_job, is_run_of
 from workkit.contract.where import Where
 from workkit.errors import NotFound
@@ -59,8 +59,8 @@ def log(s: Schedule, which: Which | PastRun) -> list[str]:
     """
     inspector = producer_of(s).inspector
     if isinstance(which, PastRun) or (isinstance(which, Job) and which.dead_id is not None):
-        return inspector.log(which)
-    return inspector.log(job_of(inspector, text_of(which), schedule=s.name))
+        return inspector.history.log(which)
+    return inspector.history.log(job_of(inspector, text_of(which), schedule=s.name))
 
 
 def history(
@@ -83,7 +83,7 @@ def history(
     span_ms, tier = read_span(over, each, has_subject=which is not None or fn is not None)
     subject = target(None, fn) if which is None else subject_of(broker.inspector, text_of(which))
     now_ms = broker.now_ms()
-    return broker.inspector.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
+    return broker.inspector.history.past(subject, since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier)
 
 
 def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | timedelta | None = None) -> dict[str, Cell]:
@@ -99,7 +99,9 @@ def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | time
     span_ms, tier = read_span(over, None, has_subject=True)
     broker = producer_of(s)
     now_ms, found = broker.now_ms(), dict[str, Cell]()
-    for fn, cell in broker.inspector.functions(since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier).items():
+    for fn, cell in broker.inspector.history.functions(
+        since_ms=now_ms - span_ms, until_ms=now_ms + 1, tier=tier
+    ).items():
         found[shown(fn)] = found.get(shown(fn), Cell()) + cell
     return dict(sorted(found.items(), key=lambda one: (-one[1].runs, one[0])))
 
@@ -109,7 +111,7 @@ def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list
     10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
     """
     most, text, inspector = read_limit(limit), None if which is None else text_of(which), producer_of(s).inspector
-    return list(islice((one for one in inspector.changes() if text is None or one.is_about(text)), most))
+    return list(islice((one for one in inspector.history.changes() if text is None or one.is_about(text)), most))
 
 
 def read_limit(limit: Any) -> int:
@@ -128,10 +130,10 @@ def runs_of(
     """
     if where is not None and not where.is_everything:
         assert now is not None
-        every = inspector.runs() if which is None else runs_of(inspector, which, limit=sys.maxsize)
+        every = inspector.history.runs() if which is None else runs_of(inspector, which, limit=sys.maxsize)
         return list(islice((run for run in every if where.run(run, now=now)), limit))
     if which is None:
-        return list(islice(inspector.runs(), limit))
+        return list(islice(inspector.history.runs(), limit))
     try:
         job = inspector.job(which)
     except NotFound:
@@ -140,7 +142,7 @@ def runs_of(
             raise
         return found
     if not job.recurs:
-        return list(islice((run for run in inspector.runs() if run.id == job.id), limit))
+        return list(islice((run for run in inspector.history.runs() if run.id == job.id), limit))
     return _of_ring(inspector, job.name or job.id, limit=limit, id=job.id, name=job.name, fn=job.fn)
 
 
@@ -148,20 +150,20 @@ def _of_text(inspector: Inspector, which: str, *, limit: int) -> list[PastRun]:
     """Find the runs of a job that is no longer there."""
     if kept := _of_ring(inspector, which, limit=limit, id=None, name=None, fn=None):
         return kept
-    return list(islice((run for run in inspector.runs() if is_run_of(run, which)), limit))
+    return list(islice((run for run in inspector.history.runs() if is_run_of(run, which)), limit))
 
 
 def _of_ring(
     inspector: Inspector, field: str, *, limit: int, id: str | None, name: str | None, fn: str | None
 ) -> list[PastRun]:
     """Read a ring. What single runs know beside it, such as the error, is added; so are older runs beyond the ring."""
-    ring = list(inspector.lately([field])[field])
+    ring = list(inspector.history.lately([field])[field])
     if not ring:
         return []
     is_whole = limit <= RING and all(run.ending == "done" for run in ring) and fn is not None
     since = None if limit > RING else min(run.ended for run in ring)
     single: dict[tuple[datetime, datetime, int], PastRun] = {}
-    for run in () if is_whole else inspector.runs(since_ms=_ms(since)):
+    for run in () if is_whole else inspector.history.runs(since_ms=_ms(since)):
         if field in (run.name, run.id):
             single.setdefault((run.due, run.ended, run.attempt), run)
             id, name, fn = id or run.id, name or run.name, fn or run.fn
@@ -218,7 +220,7 @@ def subject_of(inspector: Inspector, which: str) -> str:
     try:
         job = inspector.job(which)
     except NotFound:
-        if inspector.lately([which])[which]:
+        if inspector.history.lately([which])[which]:
             return JOB + which
         raise
     return JOB + (job.name or job.id)

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from workkit.contract.broker import Producer
 from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
@@ -118,7 +119,7 @@ def sync_given(
     broker, author = producer_of(s), author_of(by)
     now_ms = broker.now_ms()
     wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
-    contents = dict(zip(wanted, broker.contents(list(wanted.values())), strict=True))
+    contents = dict(zip(wanted, broker.plans.contents(list(wanted.values())), strict=True))
     after = {
         name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
         for name, new in wanted.items()

@@ -7,9 +7,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
+from workkit.contract.steering import At, Later
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -54,12 +55,13 @@ def rescheduled(
     check_waits(before)
     new = _read(before, given, s=s, now_ms=broker.now_ms())
     try:
-        after = broker.admin.by(author).reschedule(before, trigger=new.trigger, due_ms=new.due_ms, dry_run=dry_run)
+        to = At(trigger=new.trigger, due_ms=new.due_ms)
+        after = broker.admin.by(author).reschedule([before], to, dry_run=dry_run)
     except NotFound:
-        after = None
-    if after is None:
+        after = []
+    if not after:
         raise _refused(broker.inspector, before)
-    return Rescheduled(before, after)
+    return Rescheduled(before, after[0])
 
 
 def snoozed(
@@ -72,7 +74,7 @@ def snoozed(
     broker, author = producer_of(s), author_of(by)
     before = {job.id: job for job in (check_snooze(changeable(broker.inspector, which)) for which in words)}
     found = list(before.values())
-    after = broker.admin.by(author).snooze(found, time_ms, dry_run=dry_run) if found else []
+    after = broker.admin.by(author).reschedule(found, Later(time_ms), dry_run=dry_run) if found else []
     return list(map(Rescheduled, found, after))
 
 
@@ -85,12 +87,12 @@ def put_back(s: Schedule, job: Job, *, over: Job) -> Job:
         offset = spread_offset_ms(job.terms, job.fn, job.args)
         due_ms = first_run(job.trigger, now_ms=now_ms, offset_ms=offset)
     try:
-        after = broker.admin.by(author_of(None)).reschedule(over, trigger=job.trigger, due_ms=due_ms)
+        after = broker.admin.by(author_of(None)).reschedule([over], At(trigger=job.trigger, due_ms=due_ms))
     except NotFound:
-        after = None
-    if after is None:
+        after = []
+    if not after:
         raise _refused(broker.inspector, over)
-    return after
+    return after[0]
 
 
 def _read(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:

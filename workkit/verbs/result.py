@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from workkit.contract.inspector import Inspector
-from workkit.contract.result import Result
+from workkit.brokers.layout import Keeps, layout_of
+from workkit.contract.broker import Inspector
+from workkit.contract.result import Result, no_results
 from workkit.errors import JobFailed, NoResult, NotFound, ResultPending, ResultTimeout
 from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job
@@ -65,9 +66,11 @@ def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -
     """
     wait_ms = read_wait(wait)
     inspector = producer_of(s).inspector
-    results, wanted = inspector.results, _wanted(inspector, which, s.name)
+    if Keeps.KEEP_RESULT not in layout_of(s.layout).keeps:
+        raise no_results("a result")
+    results, wanted = inspector.history.results, _wanted(inspector, which, s.name)
     ends_at = time.monotonic() + wait_ms / 1000
-    found = results.of(wanted.id)
+    found = results(wanted.id)
     while True:
         place = found[0].place if found else "0"
         if (one := wanted.among(found)) is not None:
@@ -75,10 +78,10 @@ def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -
         job = _there(inspector, wanted.id)
         left_ms = (ends_at - time.monotonic()) * 1000
         if job is None or job.state == "dead" or _is_behind(job, wanted) or not _may_keep(job) or left_ms <= 0:
-            if (one := wanted.among(results.of(wanted.id))) is not None:  # it has ended between the two looks
+            if (one := wanted.among(results(wanted.id))) is not None:  # it has ended between the two looks
                 return _value(one, wanted)
             raise _none(inspector, job, wanted, wait_ms)
-        found = results.after(wanted.id, place=place, wait_ms=min(LOOK_MS, max(1, round(left_ms)))) or found
+        found = results(wanted.id, after=place, wait_ms=min(LOOK_MS, max(1, round(left_ms)))) or found
 
 
 def _wanted(inspector: Inspector, which: Which, schedule: str) -> _Wanted:
@@ -94,7 +97,7 @@ def _wanted(inspector: Inspector, which: Which, schedule: str) -> _Wanted:
     try:
         id = inspector.job(text).id
     except NotFound:
-        found = inspector.results.id_of(text)
+        found = inspector.history.result_id(text)
         id = job_of(inspector, text, schedule=schedule).id if found is None else found
     return _Wanted(id=id, which=text, schedule=schedule)
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from workkit.contract.producer import NewJob, Producer
+from workkit.contract.broker import Producer
+from workkit.contract.producer import NewJob
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import first_run, spread_offset_ms
@@ -47,7 +48,7 @@ def saved(
     if new.terms.name is not None:
         new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
     broker.check(new)
-    added = broker.add([new])[0]
+    added = broker.adding([new])()[0]
     if added.is_other:
         return None
     admin = broker.admin.by(author)
@@ -79,7 +80,7 @@ def put_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job 
             admin.cancel(broker.inspector.job(over.id))
         except NotFound:
             return None
-    added = broker.add([old])[0]
+    added = broker.adding([old])()[0]
     if added.is_other:
         return None
     admin.note("edit", {"name": job.name, "id": added.id})

@@ -1,13 +1,15 @@
-"""Which schedules a server knows, and whether it knows one."""
+"""Which schedules a server knows, whether it knows one, and the queues of one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from workkit.brokers.layout import chosen_layout
-from workkit.errors import InvalidSchedule, ServerRefused
+from workkit.brokers.layout import Keeps, chosen_layout, layout_of
+from workkit.contract.inspector import QueueInfo
+from workkit.contract.optional import Queues
+from workkit.errors import InvalidSchedule, ServerRefused, Unsupported
 from workkit.verbs.creation import Schedule, create
 from workkit.verbs.opening import producer_of
 
@@ -47,7 +49,7 @@ def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None
 
 def _as_wholes(names: Iterable[str]) -> dict[str, int]:
     """Put the shards of a schedule together: its name, and how many shards it has at least."""
-    from workkit.brokers.native.shards import shard_in
+    from workkit.brokers.shards import shard_in
 
     wholes: dict[str, int] = {}
     for name in names:
@@ -64,3 +66,11 @@ def is_known(s: Schedule) -> bool | None:
         return producer_of(s).inspector.is_known()
     except ServerRefused:
         return None
+
+
+def queues_of(s: Schedule, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+    """List the queues of a schedule: see `Queues`. Raises Unsupported on Redis: `counts` says all that there is."""
+    if Keeps.QUEUES not in layout_of(s.layout).keeps:
+        remedy = f"Count its jobs: workkit stats {s.name}."
+        raise Unsupported.about(f"queues of {s.name}", "are something that only layouts on RabbitMQ have", remedy)
+    return cast("Queues", producer_of(s).inspector).queues(jobs=jobs)

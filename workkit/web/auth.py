@@ -5,15 +5,12 @@ The ways in: open on this machine, users of a file, a proxy that names the user,
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import inspect
 import ipaddress
 import secrets
-import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workkit.errors import WorkkitError
 from workkit.text.wording import printable
-from workkit.web.users import Role, Roles, Users, Who, is_password, is_roles, read_users
+from workkit.web.users import Role, Roles, Users, Who, is_roles, read_users
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -141,10 +138,11 @@ class Signer:
         return hmac.compare_digest(given.encode(), self.form_token(session).encode())
 
     def cookie(self, name: str, *, stored: str, now_s: int) -> str:
-        """Make the cookie of a login. `stored`: the hash of the password, so that a new password ends old logins."""
-        until = now_s + LOGIN_S
-        shown = _text(name)
-        return f"{shown}.{until}.{self._mac('login', f'{shown}.{until}.{stored}')}"
+        """Make the cookie of a login, of which no two are the same. `stored`: the hash of the password, so that a new
+        password ends old logins.
+        """
+        shown = f"{_text(name)}.{now_s + LOGIN_S}.{secrets.token_hex(8)}"
+        return f"{shown}.{self._mac('login', f'{shown}.{stored}')}"
 
     def cookie_name(self, cookie: str, *, now_s: int) -> str | None:
         """Tell who a cookie says it is from, if it is not over. `is_cookie` says whether that is true."""
@@ -185,10 +183,6 @@ def _name(text: str) -> str | None:
     except (Error, ValueError):
         return None
 
-
-COOKIE: Final = "workkit_login"
-TRIES, WINDOW_S = 5, 60.0  # of a password, for each address
-MOST_ADDRESSES: Final = 10_000
 
 RoleOf = Callable[[Any], Any]
 """From a request to roles, or None. It is checked where it is called, and may be a coroutine function."""
@@ -256,54 +250,6 @@ class UsersFile:
             return self._read[1]
         except (OSError, WorkkitError):
             return Users()
-
-
-@dataclass(slots=True, eq=False)
-class Login:
-    """Users of a file: a login form and a cookie for people, tokens for programs."""
-
-    file: UsersFile
-    signer: Signer
-    has_login = True
-    is_hidden = False
-    _tries: dict[str, deque[float]] = field(default_factory=dict)
-
-    async def who(self, request: Request) -> Who | None:
-        """Read the token, or else the cookie. With an `Authorization` no cookie is read."""
-        users, now_s = self.file.users(), int(time.time())
-        if (given := request.headers.get("authorization")) is not None:
-            return bearer(users, given)
-        cookie = request.cookies.get(COOKIE, "")
-        name = self.signer.cookie_name(cookie, now_s=now_s)
-        user = users.users.get(name) if name is not None else None
-        if name is None or user is None or not user.hash or not self.signer.is_cookie(cookie, stored=user.hash):
-            return None
-        return Who(name=name, roles=user.roles, via="login", session=cookie)
-
-    def known(self, name: str) -> Known | None:
-        """Look into the file. A new password ends the tokens of before."""
-        user = self.file.users().users.get(name)
-        return Known(roles=user.roles, stamp=user.hash) if user is not None and user.hash else None
-
-    async def cookie(self, name: str, password: str) -> str | None:
-        """Make the cookie of a login; None where name or password is wrong. Takes as long for an unknown name."""
-        user = self.file.users().users.get(name)
-        stored = user.hash if user is not None and user.hash else _NOBODY
-        is_right = await asyncio.to_thread(is_password, password, stored)
-        if user is None or not user.hash or not is_right:
-            return None
-        return self.signer.cookie(name, stored=user.hash, now_s=int(time.time()))
-
-    def may_try(self, address: str) -> bool:
-        """Count a try of a password from an address: at most 5 a minute."""
-        now = time.monotonic()
-        if len(self._tries) > MOST_ADDRESSES:
-            self._tries.clear()
-        tries = self._tries.setdefault(address, deque(maxlen=TRIES))
-        if len(tries) == TRIES and now - tries[0] < WINDOW_S:
-            return False
-        tries.append(now)
-        return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -376,6 +322,3 @@ def bearer(users: Users, given: str) -> Who | None:
         return None
     name, user = found
     return Who(name=name, roles=user.roles, via="token", session=f"token {name}")
-
-
-_NOBODY: Final = f"scrypt$16384$8$1${'A' * 22}==${'A' * 86}=="  # of no password, and as slow as one

@@ -16,7 +16,8 @@ from functools import partial
 from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
-from workkit.contract.inspector import Inspector, Named, Pulse
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Named, Pulse
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
@@ -265,7 +266,7 @@ class Served:
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
         try:
-            found = RecurringJobs(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
+            found = RecurringJobs(read=now, jobs=jobs, runs=inspector.history.lately([one.key for one in jobs]))
         except Unsupported as error:
             found = RecurringJobs(read=now, jobs=jobs, no_history=str(error))
         if before is not None:

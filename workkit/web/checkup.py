@@ -10,7 +10,8 @@ from datetime import timedelta
 from threading import Condition, Thread
 from typing import Final
 
-from workkit.contract.doctor import Doctor, Finding
+from workkit.contract.broker import Doctor
+from workkit.contract.doctor import Finding
 from workkit.errors import WorkkitError
 from workkit.triggers.duration import duration
 

@@ -16,7 +16,8 @@ from itertools import islice
 from threading import Lock, Thread
 from typing import Any, Final
 
-from workkit.contract.inspector import Graves, Inspector
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Graves
 from workkit.contract.record import MOST_IDS, error_record
 from workkit.errors import Unsupported, WorkkitError
 from workkit.jobs.fingerprint import Fingerprint, print_of

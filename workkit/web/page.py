@@ -54,7 +54,7 @@ class Asked:
         """
         call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
         try:
-            return tuple(self.veil.usual.log(self.served.inspector().log(of), call=call))
+            return tuple(self.veil.usual.log(self.served.inspector().history.log(of), call=call))
         except Unsupported:
             return ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -12,7 +12,6 @@ from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
 
 from workkit.contract.history import PastRun
-from workkit.contract.past_runs import Keeps
 from workkit.contract.recurring import Recurs
 from workkit.contract.where import Where, ran_last, troubles
 from workkit.errors import InvalidOptions
@@ -244,27 +243,30 @@ SETTLED: Final = timedelta(seconds=2)
 """So long after a run others may still come in before it, where a schedule has several shards."""
 
 
+Runs = Callable[..., Iterator[PastRun]]  # pages through single runs, as `History.runs` does
+
+
 class RecentRuns:
     """Keeps the last 2,000 single runs. Thread-safe."""
 
     def __init__(self) -> None:
         self._settled: Sequence[PastRun] = ()
 
-    def read(self, inspector: Keeps, now: datetime) -> Sequence[PastRun]:
+    def read(self, runs: Runs, now: datetime) -> Sequence[PastRun]:
         """Give them, the last one first. Raises Unsupported."""
         settled = self._settled
-        added = _added(inspector, settled[0]) if settled else None
-        found = list(islice(inspector.runs(), MOST_RUNS)) if added is None else [*added, *settled][:MOST_RUNS]
+        added = _added(runs, settled[0]) if settled else None
+        found = list(islice(runs(), MOST_RUNS)) if added is None else [*added, *settled][:MOST_RUNS]
         first = next((k for k, run in enumerate(found) if run.ended <= now - SETTLED), len(found))
         self._settled = found[first:]
         return found
 
 
-def _added(inspector: Keeps, last: PastRun) -> list[PastRun] | None:
+def _added(runs: Runs, last: PastRun) -> list[PastRun] | None:
     """Read the runs behind one that is known; None where it is no longer there, or cannot be told from others."""
     since_ms = int(last.ended.timestamp() * 1000)
     found: list[PastRun] = []
-    for run in islice(inspector.runs(since_ms=since_ms), MOST_RUNS):
+    for run in islice(runs(since_ms=since_ms), MOST_RUNS):
         if run.place is not None and run.place == last.place:
             return found
         found.append(run)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
@@ -17,7 +18,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
 from workkit.contract.changes import Author
@@ -29,9 +30,10 @@ from workkit.web.actions.action import Doing, Order, Result
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
 from workkit.web.actions.undo import UNDO, Results
 from workkit.web.address import url_path, with_parameter
-from workkit.web.auth import COOKIE, LOGIN_S, Login, Signer, Way, is_same_origin
+from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
 from workkit.web.cache import Served
 from workkit.web.frame import THEMES, Frame
+from workkit.web.login import COOKIE, Login, TooManyFailures
 from workkit.web.mask import Veil
 from workkit.web.pages.registry import PAGES
 from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status, wants_json
@@ -59,6 +61,7 @@ class Settings:
 
 
 MOST_BYTES: Final = 64_000
+BODY_S: Final = 30.0  # so long a form may take to arrive
 THEME, ZONE = "workkit_theme", "workkit_zone"
 OWN_ZONE: Final = "schedule"  # in a form: the times of each schedule in its own zone again
 YEAR_S: Final = 365 * 86_400
@@ -108,11 +111,7 @@ class Entrance:
         is_program = who is not None and who.via == "token"
         if not is_program and not is_same_origin(request, self.settings.origins):
             raise Refused(403, "This request comes from elsewhere. Open the page here, and try again.")
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise Refused(413, "This is too long. Accepted: 64 kB.")
+        body = await _body(request)
         fields = read_body(body) if is_body else _read_form(body)
         token = request.headers.get("x-token") or str(next(iter(fields.get("token", [])), ""))
         session = who.session if who is not None else NOBODY
@@ -129,9 +128,10 @@ class Entrance:
             return self._login_form(request, "", status=200)
         fields = await self.form(request)
         address = request.client.host if request.client else "unix"
-        if not way.may_try(address):
+        try:
+            cookie = await way.cookie(fields.get("name", [""])[-1], fields.get("password", [""])[-1], address=address)
+        except TooManyFailures:
             return self._login_form(request, "Too many tries. Wait a minute.", status=429, fields=fields)
-        cookie = await way.cookie(fields.get("name", [""])[-1], fields.get("password", [""])[-1])
         if cookie is None:
             return self._login_form(request, "Name or password is wrong.", status=401, fields=fields)
         answer = self._back(request, fields)
@@ -142,9 +142,11 @@ class Entrance:
         return answer
 
     async def logout(self, request: Request) -> Response:
-        """Forget a login."""
-        who = await self.enter(request)
+        """End a login, here and in the browser."""
+        who, way = await self.enter(request), self.settings.way
         await self.form(request, who=who)
+        if who.via == "login" and isinstance(way, Login):
+            way.end(who)
         answer = RedirectResponse(f"{self._root(request)}/", 303)
         answer.delete_cookie(COOKIE, path=self._root(request) or "/")
         return answer
@@ -219,6 +221,22 @@ class Entrance:
     @staticmethod
     def _root(request: Request) -> str:
         return str(request.scope.get("root_path", "")).rstrip("/")
+
+
+async def _body(request: Request) -> bytes:
+    """Read what was sent. Raises Refused where it is too long, too slow, or breaks off."""
+    body = b""
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    raise Refused(413, "This is too long. Accepted: 64 kB.")
+    except TimeoutError:
+        raise Refused(408, f"This took longer than {BODY_S:.0f} s to arrive. Send it again.") from None
+    except ClientDisconnect:
+        raise Refused(400, "This broke off. Send it again.") from None
+    return body
 
 
 def _read_form(body: bytes) -> dict[str, list[Any]]:

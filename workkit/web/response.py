@@ -111,6 +111,8 @@ def _tagged(request: Request, body: bytes, kind: str, status: int) -> Response:
     headers = {"content-type": kind, "vary": "Accept, Cookie", "cache-control": "no-store"}
     if status == 503:
         headers["retry-after"] = "2"
+    if status in (408, 413):  # the rest of the request is still on its way
+        headers["connection"] = "close"
     if status == 200:
         headers["etag"] = tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         if request.headers.get("if-none-match") == tag:

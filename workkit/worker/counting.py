@@ -5,14 +5,16 @@ itself at once goes with the ending of a run, not through here.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.claim import Claim
 from workkit.contract.history import (
     ALL,
+    EDGES_MS,
     FN,
     JOB,
     LATE_MS,
@@ -30,9 +32,9 @@ from workkit.worker.run.run import Run
 APART = 1.0  # seconds between two writes
 SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
 SUBJECTS = 500  # in one write; further ones are counted together
-FEW = 8  # runs of one function that are counted one by one
 
 Measured = tuple[Claim, Ran]
+Lengths = tuple[list[int], list[float]]  # of some runs: how late each began, and how long it took, in ms; both sorted
 
 
 class RunCounter:
@@ -51,38 +53,36 @@ class RunCounter:
         self._slow: list[Measured] = []
         self._plain = self._slow_seen = 0
 
-    def done(self, runs: Sequence[Run]) -> None:
-        """Count runs that are done, of jobs that do not recur. There may be many thousands a second, so equal times are
-        counted together: it does for each what `_measure` does.
+    def done(self, runs: Sequence[Run], lengths: Mapping[str, Lengths]) -> None:
+        """Count runs that are done, of jobs that do not recur; `lengths` by function. There may be many thousands a
+        second: this counts what `_measure` counts for each, by looking up the edges of buckets among sorted lengths.
         """
-        by_fn: defaultdict[str, list[Run]] = defaultdict(list)
-        for run in runs:
-            by_fn[run.claim.fn].append(run)
-        for fn, same in by_fn.items():
+        slow, has_long = 0, False
+        for fn, (late, took) in lengths.items():
             cell = self._by_fn.get(fn) or self._cell(self._by_fn, fn)
-            cell.done += len(same)
-            if len(same) < FEW:
-                for run in same:
-                    _measure(cell, run.late_ms, run.took_ms)
-                continue
-            for tenths, times in Counter([int(run.took_ms * 10) for run in same]).items():
-                cell.durations.counts[bucket_of(tenths / 10)] += times
-                cell.busy_ms += tenths // 10 * times
-            for late_ms, times in Counter([run.late_ms for run in same]).items():
-                cell.lateness.counts[bucket_of(late_ms)] += times
-                if late_ms >= LATE_MS:
-                    cell.late += times
-        slow = [run for run in runs if run.late_ms >= LATE_MS or run.took_ms >= LONG_MS]
-        self._slow_seen += len(slow)
-        self._plain += len(runs) - len(slow)
-        if room := SLOW - len(self._slow):
-            self._slow += [(run.claim, _ran(run)) for run in slow[:room]]
-        if len(self._sampled) < SAMPLED:
+            cell.done += len(took)
+            add_sorted(cell.durations.counts, 0, took, EDGES_MS)
+            add_sorted(cell.lateness.counts, 0, late, EDGES_MS)
+            if took[-1] >= 1:
+                cell.busy_ms += sum(map(int, took[bisect_left(took, 1) :]))
+            if late[-1] >= LATE_MS:
+                slow_here = len(late) - bisect_left(late, LATE_MS)
+                cell.late += slow_here
+                slow += slow_here
+            has_long = has_long or took[-1] >= LONG_MS
+        room = SLOW - len(self._slow)
+        if has_long or (slow and room):
+            found = [run for run in runs if _is_slow(run)]
+            slow = len(found)
+            self._slow += [(run.claim, _ran(run)) for run in found[:room]]
+        self._slow_seen += slow
+        self._plain += len(runs) - slow
+        if slow < len(runs) and len(self._sampled) < SAMPLED:
             self._sample(runs)
 
     def _sample(self, runs: Sequence[Run]) -> None:
         for run in runs:
-            if run.late_ms < LATE_MS and run.took_ms < LONG_MS:
+            if not _is_slow(run):
                 self._sampled.append((run.claim, _ran(run)))
                 if len(self._sampled) == SAMPLED:
                     return
@@ -91,7 +91,7 @@ class RunCounter:
         """Count a run by its outcome."""
         claim, late_ms, took_ms = run.claim, run.late_ms, run.took_ms
         if isinstance(outcome, Done) and outcome.discarded is None and not claim.recurs:
-            self.done((run,))
+            self.done((run,), {claim.fn: ([late_ms], [took_ms])})
             return
         for cell in self._cells(claim):
             match outcome:
@@ -142,6 +142,33 @@ class RunCounter:
         if len(cells) >= SUBJECTS:
             subject = MORE
         return cells.setdefault(subject, Cell())
+
+
+def lengths_of(runs: Iterable[Run]) -> dict[str, Lengths]:
+    """Sort the lengths of these runs, for each of their functions."""
+    by_fn: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_fn[run.claim.fn].append(run)
+    return {
+        fn: (sorted([run.late_ms for run in same]), sorted([run.took_ms for run in same])) for fn, same in by_fn.items()
+    }
+
+
+def add_sorted(counts: list[int], at: int, values: Sequence[float], edges: Sequence[float]) -> None:
+    """Count sorted values by the intervals that these edges begin, from `counts[at]` on."""
+    begin = 0
+    for place, edge in enumerate(edges, at):
+        if values[-1] < edge:
+            counts[place] += len(values) - begin
+            return
+        end = bisect_left(values, edge, begin)
+        counts[place] += end - begin
+        begin = end
+    counts[at + len(edges)] += len(values) - begin
+
+
+def _is_slow(run: Run) -> bool:
+    return run.late_ms >= LATE_MS or run.took_ms >= LONG_MS
 
 
 def _ran(run: Run) -> Ran:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit._version import __version__
-from workkit.contract.broker import Broker
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.jobs.functions.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
@@ -143,7 +142,7 @@ class _Drain:
         )
         self._lanes.append(lane)
         if self._clock is not None:
-            self._settle.beat(lane, broker.heartbeat())  # ends pauses whose time has passed
+            self._settle.beat(lane, broker.beating()())  # ends pauses whose time has passed
 
     def _has_room(self) -> bool:
         return self._limit is None or _runs(self._settle.tally) < self._limit
@@ -192,7 +191,7 @@ class _Drain:
         found = False
         for lane in self._lanes:
             if self._clock is not None and self._at_ms is not None and self._must_beat(lane, self._at_ms):
-                self._settle.beat(lane, lane.broker.heartbeat())
+                self._settle.beat(lane, lane.broker.beating()())
             found = (self._has_room() and self._step(lane)) or found
         return found
 

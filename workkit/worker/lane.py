@@ -193,6 +193,7 @@ class Lane:
                 continue
             try:
                 if self.broker.wait(30.0):
+                    self.room.clear()  # until the loop has looked: it gets the interpreter at once
                     post(self)
             except WorkkitError:
                 over.wait(random.uniform(0.2, 0.6))

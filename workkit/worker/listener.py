@@ -12,9 +12,7 @@ from functools import partial
 
 from workkit import events
 from workkit.clocks import time
-from workkit.contract.broker import Broker
-from workkit.contract.inspector import Inspector
-from workkit.contract.producer import Producer
+from workkit.contract.broker import Broker, Inspector, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
 from workkit.triggers.duration import duration

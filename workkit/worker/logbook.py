@@ -46,6 +46,8 @@ class Logbook:
 class _Records:
     """The subscriber: it wants what the logger would take."""
 
+    takes = LOGGER.isEnabledFor
+
     def __call__(self, event: Event) -> None:
         level = min(event.level, LEVELS.get(event.name, event.level))
         if not LOGGER.isEnabledFor(level):

@@ -18,10 +18,9 @@ from pathlib import Path
 from workkit import events
 from workkit._version import __version__
 from workkit.clocks import time
-from workkit.contract.broker import Broker
+from workkit.contract.broker import Broker, Producer
 from workkit.contract.claim import Orders
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Producer
 from workkit.contract.tally import Tally
 from workkit.errors import ServerError, ServerFull
 from workkit.jobs.functions.consumers import Consumer, Functions
@@ -172,10 +171,10 @@ class Loop:
                     self._turn(lane)
                 if forks.count != self._born:  # a subscriber of events forked: the child is no listener
                     forks.leave()
-                self._open_for_tokens(self._idle() > 0)
                 if self._router.last_chance is not None:
                     self._router.give_last_chance(*self._router.last_chance)
                 self._runner.flush()
+                self._open_for_tokens(self._idle() > 0)  # after the runs: they need the interpreter first
             self._give_back()
             if self._how.burst and self._stop_at is None:
                 self._retrying = sum(lane.retrying() for lane in self._lanes)
@@ -271,7 +270,7 @@ class Loop:
             if limit > 0 or settles:
                 self._settle.claim(lane, max(limit, lane.passing) if limit else 0)
             if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
-                self._settle.beat(lane, lane.broker.heartbeat(trouble=self.trouble(), state=self._state()))
+                self._settle.beat(lane, self._beating(lane)())
             if lane.progress is not None and now >= lane.progress.at:
                 lane.progress.write(self._runner.held)
             if lane.counter is not None and now >= lane.counter.at:

@@ -12,8 +12,9 @@ from typing import Any
 
 from workkit import events
 from workkit.clocks import time
+from workkit.contract.broker import Producer
 from workkit.contract.claim import Claim
-from workkit.contract.producer import Added, NewJob, Producer
+from workkit.contract.producer import Added, NewJob
 from workkit.errors import (
     InvalidArguments,
     JobCancelled,
@@ -82,7 +83,7 @@ class Publisher:
         """Ask the other server, which must answer at the start, and start the thread. Raises ServerUnreachable,
         ServerRefused.
         """
-        self._to.ping()
+        self._to.adding([])()
         if not self._is_drain:
             threading.Thread(target=self._serve, name="workkit-forward", daemon=True).start()
         fields = {"to": self._to.schedule, "url": self._to.url}

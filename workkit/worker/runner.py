@@ -14,7 +14,7 @@ from workkit.clocks import time
 from workkit.contract.claim import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.names import brief
+from workkit.jobs.names import brief, read_name
 from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
@@ -23,7 +23,7 @@ from workkit.worker.monitoring.pings import Pings
 from workkit.worker.router import LOOK_UP, Opened
 from workkit.worker.run import forks
 from workkit.worker.run.ending import failure_of
-from workkit.worker.stalls import Stalls
+from workkit.worker.run.event_loop import EventLoop
 
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
 WAKE = 0.001  # seconds of work that justify waking another thread
@@ -33,6 +33,8 @@ PAUSE = 0.1  # seconds without work after which nobody knows whether new work is
 FORGET = 1.0  # seconds without work after which an old speed says nothing about new work
 SAMPLE = 0.001  # the least seconds of work that yield a speed
 LOOK = 1.0  # seconds between looks for what does not move
+SOON = 2.0  # the least seconds of silence after which the event loop counts as blocked
+MOST_PASSED = 2.0  # the most seconds that count between two looks: a suspended process is not stuck
 
 
 class Threads:
@@ -70,7 +72,9 @@ class Threads:
         self._ended_at = 0.0
         self._moved_at = 0.0  # when work came to an empty queue, or something ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
-        self._tells_start = self._tells_late = self._traces = False  # asked once for all tasks of a `flush`
+        self._tells_start = False  # asked once for all tasks of a `flush`
+        self._tells_late: bool | None = None  # asked once for all late ones; None: not yet
+        self._traces, self._trace_at = False, 0.0  # asked once a second
         self._late: list[int] = []  # how many ms late: of runs that began late, and have no event
 
     # The threads.
@@ -105,6 +109,8 @@ class Threads:
                 if (late_ms := now_ms - (claim.due_ms if claim.waited is None else claim.asked_ms)) > 0:
                     task.late_ms = late_ms
                     if late_ms >= report.LATE_MS and not claim.attempt:
+                        if self._tells_late is None:
+                            self._tells_late = events.wanted("late")
                         if self._tells_late:
                             report.late(task)
                         else:
@@ -192,8 +198,9 @@ class Threads:
             self.count_late()
         if self._pending:
             now = time.monotonic()
-            self._tells_start, self._tells_late = events.wanted("started"), events.wanted("late")
-            self._traces = tracing.opentelemetry() is not None
+            self._tells_start, self._tells_late = events.wanted("started"), None
+            if now >= self._trace_at:
+                self._trace_at, self._traces = now + LOOK, tracing.opentelemetry() is not None
             for lane in {task.lane for task in self._pending}:
                 lane.estimate_clock(now)
             if len(self._pending) == len(self.held):
@@ -247,9 +254,8 @@ class Threads:
         lookups = self._lookups.copy()
         begun = [task.started for task in self.held if isinstance(task, LaneRun) and task.started]
         busy, latest = len(begun) + len(lookups), max([*begun, self._ended_at])
-        free, waits = self.threads - busy, len(self.held) > busy
-        loop = self.executor.event_loop
-        self._stalls.look(now, lookups=lookups, is_due=waits or is_due(), free=free, latest=latest, event_loop=loop)
+        free = self.threads - busy if len(self.held) > busy or is_due() else 0
+        self._stalls.look(now, lookups=lookups, free=free, latest=latest, event_loop=self.executor.event_loop)
 
     def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
         """Take back tasks that no thread has begun."""
@@ -331,3 +337,62 @@ class ReadAhead:
             return 0
         mean = self._mean if busy <= AHEAD else max(self._mean, busy / self._ended)
         return min(MOST_AHEAD, most, int(AHEAD / mean))
+
+
+class Stalls:
+    """A lookup without end, due work that no thread begins, an event loop that is blocked or dead. `/readyz` shows it.
+    For the loop's thread; `trouble` is for any. Times are `time.monotonic()` seconds.
+    """
+
+    def __init__(self, *, seconds: float) -> None:
+        self.trouble: str | None = None  # in words
+        self._patience = seconds
+        self._looked_at = math.inf
+        self._looking: dict[LookUp, float] = {}  # seconds since it began
+        self._latest = 0.0  # when a run last began or ended
+        self._idle = 0.0  # seconds in which threads were free, work was due, and none began
+        self._ticks: int | None = None
+        self._silent = 0.0  # seconds in which the event loop did not tick
+
+    def look(self, now: float, *, lookups: Collection[LookUp], free: int, latest: float, event_loop: EventLoop) -> None:
+        """Look at everything: the lookups that threads have begun; how many threads are free for work that is due; when
+        a run last began or ended; and the event loop.
+        """
+        passed = max(0.0, min(now - self._looked_at, MOST_PASSED))
+        self._looked_at = now
+        stuck = self._lookups(lookups, passed)
+        unbegun = self._unbegun(free, latest, passed)
+        silent = self._event_loop(event_loop, passed) if event_loop.has_begun else None
+        self.trouble = stuck or unbegun or silent
+
+    def _lookups(self, lookups: Collection[LookUp], passed: float) -> str | None:
+        before = self._looking
+        self._looking = {task: before[task] + passed if task in before else 0.0 for task in lookups}
+        stuck = [task for task, seconds in self._looking.items() if seconds >= self._patience]
+        if not stuck:
+            return None
+        longest = max(stuck, key=self._looking.__getitem__)
+        name = read_name(longest.claim.fn)
+        what = brief(longest.claim.fn if name is None else name.space)
+        who = "1 thread has" if len(stuck) == 1 else f"{len(stuck)} threads have"
+        return f"{who} been importing {what} for {self._looking[longest]:.0f} s"
+
+    def _unbegun(self, free: int, latest: float, passed: float) -> str | None:
+        self._idle = self._idle + passed if free > 0 and latest <= self._latest else 0.0
+        self._latest = max(self._latest, latest)
+        if self._idle < self._patience:
+            return None
+        who = "1 thread is" if free == 1 else f"{free} threads are"
+        return f"work is due and {who} free, but none has begun any for {self._idle:.0f} s"
+
+    def _event_loop(self, event_loop: EventLoop, passed: float) -> str | None:
+        ticks = event_loop.ticks
+        self._silent = self._silent + passed if ticks is not None and ticks == self._ticks else 0.0
+        self._ticks = ticks
+        if lost := event_loop.lost:
+            return f"the event loop of coroutines has died: {lost}. The next coroutine starts another."
+        trouble = f"the event loop of coroutines has not answered for {self._silent:.0f} s: a handler blocks it"
+        if self._silent >= max(SOON, self._patience / 6) and not event_loop.is_silent:  # half of `listener_timeout`
+            event_loop.give_back()
+            events.emit("stuck", reason=f"{trouble}. Coroutines that have not begun go back, until it answers.")
+        return trouble if self._silent >= self._patience else None

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from workkit import events
@@ -22,6 +20,7 @@ from workkit.jobs.admission import FREE
 from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured
 from workkit.worker import report
+from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun, Task
 from workkit.worker.monitoring.pings import Pings
 from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
@@ -29,7 +28,6 @@ from workkit.worker.router import Router, Runner
 from workkit.worker.run.ending import outcome_of
 
 MOST_PAST = 500  # claims at once, while a listener can run none of them
-_LANE = attrgetter("lane")
 
 
 @dataclass(slots=True, eq=False)
@@ -138,14 +136,14 @@ class Settle:
             self.lose(lane, orders.fenced)
         if orders.control is not None:
             lane.update(orders.control)
-        if lane.shuns and not self.runner.is_silent:
-            lane.broker.reconsider()
-            lane.shuns, lane.look = False, True
+        reconsiders = lane.shuns and not self.runner.is_silent
         if orders.cancelled:
             self._cancel(lane, orders.cancelled)
-        for name, jobs in lane.broker.maintain():
+        for name, jobs in lane.broker.maintain(reconsider=reconsiders):
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
+        if reconsiders:
+            lane.shuns, lane.look = False, True
 
     def count(self, lane: Lane, *, is_last: bool = False) -> None:
         """Send the counts of runs if it is time, or if no other time comes."""
@@ -174,30 +172,35 @@ class Settle:
         """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.runner.ended(runs)
         latest_ms, wanted = 0, events.wanted("done")
-        usual: list[LaneRun] = []
+        usual: defaultdict[Lane, list[LaneRun]] = defaultdict(list)
         for run in runs:
-            claim = run.claim
-            if wanted or run.error is not None or self._fenced or claim.standing is not None or run.kept is not None:
+            claim, lane = run.claim, run.lane
+            is_usual = run.error is None and claim.standing is None and run.kept is None and not claim.attempt
+            if wanted or self._fenced or not is_usual:
                 self._ended(run)
                 wanted = events.wanted("done")
                 continue
             outcome = DONE
             # fault: decided {type(outcome).__name__}
-            run.lane.ends.append((claim, outcome))
-            usual.append(run)
+            lane.ends.append((claim, outcome))
+            usual[lane].append(run)
             if run.late_ms > latest_ms:
                 latest_ms = run.late_ms
+        for lane, done in usual.items():
+            self._count(lane, done)
         if usual:
-            self._count(usual)
-            events.count("done", len(usual), latest_ms)
+            events.count("done", sum(map(len, usual.values())), latest_ms)
 
-    def _count(self, done: Sequence[LaneRun]) -> None:
+    def _count(self, lane: Lane, done: Sequence[LaneRun]) -> None:
         self._counts["ran"] += len(done)
-        if self.router.table is not None:
-            self.router.table.done(done)
-        for lane, runs in groupby(done, key=_LANE):
-            if lane.counter is not None:
-                lane.counter.done(list(runs))
+        table, counter = self.router.table, lane.counter
+        if table is None and counter is None:
+            return
+        lengths = lengths_of(done)
+        if table is not None:
+            table.done(lane.broker.schedule, lengths)
+        if counter is not None:
+            counter.done(done, lengths)
 
     def _ended(self, run: LaneRun) -> None:
         lane, claim = run.lane, run.claim

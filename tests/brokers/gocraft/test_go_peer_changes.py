@@ -14,6 +14,7 @@ from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import until
 from tests.servers import Server
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 
@@ -58,16 +59,16 @@ def driver(peer: Path, go_server: Server) -> Iterator[Driver]:
 
 
 def test_a_go_pool_takes_nothing_of_a_paused_name_or_namespace(ns: Namespace, driver: Driver) -> None:
-    ns.producer.admin.pause("fn:export", Pause(reason="disk full"))
+    ns.producer.admin.steer(Paused("fn:export", Pause(reason="disk full")))
     pool = GoPool(driver, {"name": "export"}, {"name": "other"})
     ns.add("export", {"i": 1})
     for _ in range(20):
         ns.add("other")
     pool.until_begun("other", 20)
     assert {job["name"] for job in pool.begun()} == {"other"}
-    ns.producer.admin.resume("fn:export")
+    ns.producer.admin.steer(Resumed("fn:export"))
     pool.until_begun("export")
-    ns.producer.admin.pause("schedule", Pause(until_ms=ns.producer.now_ms() + 1000))
+    ns.producer.admin.steer(Paused("schedule", Pause(until_ms=ns.producer.now_ms() + 1000)))
     ns.add("export", {"i": 2})
     paused_at = ns.producer.now_ms()
     pool.until_begun("export", 2)

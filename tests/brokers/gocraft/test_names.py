@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.gocraft.care.checkups import kinds, only
+from tests.brokers.gocraft.doctor.checkups import kinds, only
 from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import until

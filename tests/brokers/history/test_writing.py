@@ -13,8 +13,9 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.history.ring import DAYS_KEPT, HEAD, RUN, RUNS_KEPT, entry_of, read_ring
+from workkit.contract.broker import Inspector
 from workkit.contract.history import ALL, Bucket, Cell, PastRun
-from workkit.contract.inspector import Inspector
+from workkit.contract.steering import Remembered
 
 HOUR_MS = 3_600_000
 
@@ -35,7 +36,7 @@ def drain(s: schedule.Schedule, **how: Any) -> None:
 
 def total(inspector: Inspector, subject: str = ALL, tier: Any = "h") -> Cell:
     now = round(datetime.now(UTC).timestamp() * 1000)
-    buckets: list[Bucket] = inspector.past(subject, since_ms=now - HOUR_MS, until_ms=now + HOUR_MS, tier=tier)
+    buckets: list[Bucket] = inspector.history.past(subject, since_ms=now - HOUR_MS, until_ms=now + HOUR_MS, tier=tier)
     whole = Cell()
     for bucket in buckets:
         whole += bucket.cell
@@ -53,14 +54,14 @@ def test_a_recurring_job_leaves_each_run_in_its_ring_in_its_day_and_in_the_count
     drain(s, now=datetime.now(UTC) + timedelta(seconds=4))
     ran = len(handlers.calls)
     assert ran >= 4
-    runs = inspector.lately(["often"])["often"]
+    runs = inspector.history.lately(["often"])["often"]
     assert ends(list(runs)) == ["done"] * ran
     assert [run.due for run in runs] == sorted({run.due for run in runs}, reverse=True)
-    assert sum(day.runs for day in inspector.days("often")) == ran
-    assert {day.worst for day in inspector.days("often")} == {"done"}
+    assert sum(day.runs for day in inspector.history.days("often")) == ran
+    assert {day.worst for day in inspector.history.days("often")} == {"done"}
     for subject in (ALL, "fn:#'tests.handlers/note", "job:often"):
         assert total(inspector, subject).done == ran
-    (kept,) = [run for run in inspector.runs() if run.id == job.id]  # others came within 30 s
+    (kept,) = [run for run in inspector.history.runs() if run.id == job.id]  # others came within 30 s
     assert (kept.name, kept.fn, kept.times) == ("often", "#'tests.handlers/note", 1)
 
 
@@ -68,7 +69,7 @@ def test_a_recurring_job_without_a_name_is_known_by_its_id(s: schedule.Schedule,
     job = schedule.add(s, handlers.note, every="hour")
     schedule.run(s, job)
     drain(s)
-    (run,) = inspector.lately([job.id])[job.id]
+    (run,) = inspector.history.lately([job.id])[job.id]
     assert run.by_hand
     assert run.ending == "done"
 
@@ -81,7 +82,7 @@ def test_an_ending_that_is_not_done_is_kept_by_itself_with_its_error(
     schedule.add_now(s, handlers.retry_twice)
     drain(s)
     found: dict[str, list[PastRun]] = {}
-    for run in inspector.runs():
+    for run in inspector.history.runs():
         found.setdefault(run.fn.rpartition("/")[2], []).append(run)  # type: ignore[union-attr]
     (dead,) = found["fail"]
     assert (dead.ending, dead.id, dead.attempt) == ("dead", failed.id, 0)
@@ -97,8 +98,8 @@ def test_a_failed_run_of_a_recurring_job_is_the_worst_of_its_day(s: schedule.Sch
     job = schedule.add(s, handlers.fail, every="hour", name="broken")
     schedule.run(s, job)
     drain(s)
-    assert ends(list(inspector.lately(["broken"])["broken"])) == ["dead"]
-    (day,) = inspector.days("broken")
+    assert ends(list(inspector.history.lately(["broken"])["broken"])) == ["dead"]
+    (day,) = inspector.history.days("broken")
     assert (day.runs, day.worst) == (1, "dead")
 
 
@@ -108,7 +109,7 @@ def test_plain_runs_are_counted_and_sampled(s: schedule.Schedule, server: Server
     assert total(inspector).done == 200
     for tier in ("1", "5", "d"):
         assert total(inspector, tier=tier).done == 200
-    kept = list(inspector.runs())
+    kept = list(inspector.history.runs())
     assert sum(run.times for run in kept) == 200
     assert 1 <= len(kept) <= 60
     assert server.client().exists(f"{s.name}:lately") == 0
@@ -117,13 +118,13 @@ def test_plain_runs_are_counted_and_sampled(s: schedule.Schedule, server: Server
 def test_what_did_not_run_is_in_the_ring_and_counts_as_missed(s: schedule.Schedule, inspector: Inspector) -> None:
     schedule.add(s, handlers.note, every="second", name="late", catch_up="skip", catch_up_within="1s")
     drain(s, now=datetime.now(UTC) + timedelta(minutes=5))
-    lately = list(inspector.lately(["late"])["late"])
+    lately = list(inspector.history.lately(["late"])["late"])
     assert len(lately) >= 1
     skipped = schedule.add(s, handlers.note, every="day", name="left out")
     schedule.skip(s, skipped)
-    (run,) = inspector.lately(["left out"])["left out"]
+    (run,) = inspector.history.lately(["left out"])["left out"]
     assert (run.ending, run.due) == ("skipped", skipped.due)
-    assert inspector.days("left out") == []
+    assert inspector.history.days("left out") == []
 
 
 @pytest.mark.parametrize(("history", "cells", "runs"), [("counts", 1, 0), ("off", 0, 0)])
@@ -131,15 +132,15 @@ def test_a_schedule_keeps_as_much_as_it_is_told(
     server: Server, name: str, inspector: Inspector, history: Any, cells: int, runs: int
 ) -> None:
     s = schedule.create(name, redis=server.url)
-    open_broker(name, redis=server.url).admin.remember(history)
+    open_broker(name, redis=server.url).admin.steer(Remembered(history))
     assert inspector.control().history == history
     schedule.add_now(s, handlers.fail)
     job = schedule.add(s, handlers.note, every="hour", name="hourly")
     schedule.run(s, job)
     schedule.skip(s, job)
     drain(s)
-    assert (total(inspector).dead, len(list(inspector.runs()))) == (cells, runs)
-    assert inspector.lately(["hourly"]) == {"hourly": []}
+    assert (total(inspector).dead, len(list(inspector.history.runs()))) == (cells, runs)
+    assert inspector.history.lately(["hourly"]) == {"hourly": []}
 
 
 def test_a_ring_holds_60_runs_and_a_job_400_days(s: schedule.Schedule, server: Server, inspector: Inspector) -> None:
@@ -160,7 +161,7 @@ def test_a_ring_holds_60_runs_and_a_job_400_days(s: schedule.Schedule, server: S
     days = client.hget(f"{s.name}:days", "full")
     assert len(days) == DAYS_KEPT * 5
     assert days[-5:] == head[:5]
-    assert [(day.runs, day.worst) for day in inspector.days("full")][-2:] == [(5, "done"), (1, "done")]
+    assert [(day.runs, day.worst) for day in inspector.history.days("full")][-2:] == [(5, "done"), (1, "done")]
 
 
 def test_keys_of_another_type_and_other_bytes_stop_no_job(
@@ -175,12 +176,12 @@ def test_keys_of_another_type_and_other_bytes_stop_no_job(
     drain(s)
     assert len(handlers.calls) == 1
     assert len(schedule.dead(s)) == 1
-    assert inspector.lately(["hourly"]) == {"hourly": []}
+    assert inspector.history.lately(["hourly"]) == {"hourly": []}
     client.delete(f"{s.name}:lately")
     client.hset(f"{s.name}:lately", "hourly", "no ring")
     schedule.run(s, job)
     drain(s)
-    assert ends(list(inspector.lately(["hourly"])["hourly"])) == ["done"]
+    assert ends(list(inspector.history.lately(["hourly"])["hourly"])) == ["done"]
 
 
 def test_history_has_a_time_to_live(s: schedule.Schedule, server: Server) -> None:

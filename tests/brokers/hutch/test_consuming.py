@@ -117,7 +117,7 @@ def test_a_connection_that_is_lost_fences_what_was_held(on: Opened) -> None:
 
         def is_fenced() -> bool:
             try:
-                fenced.extend(listener.heartbeat().fenced)
+                fenced.extend(listener.beating()().fenced)
             except ServerError:
                 return False
             return bool(fenced)
@@ -137,7 +137,7 @@ def test_a_queue_that_is_deleted_is_declared_again(on: Opened) -> None:
     assert claims(listener) == []
     on.channel.queue_delete(on.names.queue("note"))
     assert listener.wait(10), "it was not told"
-    listener.heartbeat()
+    listener.beating()()
     on.publish("note", b'{"n":1}')
     assert one(listener).args == ({"n": 1},)
 
@@ -159,7 +159,7 @@ def test_a_message_that_waits_for_a_free_thread_goes_to_another_listener(
     on.publish("note", b'{"n":1}')
     assert busy.wait(10)
     session_time.hoard_for(monkeypatch, seconds=0.0)
-    assert busy.heartbeat().look
+    assert busy.beating()().look
     assert one(free).args == ({"n": 1},)
 
 
@@ -182,7 +182,7 @@ def test_listeners_with_other_namespaces_each_get_every_message(on: Opened) -> N
     try:
         for s in both:
             schedule.drain(s, **HOW)
-        on.broker().add([new({"n": 1})])
+        on.broker().adding([new({"n": 1})])()
         for s in both:
             schedule.drain(s, **HOW)
     finally:

@@ -22,9 +22,9 @@ DELAYS = (5, 1, 4, 0.5, 3, 2)  # in units of APART_MS; 0.5 comes first
 
 def test_a_short_delay_does_not_wait_behind_a_long_one(on: Opened) -> None:
     queue, broker = on.bound("note"), on.broker()
-    broker.add([new({"n": 0}, due_ms=broker.now_ms() + 60_000)])  # the whole ladder is declared now
+    broker.adding([new({"n": 0}, due_ms=broker.now_ms() + 60_000)])()  # the whole ladder is declared now
     long_ms = broker.now_ms() + 60_000
-    broker.add([new({"n": n}, due_ms=long_ms) for n in range(50)])
+    broker.adding([new({"n": n}, due_ms=long_ms) for n in range(50)])()
     now_ms = broker.now_ms()
     due = {round(10 * delay): now_ms + round(delay * APART_MS) for delay in DELAYS}
     for n, due_ms in due.items():
@@ -43,7 +43,7 @@ def test_a_short_delay_does_not_wait_behind_a_long_one(on: Opened) -> None:
 def test_messages_that_no_queue_takes_block_no_others(on: Opened) -> None:
     queue, broker = on.bound("note"), on.broker()
     now_ms = broker.now_ms()
-    broker.add([new({}, key, due_ms=now_ms + 1000) for key in ("nobody", "note")])  # the ladder is declared now
+    broker.adding([new({}, key, due_ms=now_ms + 1000) for key in ("nobody", "note")])()  # the ladder is declared now
     on.got(queue)
     now_ms = broker.now_ms()
     for key in [*["nobody"] * 100, "note"]:
@@ -54,7 +54,7 @@ def test_messages_that_no_queue_takes_block_no_others(on: Opened) -> None:
 def test_a_delayed_message_that_no_queue_takes_waits_for_one(on: Opened, management: str) -> None:
     """RabbitMQ keeps it, `stats` counts it, the doctor names it, and it comes to the queue that is bound at last."""
     broker = on.broker(management=management)
-    (added,) = broker.add([new({"n": 1}, "nobody", due_ms=broker.now_ms() + 20)])
+    (added,) = broker.adding([new({"n": 1}, "nobody", due_ms=broker.now_ms() + 20)])()
 
     def undelivered() -> list[Finding]:
         return [found for found in broker.doctor.checkup(patience_ms=0) if found.kind == "undelivered"]
@@ -94,9 +94,9 @@ def test_delays_survive_a_broker_that_is_killed(own_rabbit: Rabbit, name: str) -
             channel.exchange_declare(names.exchange, "topic", durable=True)
             channel.queue_declare(name, durable=True)
             channel.queue_bind(name, names.exchange, "note")
-        broker.add([new({}, "nobody", due_ms=broker.now_ms() + 4000)])  # the ladder is declared now
+        broker.adding([new({}, "nobody", due_ms=broker.now_ms() + 4000)])()  # the ladder is declared now
         now_ms = broker.now_ms()
-        broker.add([new({"n": n}, due_ms=now_ms + 1000 + 2 * n) for n in numbers])
+        broker.adding([new({"n": n}, due_ms=now_ms + 1000 + 2 * n) for n in numbers])()
         with rabbit.connected(own_rabbit.url) as channel:
             until(lambda: channel.queue_declare(name, passive=True).method.message_count > len(numbers) // 2)
         own_rabbit.kill()

@@ -35,7 +35,7 @@ def listening(request: pytest.FixtureRequest, on: Opened) -> Iterator[Listener]:
 
 def test_a_handler_that_fails_runs_again_until_its_retries_are_spent(on: Opened, listening: Listener) -> None:
     broker = on.broker()
-    broker.add([new({"n": 1, "until": 2}, "hutch.fails"), new({"n": 2, "until": 9}, "hutch.fails")])
+    broker.adding([new({"n": 1, "until": 2}, "hutch.fails"), new({"n": 2, "until": 9}, "hutch.fails")])()
     method, properties, _ = on.got(on.names.dead_queue)
     until(lambda: len(consumers.seen) == 6)
     tally = listening.stop()
@@ -58,7 +58,7 @@ def test_what_a_message_says_of_its_retries_wins_over_its_handler(on: Opened, li
 
 
 def test_retry_and_discard_are_answers(on: Opened, listening: Listener) -> None:
-    on.broker().add([new({"n": "discard"}, "hutch.answers"), new({"n": "retry"}, "hutch.answers")])
+    on.broker().adding([new({"n": "discard"}, "hutch.answers"), new({"n": "retry"}, "hutch.answers")])()
     until(lambda: len(consumers.seen) == 3)
     listening.stop()
     assert sorted(consumers.seen) == [("discard", 0), ("retry", 0), ("retry", 1)]
@@ -75,7 +75,7 @@ def test_heartbeats_pass_while_a_handler_runs(on: Opened) -> None:
         s = schedule.create(on.names.exchange, amqp=url, layout="hutch")
         try:
             with schedule.listener(s, **{**HOW, "jobs": ["hutch.waits"]}) as listener:
-                on.broker().add([new({"n": 1}, "hutch.waits")])
+                on.broker().adding([new({"n": 1}, "hutch.waits")])()
                 until(lambda: len(consumers.seen) == 1)
                 before, began = relay.sent[HEARTBEAT], time.monotonic()
                 until(lambda: time.monotonic() - began > 3 and relay.sent[HEARTBEAT] > before + 2)

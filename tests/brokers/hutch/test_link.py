@@ -25,7 +25,7 @@ def refused(url: str) -> ServerError:
     broker = HutchBroker(read_address(url), names=NAMES, patience=4)
     try:
         with pytest.raises(ServerError) as found:
-            broker.add([new({})])
+            broker.adding([new({})])()
     finally:
         broker.close()
     assert found.value.where == read_address(url).shown
@@ -38,7 +38,7 @@ def test_the_next_host_is_tried_where_one_does_not_answer(on: Opened) -> None:
     url = f"amqp://guest:guest@127.0.0.1:{free_port()},{place}/"
     broker = HutchBroker(read_address(url), names=on.names)
     try:
-        broker.add([new({"n": 1})])
+        broker.adding([new({"n": 1})])()
     finally:
         broker.close()
     on.got(queue)
@@ -100,7 +100,7 @@ def test_a_broker_that_was_closed_says_so(on: Opened) -> None:
     broker = on.broker()
     broker.close()
     with pytest.raises(ServerUnreachable, match="it was closed here"):
-        broker.add([new({})])
+        broker.adding([new({})])()
 
 
 def test_the_client_library_is_imported_only_where_it_is_needed() -> None:
@@ -117,7 +117,7 @@ def test_a_program_on_the_native_layout_imports_no_other() -> None:
     program = (
         "import sys; from workkit import schedule; from workkit.brokers import connect\n"
         "connect.open_broker(schedule.create('x', redis='redis://h').name, redis='redis://h').close()\n"
-        "others = ('workkit.brokers.gocraft', 'workkit.brokers.hutch', 'workkit.brokers.native.care')\n"
+        "others = ('workkit.brokers.gocraft', 'workkit.brokers.hutch', 'workkit.brokers.native.doctor')\n"
         "assert not [name for name in sys.modules if name.startswith(others)]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

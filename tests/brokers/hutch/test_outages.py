@@ -96,15 +96,15 @@ def test_a_broker_that_hangs_is_left_and_found_again(
     names = Names(exchange=name, dialect="hutch")
     with closing(HutchBroker(read_address(own_rabbit.url), names=names, patience=1.5)) as broker:
         broker.register(INFO)
-        broker.add([new({"n": 1})])
+        broker.adding([new({"n": 1})])()
         (claim,) = broker.claim(1).claims
         own_rabbit.freeze()
-        for act in (lambda: broker.add([new({"n": 2})]), lambda: broker.claim(9, ends=[(claim, Done())])):
+        for act in (lambda: broker.adding([new({"n": 2})])(), lambda: broker.claim(9, ends=[(claim, Done())])):
             with pytest.raises(ServerUnreachable, match="gives no answer in time"):
                 act()
         own_rabbit.thaw()
         assert list(broker.claim(9).fenced) in ([claim], [])
-        broker.add([new({"n": 3})])
+        broker.adding([new({"n": 3})])()
         found: set[int] = set()
 
         def has_come() -> bool:
@@ -128,7 +128,7 @@ def test_a_broker_without_memory_refuses_for_now_and_still_takes_endings(own_rab
         broker.register(INFO)
         for _ in range(2):  # the second one at once: the broker has said so
             with pytest.raises(ServerFull, match="takes no messages for now: its memory or disk is full"):
-                broker.add([new({"n": 1})])
+                broker.adding([new({"n": 1})])()
         assert list(broker.claim(1).claims) == []
         broker.leave()
 
@@ -154,12 +154,12 @@ def test_a_run_that_takes_longer_than_the_broker_waits_is_fenced_and_others_go_o
         closing(HutchBroker(read_address(own_rabbit.url), names=names)) as broker,
     ):
         broker.register(INFO)
-        broker.add([new({"n": 1})])
+        broker.adding([new({"n": 1})])()
         (slow,) = broker.claim(1).claims
         fenced: list[Any] = []
 
         def is_fenced() -> bool:
-            fenced.extend(broker.heartbeat().fenced)
+            fenced.extend(broker.beating()().fenced)
             return bool(fenced)
 
         until(is_fenced)
@@ -167,7 +167,7 @@ def test_a_run_that_takes_longer_than_the_broker_waits_is_fenced_and_others_go_o
         (again,) = broker.claim(1).claims
         assert (again.id, again.crashes) == (slow.id, 1)
         assert list(broker.claim(0, ends=[(slow, Done()), (again, Done())]).refused) == [slow]
-        broker.add([new({"n": 2})])
+        broker.adding([new({"n": 2})])()
         (quick,) = broker.claim(1).claims
         assert quick.args == ({"n": 2},)
         broker.claim(0, ends=[(quick, Done())])

@@ -43,11 +43,11 @@ def test_a_message_that_leads_nowhere_is_an_error_to_the_producer(on: Opened) ->
     on.bound("known")
     broker = on.broker()
     with pytest.raises(ServerRefused, match=f'"nobody" leads to no queue of exchange {on.names.exchange}') as refused:
-        broker.add([new({}, "nobody")])
+        broker.adding([new({}, "nobody")])()
     assert (refused.value.given, refused.value.lasting) == ("nobody", False)
-    assert broker.add([new({}, "known")])[0].new
+    assert broker.adding([new({}, "known")])()[0].new
     with pytest.raises(ServerRefused, match="Of 3 messages 1 was refused, and the others are published"):
-        broker.add([new({}, "known"), new({}, "nobody"), new({}, "known")])
+        broker.adding([new({}, "known"), new({}, "nobody"), new({}, "known")])()
 
 
 def test_many_messages_arrive_in_their_order(on: Opened) -> None:
@@ -98,10 +98,10 @@ def test_a_bulk_that_loses_its_connection_says_what_is_not_known(on: Opened) -> 
 def test_a_later_job_is_published_when_it_is_due(on: Opened) -> None:
     queue = on.bound("note")
     broker = on.broker()
-    broker.add([new({"n": 0}, due_ms=broker.now_ms() + 500)])  # so that the ladder is declared
+    broker.adding([new({"n": 0}, due_ms=broker.now_ms() + 500)])()  # so that the ladder is declared
     on.got(queue)
     due_ms = broker.now_ms() + 500
-    (added,) = broker.add([new({"n": 1}, due_ms=due_ms)])
+    (added,) = broker.adding([new({"n": 1}, due_ms=due_ms)])()
     assert added.due_ms == due_ms
     assert on.count(queue) == 0
     method, properties, _ = on.got(queue)
@@ -165,12 +165,12 @@ def test_a_producer_connects_again_after_a_loss(on: Opened) -> None:
     queue = on.bound("note")
     with Relay(int(on.url.rpartition(":")[2].rstrip("/"))) as relay:
         broker = on.broker(port=relay.port)
-        broker.add([new({"n": 1})])
+        broker.adding([new({"n": 1})])()
         relay.cut()
         deadline = time.monotonic() + 10
         while True:  # an addition on its way may be lost, and says so
             try:
-                broker.add([new({"n": 2})])
+                broker.adding([new({"n": 2})])()
                 break
             except ServerUnreachable:
                 assert time.monotonic() < deadline
@@ -201,6 +201,6 @@ def test_an_exchange_with_other_arguments_stays_as_it_is(on: Opened) -> None:
     other = {"alternate-exchange": "amq.fanout"}
     on.channel.exchange_declare(on.names.exchange, "topic", durable=True, arguments=other)
     queue = on.bound("note")
-    on.broker().add([new({"n": 1})])
+    on.broker().adding([new({"n": 1})])()
     on.got(queue)
     on.channel.exchange_declare(on.names.exchange, "topic", durable=True, arguments=other)

@@ -62,7 +62,7 @@ def test_options_of_retries_travel_in_headers_through_retries_and_the_dead_queue
     listener = on.listener()
     job = new({"n": 1})
     job.options = ALL
-    (added,) = listener.add([job])
+    (added,) = listener.adding([job])()
     claim = one(listener)
     assert (claim.options, claim.job.options) == (ALL, ALL)
     assert SAID.items() <= claim.receipt.message.headers.items()
@@ -79,7 +79,7 @@ def test_options_of_retries_travel_in_headers_through_retries_and_the_dead_queue
 
 def test_a_message_without_options_has_no_such_headers(on: Opened) -> None:
     listener = on.listener()
-    listener.add([new({})])
+    listener.adding([new({})])()
     claim = one(listener)
     assert claim.options is UNSAID
     assert set(claim.receipt.message.headers) == {"workkit-due"}
@@ -89,7 +89,7 @@ def test_options_of_a_delayed_message_are_listed(on: Opened) -> None:
     broker = on.broker()
     job = new({}, due_ms=broker.now_ms() + 60_000)
     job.options = ALL
-    broker.add([job])
+    broker.adding([job])()
     (found,) = broker.inspector.jobs(state="waiting")
     assert found.options == ALL
 

@@ -45,7 +45,7 @@ def test_a_message_carries_the_context_in_headers_and_is_the_same_without_it(on:
     queue, broker = on.bound("note"), on.broker()
     job = replace(new({"id": 1}), identity="s job@1")
     for trace in (None, TRACE, TraceContext(TRACE.parent)):
-        broker.add([replace(job, trace=trace)])
+        broker.adding([replace(job, trace=trace)])()
     (_, plain, body), (_, traced, same_body), (_, stateless, _) = (on.got(queue) for _ in range(3))
     assert (same_body, traced.message_id) == (body, plain.message_id)
     assert traced.headers.keys() - plain.headers.keys() == {"traceparent", "tracestate"}
@@ -55,7 +55,7 @@ def test_a_message_carries_the_context_in_headers_and_is_the_same_without_it(on:
 
 def test_each_copy_of_a_message_keeps_the_context(on: Opened) -> None:
     listener = on.listener()
-    listener.add([replace(new({"id": 1}), trace=TRACE)])
+    listener.adding([replace(new({"id": 1}), trace=TRACE)])()
     first = one(listener)
     listener.claim(0, ends=[(first, Again(delay_ms=0, attempt=1, failure=FAILURE))])
     second = one(listener)

@@ -98,7 +98,7 @@ def test_a_worker_process_finds_the_function_of_a_pattern(s: Schedule) -> None:
 
 def test_the_private_key_of_a_pattern_reaches_its_queue_alone(on: Opened, s: Schedule) -> None:
     listeners = {name: on.listener(name) for name in ("wild.*.eu", "wild.#", "#")}
-    on.broker().add([new({"n": 1}, "wild.paid.eu")])
+    on.broker().adding([new({"n": 1}, "wild.paid.eu")])()
     claims = {name: one(listener) for name, listener in listeners.items()}
     for name, claim in claims.items():
         assert (claim.fn, claim.job.fn) == (name, "wild.paid.eu")

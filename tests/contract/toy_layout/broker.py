@@ -15,10 +15,10 @@ from itertools import count
 from typing import Any, NoReturn
 
 from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.composed import composed_pulse
 from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, BatchStep, NewJob
-from workkit.contract.pulse import composed_pulse
 from workkit.contract.result import refuse_native
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Admission, History
@@ -107,7 +107,7 @@ class ToyInspector(Refusing):
 class ToyAdmin(Refusing):
     """Changes nothing."""
 
-    def by(self, author: object) -> ToyAdmin:
+    def by(self, author: object, *, undos: object = None) -> ToyAdmin:
         return self
 
 
@@ -127,8 +127,6 @@ class ToyBroker(Refusing):
     def now_ms(self) -> int:
         return _now_ms()
 
-    def ping(self) -> None: ...
-
     def close(self) -> None:
         self._awake.set()
 
@@ -136,9 +134,6 @@ class ToyBroker(Refusing):
         refuse_native(job.options)
         if job.terms != PLAIN or job.entrance != USUAL or (job.trigger is not None and job.trigger.recurs):
             raise Unsupported.about("a job with these options", "is something the toy layout cannot keep", REMEDY)
-
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         for job in jobs:
@@ -210,9 +205,6 @@ class ToyBroker(Refusing):
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
         return Turn(claims=[claim for claim, _ in asked])
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        return Orders()
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         return Orders
 
@@ -223,7 +215,11 @@ class ToyBroker(Refusing):
 
     def count(self, counted: object) -> None: ...
 
-    def maintain(self) -> list[tuple[str, int]]:
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
+        if reconsider:
+            with self._shelf.lock:
+                for row in self._shelf.rows.values():
+                    row.unable.discard(self.listener)
         return []
 
     def wait(self, seconds: float) -> bool:
@@ -232,11 +228,6 @@ class ToyBroker(Refusing):
         return woken
 
     def pass_on(self) -> None: ...
-
-    def reconsider(self) -> None:
-        with self._shelf.lock:
-            for row in self._shelf.rows.values():
-                row.unable.discard(self.listener)
 
     def leave(self) -> None:
         self._shelf.awake.pop(self.listener, None)

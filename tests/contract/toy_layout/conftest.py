@@ -15,7 +15,7 @@ from tests.contract.toy_layout.broker import SHELVES, ToyBroker
 from tests.contract.toy_layout.layout import TOY
 from workkit import schedule
 from workkit.brokers.layout import register, withdraw
-from workkit.contract.producer import Producer
+from workkit.contract.broker import Producer
 from workkit.errors import Unsupported
 
 

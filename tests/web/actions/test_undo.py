@@ -14,6 +14,7 @@ from tests.servers import Server
 from tests.web.actions.test_jobs import act, contents, undone
 from tests.web.conftest import Browser, text_of
 from workkit import schedule
+from workkit.contract.steering import NextRun
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile
 from workkit.schedule import Schedule
@@ -146,10 +147,10 @@ def test_several_acts_with_undos_of_their_own_are_undone_together(
 def test_a_time_that_has_passed_is_not_put_back(s: Schedule, server: Server) -> None:
     add_recurring(s)
     admin, undos = producer_of(s).admin, list[Undo]()
-    admin.keeping(undos).skip(schedule.job(s, "nightly"))
+    admin.by(None, undos=undos).reschedule([schedule.job(s, "nightly")], NextRun())[0]
     before = contents(server, s)
     with pytest.raises(ChangedMeanwhile, match="nightly is past the time that was left out"):
-        admin.undo(replace(undos[0], until_ms=1_000))
+        admin.steer(replace(undos[0], until_ms=1_000))
     assert contents(server, s) == before
 
 

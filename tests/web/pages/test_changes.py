@@ -13,6 +13,7 @@ from tests.web.actions.test_jobs import act, add_nightly
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.contract.changes import Author
+from workkit.contract.steering import NextRun
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.auth import Local
@@ -63,7 +64,7 @@ def test_pages_follow_one_another_without_a_gap_and_the_export_has_all(
     admin = producer_of(s).admin.by(Author(by="ada"))
     jobs = [schedule.add(s, handlers.note, every="day", args=(number,), name=f"job-{number}") for number in range(7)]
     for number in range(120):
-        admin.skip(jobs[number % 7])
+        admin.reschedule([jobs[number % 7]], NextRun())[0]
     browser, found, at = opened(s), [], f"/s/{s.name}/changes.json"
     while at:
         page = browser.json(at)

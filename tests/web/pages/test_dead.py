@@ -18,6 +18,7 @@ from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.cli.commands.looking.dead_errors import by_error
+from workkit.contract.steering import Acknowledged
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
@@ -232,7 +233,7 @@ def test_hostile_texts_harm_nothing_and_secrets_are_hidden(opened: Open, s: Sche
 def test_acknowledged_deaths_are_not_red(browser: Browser, s: Schedule) -> None:
     die(s)
     assert 'class="bad"' in browser.get(f"/s/{s.name}/").text
-    producer_of(s).admin.acknowledge()
+    producer_of(s).admin.steer(Acknowledged())
     assert 'class="bad"' not in browser.get(f"/s/{s.name}/").text
     die(s, alike=1, others=0)
     until(lambda: 'class="bad"' in browser.get(f"/s/{s.name}/").text)

@@ -7,6 +7,7 @@ import os
 from workkit.brokers.connect import open_broker
 from workkit.contract.claim import Claim
 from workkit.jobs.job import Job
+from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun
 from workkit.worker.monitoring import run_table
 from workkit.worker.monitoring.run_table import (
@@ -120,23 +121,24 @@ def test_sums_keep_what_ended_and_bound_the_functions_of_all_tables() -> None:
 
 def test_runs_that_are_done_count_the_same_in_bulk_and_one_by_one() -> None:
     bulk, single = RunTable(), RunTable()
+    edges = [at for edge in EDGES for at in (edge * 1000, edge * 1000 + 1, edge * 1000 - 1)]
     for table in (bulk, single):
         table.note("s", "#'app/f", "failed", took_ms=3.0, late_ms=5)
     for attempts in ([attempt("#'app/f", took_ms=2.5, late_ms=7), attempt("#'app/g", took_ms=900.0, late_ms=0)], []):
-        bulk.done(attempts)
-    bulk.done([attempt("#'app/f", took_ms=1.0, late_ms=60_000, number=1)])
+        bulk.done("s", lengths_of(attempts))
+    bulk.done("s", lengths_of([attempt("#'app/f", took_ms=ms, late_ms=round(ms)) for ms in edges]))
     single.note("s", "#'app/f", "done", took_ms=2.5, late_ms=7)
     single.note("s", "#'app/g", "done", took_ms=900.0, late_ms=0)
-    single.note("s", "#'app/f", "done", took_ms=1.0, late_ms=None)
+    for ms in edges:
+        single.note("s", "#'app/f", "done", took_ms=ms, late_ms=round(ms))
     for table in (bulk, single):
         table.flush()
     assert dict(bulk.rows()) == dict(single.rows())
-    assert dict(bulk.rows())["s", "app.f"][DONE] == 2
+    assert dict(bulk.rows())["s", "app.f"][DONE] == 1 + len(edges)
 
 
-def attempt(fn: str, *, took_ms: float, late_ms: int, number: int = 0) -> LaneRun:
-    claim = Claim(receipt=None, describe=lambda _: Job(id="x", schedule="s", fn=fn), id="x", fn=fn, args=(), due_ms=0,
-                  attempt=number)  # fmt: skip
+def attempt(fn: str, *, took_ms: float, late_ms: int) -> LaneRun:
+    claim = Claim(receipt=None, describe=lambda _: Job(id="x", schedule="s", fn=fn), id="x", fn=fn, args=(), due_ms=0)
     run = LaneRun(claim, LANE)
     run.late_ms, run.took_ms = late_ms, took_ms
     return run

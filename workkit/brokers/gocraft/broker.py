@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from workkit.brokers.gocraft.codec import check, check_name, read_added, rows
 from workkit.brokers.gocraft.holding import Holder
@@ -14,22 +14,13 @@ from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
 from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
-from workkit.brokers.redis_server.once import (
-    BATCH_SECONDS,
-    asked_once,
-    batch_text,
-    read_batch,
-    read_step,
-    step_text,
-    token_of,
-)
+from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
@@ -37,8 +28,8 @@ from workkit.jobs.admission import Admission, History
 from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
-    from workkit.brokers.gocraft.care.doctor import GocraftDoctor
     from workkit.brokers.gocraft.change.admin import GocraftAdmin
+    from workkit.brokers.gocraft.doctor import GocraftDoctor
 
 MOST = 1000  # jobs in one call
 GRACE_MS = 1000  # heartbeats are whole seconds
@@ -99,7 +90,7 @@ class GocraftBroker:
     @property
     def doctor(self) -> GocraftDoctor:
         """The part of the broker that checks a namespace and repairs it."""
-        from workkit.brokers.gocraft.care.doctor import GocraftDoctor
+        from workkit.brokers.gocraft.doctor import GocraftDoctor
 
         return GocraftDoctor(server=self._server, keys=self._keys)
 
@@ -112,17 +103,9 @@ class GocraftBroker:
         """Ask the server's clock once, then estimate it."""
         return self._clock.now_ms()
 
-    def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
-        self._clock.now_ms()
-
     def check(self, job: NewJob) -> None:
         """Refuse what a job text cannot say: see `Producer.check`."""
         check(job)
-
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs in one step: see `Producer.add`. At most 1,000 in one call."""
-        return self.adding(jobs)()
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
@@ -132,6 +115,8 @@ class GocraftBroker:
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
         now_ms = self.now_ms()
+        if not jobs and step is None:
+            return list
         # fault: add begun
         made = rows(self._keys, jobs, now_ms=now_ms)
         if step is not None:
@@ -154,25 +139,15 @@ class GocraftBroker:
 
         return answer
 
-    def begin(self, batch: Batch) -> None:
-        """Keep a new batch: see `Producer.begin`."""
-        with self._server.translated() as client:
-            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
-
-    def batch(self, id: str) -> Batch:
-        """Tell how far a batch is. Raises NotFound."""
-        with self._server.translated() as client:
-            text = client.get(self._keys.producer(token_of(id)))
-        return read_batch(id, text, schedule=self.schedule)
+    def batch(self, which: str | Batch) -> Batch:
+        """Read how far a batch is, or keep a new one: see `Producer.batch`."""
+        return kept_batch(self._server, self._keys.producer, which, schedule=self.schedule)
 
     @property
-    def plans(self) -> Plans:
+    def plans(self) -> NoReturn:
         """Jobs have no names here. Raises Unsupported."""
-        raise _not_yet("a plan of named jobs")
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Jobs have no names here. Raises Unsupported."""
-        raise _not_yet("a plan of named jobs")
+        trouble = "is something the gocraft layout cannot do yet"
+        raise Unsupported.about("a plan of named jobs", trouble, "Use a native schedule for it.")
 
     def register(self, info: ListenerInfo) -> None:
         """Become a pool. Raises InvalidOptions where it serves no name, InvalidFunction for one that no job can have,
@@ -202,12 +177,8 @@ class GocraftBroker:
         """Grant what was asked: a job is only taken while its name is below its limit."""
         return Turn(claims=[claim for claim, _ in asked])
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Send a heartbeat; remember which pools look dead, for `maintain`."""
-        return self._session.beat()
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Send a heartbeat; its answer is there already."""
+        """Send a heartbeat, whose answer is there already; remember which pools look dead, for `maintain`."""
         orders = self._session.beat()
         return lambda: orders
 
@@ -223,10 +194,12 @@ class GocraftBroker:
     def count(self, counted: Counted) -> None:
         """Keep no counts: a namespace has no place for them."""
 
-    def maintain(self) -> list[tuple[str, int]]:
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go
-        pools would bury.
+        pools would bury. `reconsider`: serve again the names that were given up.
         """
+        if reconsider:
+            self._session.reconsider()
         if self._session.pool:
             self._enqueuer.enqueue(self._session.names, now_ms=self.now_ms())
         if rivals := self._session.take_rivals():
@@ -257,10 +230,6 @@ class GocraftBroker:
                 pipe.expire(self._woken_by, 60)
                 pipe.execute()
 
-    def reconsider(self) -> None:
-        """Serve again the names that were given up."""
-        self._session.reconsider()
-
     def leave(self) -> None:
         """Stop as a pool."""
         self._session.leave()
@@ -269,7 +238,3 @@ class GocraftBroker:
         """Close connections, even while a thread waits on one."""
         self._waiting.drop()
         self._server.close()
-
-
-def _not_yet(what: str) -> Unsupported:
-    return Unsupported.about(what, "is something the gocraft layout cannot do yet", "Use a native schedule for it.")

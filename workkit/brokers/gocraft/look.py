@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
 from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
@@ -17,19 +17,18 @@ from workkit.brokers.gocraft.pauses import pause_of, read_control
 from workkit.brokers.gocraft.places import Places, Standing, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.gocraft.walk import STATE, Walk
-from workkit.brokers.layout import no_queues
 from workkit.brokers.redis_server.control import whole_ms
 from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.composed import composed_pulse, counted_page
+from workkit.contract.inspector import Counts, Graves, Named, Pulse
+from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.pulse import composed_pulse
+from workkit.contract.optional import no_history
 from workkit.contract.recurring import Recurs, no_recurring
-from workkit.contract.without_history import WithoutHistory
 from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
@@ -48,7 +47,7 @@ def namespaces(server: Server, *, seconds: float | None = None) -> Found:
 
 
 @dataclass(frozen=True, slots=True)
-class GocraftInspector(WithoutHistory):
+class GocraftInspector:
     """Reads one namespace."""
 
     server: Server
@@ -210,10 +209,6 @@ class GocraftInspector(WithoutHistory):
             )
         return sorted(found, key=lambda info: info.beat_ms or 0, reverse=True)
 
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """Raise Unsupported: there is nothing here that `counts` does not say."""
-        raise no_queues(self.schedule)
-
     def control(self) -> Control:
         """Read which names are paused, and whether the whole namespace is."""
         return read_control(self.server, self.keys)
@@ -240,9 +235,10 @@ class GocraftInspector(WithoutHistory):
                 ))  # fmt: skip
         return worst_first(use for use in uses if use.used or use.waiting)
 
-    def missed(self) -> Iterator[Missed]:
-        """Nothing is noted as missed here."""
-        return iter(())
+    @property
+    def history(self) -> NoReturn:
+        """Raise Unsupported: nothing is kept of past runs."""
+        raise no_history()
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count what is scheduled, or to be tried again, by its time: see `Inspector.ahead`. Scores are seconds."""

@@ -113,7 +113,7 @@ class Session:
             self._fields += ["limits", json.dumps(self._limits)]
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Settle endings and take jobs: see `Consumer.claim`."""
+        """Settle endings and take jobs: see `Broker.claim`."""
         self._ends += ends
         has_moved = False
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from workkit.brokers.hutch.beside.pauses import Pauses
 from workkit.brokers.hutch.beside.place import Beside
@@ -15,9 +15,22 @@ from workkit.brokers.hutch.look.delayed import Delayed
 from workkit.brokers.hutch.message import UNIQUE, Message, text
 from workkit.brokers.hutch.names import Names
 from workkit.contract.admin import Arguments, Revival
-from workkit.contract.without_history import WithoutChanges
+from workkit.contract.changes import Author
+from workkit.contract.steering import (
+    Acknowledged,
+    Forgotten,
+    Limited,
+    NewTime,
+    NextRun,
+    Paused,
+    Resumed,
+    Steer,
+    not_one_run,
+    unmoved,
+    unsteered,
+)  # fmt: skip
+from workkit.contract.undo import Undo
 from workkit.errors import NotFound, Unsupported
-from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
@@ -25,19 +38,46 @@ NATIVE = "Keep such jobs in a native schedule, and forward it here."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HutchAdmin(WithoutChanges):
+class HutchAdmin:
     """Changes one exchange. Each method may be repeated. Without a Redis beside pauses and limits raise Unsupported."""
 
-    at_once: ClassVar[int] = 10_000  # each call reads the queue from its head
     dead_queue: DeadQueueChange
     delayed: Delayed
     names: Names
     beside: Beside | None = None
 
-    def cancel(self, job: Job) -> Job:
+    def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> HutchAdmin:
+        """Return itself: changes are not recorded, and none can be undone."""
+        return self
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
+        """Record nothing."""
+
+    def steer(self, change: Steer) -> bool:
+        """Pause or resume a job name or the whole exchange, or limit all its listeners: see `Admin.steer`. Raises
+        Unsupported for one job, and for all other changes.
+        """
+        match change:
+            case Paused(target, pause):
+                self._pauses("a pause").pause(target, pause)
+                return True
+            case Resumed(target):
+                return self._pauses("a pause").resume(target)
+            case Limited(limit=limit, turn_ms=turn_ms):
+                self._pauses("a limit or a rate over all listeners").declare(limit=limit, turn_ms=turn_ms)
+                return True
+            case Acknowledged():
+                self._refuse("acknowledging dead jobs", "Retry or discard them.")
+            case Forgotten():
+                self._refuse("history", "There is nothing to remove.")
+        raise unsteered(change)
+
+    def cancel(self, job: Job, *, listener: str | None = None) -> Job:
         """Take a delayed message out of its delay. Raises NotFound; Unsupported for one whose delay has ended, and
         where its unique key could not be freed.
         """
+        if listener is not None:
+            raise not_one_run(job)
         what = f"{job.short_id} {shown(job.fn)}"
         if job.state != "waiting":
             trouble = f"is {job.state}, and here only messages can be cancelled whose delay has not ended"
@@ -62,33 +102,11 @@ class HutchAdmin(WithoutChanges):
         trouble = "is not delayed any more: it has run, or is due"
         raise NotFound.about(what, trouble, f"Look for it: workkit show {job.schedule} {job.short_id}.", given=job.id)
 
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a job name or the whole exchange: see `Admin.pause`. Raises Unsupported for one job."""
-        self._pauses("a pause").pause(target, pause)
-
-    def resume(self, target: str) -> bool:
-        """End a pause: see `Admin.resume`. Raises Unsupported for one job."""
-        return self._pauses("a pause").resume(target)
-
-    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
-        """Set the limits of all listeners of this exchange: see `Admin.declare`."""
-        self._pauses("a limit or a rate over all listeners").declare(limit=limit, turn_ms=turn_ms)
-
-    def remember(self, history: History) -> None:
-        """Raise Unsupported: an exchange keeps nothing of past runs."""
-        self._refuse(f"history={history!r}", "Leave it out. " + NATIVE)
-
-    def acknowledge(self) -> None:
-        """Raise Unsupported: nothing here keeps up to when deaths are known."""
-        self._refuse("acknowledging dead jobs", "Retry or discard them.")
-
-    def forget_history(self) -> None:
-        """Raise Unsupported: an exchange keeps nothing of past runs."""
-        self._refuse("history", "There is nothing to remove.")
-
-    def skip(self, job: Job) -> Job:
-        """Raise Unsupported: no job recurs here."""
-        self._refuse("a next run to leave out", "Each message runs once. " + NATIVE)
+    def reschedule(self, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
+        """Raise Unsupported: a message keeps its time, and none recurs."""
+        if isinstance(to, NextRun):
+            self._refuse("a next run to leave out", "Each message runs once. " + NATIVE)
+        raise unmoved(jobs[0], to)
 
     def run(self, job: Job) -> Job:
         """Raise Unsupported: a message keeps the time with which it was published."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from workkit.brokers.hutch.addition import Addition
 from workkit.brokers.hutch.address import Address, Site, read_site
 from workkit.brokers.hutch.admin import HutchAdmin
-from workkit.brokers.hutch.beside.care.doctor import BesideDoctor
+from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.care.doctor import HutchDoctor
 from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages, needs_redis
+from workkit.brokers.hutch.doctor import HutchDoctor
 from workkit.brokers.hutch.look.delayed import Delayed
 from workkit.brokers.hutch.look.inspector import HutchInspector
 from workkit.brokers.hutch.management.client import Management
@@ -24,13 +24,10 @@ from workkit.brokers.hutch.session import Session
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
-from workkit.contract.admin import Admin
+from workkit.contract.broker import Admin, Doctor
 from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.doctor import Doctor
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Inspector
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
@@ -86,7 +83,7 @@ class HutchBroker:
         return self._gate.name or self._session.tag
 
     @property
-    def inspector(self) -> Inspector:
+    def inspector(self) -> HutchInspector:
         """Looks at queues and their messages, and at what the Redis beside knows."""
         return self._inspector
 
@@ -111,21 +108,13 @@ class HutchBroker:
         """Tell the time of this machine: AMQP has no clock."""
         return round(time.time() * 1000)
 
-    def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
-        self._outlet.publish([])
-
     def check(self, job: NewJob) -> None:
         """Refuse what a message cannot say: see `Producer.check`."""
         check(self._names, job, has_redis=self._beside is not None)
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Publish jobs, and wait until each is confirmed. They are not added in one step."""
-        return self.adding(jobs)()
-
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Publish jobs, and return a function that waits until each is confirmed. Raises Unsupported for what a message
-        cannot say; ServerRefused for a routing key that leads to no queue.
+        """Publish jobs, and return a function that waits until each is confirmed. They are not added in one step.
+        Raises Unsupported for what a message cannot say; ServerRefused for a routing key that leads to no queue.
         """
         if step is not None:
             raise self._no_batch()
@@ -135,22 +124,15 @@ class HutchBroker:
             self._outlet, made, beside=self._beside, exchange=self._names.exchange, shown=self._shown, now_ms=now_ms
         )
 
-    def begin(self, batch: Batch) -> None:
+    def batch(self, which: str | Batch) -> Batch:
         """Keep no batch. Raises Unsupported."""
         raise self._no_batch()
 
-    def batch(self, id: str) -> Batch:
-        """Know no batch. Raises Unsupported."""
-        raise self._no_batch()
-
     @property
-    def plans(self) -> Plans:
+    def plans(self) -> NoReturn:
         """Messages have no names. Raises Unsupported."""
-        raise self._not_yet("a plan of named jobs")
-
-    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Messages have no names. Raises Unsupported."""
-        raise self._not_yet("a plan of named jobs")
+        trouble = f"is something the {self._names.dialect} layout cannot do yet"
+        raise Unsupported.about("a plan of named jobs", trouble, "Use a native schedule for it.")
 
     def register(self, info: ListenerInfo) -> None:
         """Declare the work queues and consume from them. Raises InvalidOptions where it serves no name, Unsupported for
@@ -185,15 +167,13 @@ class HutchBroker:
         return self._session.claim(limit, ends=ends)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Take slots and starts where a Redis is beside: see `Consumer.admit`."""
+        """Take slots and starts where a Redis is beside: see `Broker.admit`."""
         return self._session.admit(asked)
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own."""
-        return self._session.beat(trouble=trouble, state=state)
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Look after the connection; the answer is there already."""
+        """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own. The
+        answer is there already.
+        """
         orders = self._session.beat(trouble=trouble, state=state)
         return lambda: orders
 
@@ -209,8 +189,12 @@ class HutchBroker:
     def count(self, counted: Counted) -> None:
         """Keep no counts: an exchange has no place for them."""
 
-    def maintain(self) -> list[tuple[str, int]]:
-        """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages."""
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
+        """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages. `reconsider`:
+        serve again the queues that were given up.
+        """
+        if reconsider:
+            self._session.reconsider()
         return self._gate.maintain()
 
     def wait(self, seconds: float) -> bool:
@@ -224,10 +208,6 @@ class HutchBroker:
     def pass_on(self) -> None:
         """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""
 
-    def reconsider(self) -> None:
-        """Serve again the queues that were given up."""
-        self._session.reconsider()
-
     def leave(self) -> None:
         """Stop consuming: what still waits here goes back."""
         self._session.leave()
@@ -240,10 +220,6 @@ class HutchBroker:
         self._out.close()
         if self._beside is not None:
             self._beside.server.close()
-
-    def _not_yet(self, what: str) -> Unsupported:
-        trouble = f"is something the {self._names.dialect} layout cannot do yet"
-        return Unsupported.about(what, trouble, "Use a native schedule for it.")
 
     def _no_batch(self) -> Unsupported:
         trouble = "cannot be resumed: an exchange does not keep how far it is"

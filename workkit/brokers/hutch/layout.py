@@ -150,6 +150,7 @@ def _layout(name: str) -> Layout:
         keeps=frozenset({Keeps.CANCEL_DELAYED, Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.QUEUES, Keeps.CHECK}),
         keeps_beside=frozenset({Keeps.UNIQUE, Keeps.LIMIT_SCHEDULE, Keeps.PAUSE, Keeps.LIST_LISTENERS}),
         patience="10 minutes",
+        at_once=10_000,  # each call reads the queue from its head
         check=partial(_check, name),
         open=partial(_open, name),
         find=partial(_find, name),

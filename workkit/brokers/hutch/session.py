@@ -88,7 +88,7 @@ class Session:
         self._steer()
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = ()) -> Turn:
-        """Settle endings and take up to `limit` messages: see `Consumer.claim`."""
+        """Settle endings and take up to `limit` messages: see `Broker.claim`."""
         self._ends += ends
         self._begin()
         self._settle()
@@ -99,7 +99,7 @@ class Session:
         return Turn(claims=claims, wake_in_ms=wake, refused=refused, fenced=fenced, control=self._gate.news())
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
-        """Let claims start that the gate admits: see `Consumer.admit`."""
+        """Let claims start that the gate admits: see `Broker.admit`."""
         turn = self._gate.admit(asked)
         self._held.update((claim.receipt, claim) for claim in turn.claims)
         self._steer()

@@ -98,17 +98,14 @@ class Additions:
         now_ms = self._clock.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
-    def add(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """Add jobs: see `Producer.add`. At most 1,000 in one call.
+    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+        """Send jobs, and return a function that waits for the answer: see `Producer.adding`. At most 1,000 in one call.
 
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
         twice.
         """
-        return self.putting(jobs, stored=self.encode(jobs))()
-
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
-        """Send jobs, and return a function that waits for the answer. See `Producer.adding`."""
-        return self.putting(jobs, stored=self.encode(jobs), step=step)
+        stored = self.encode(jobs)
+        return self.putting(jobs, stored=stored, step=step) if jobs or step else list
 
     def putting(
         self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
@@ -207,10 +204,10 @@ class Additions:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 rows.append(_put_row(job, what))
-            args += (change, msgpack.packb(rows, use_bin_type=False, unicode_errors="surrogatepass"))
+            args += (change, msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
-                args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.second_id, what.second)
+                args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
         verb = "put" if special else "add"
         return _Request(verb, jobs, stored, args, producer, places=places, step=step)
 
@@ -250,6 +247,9 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
     added: list[Added] = []
     if request.verb == "add":
         for job, what, part in zip(request.jobs, request.stored, reply[1:], strict=True):
+            if part == 1:  # the usual one
+                added.append(Added(what.id, now if job.due_ms is None else job.due_ms, True))
+                continue
             state, waits = (part, None) if type(part) is int else read_state(part)
             due_ms = waits if waits is not None else now if job.due_ms is None else job.due_ms
             added.append(Added(id=what.second_id if state == 2 else what.id, due_ms=due_ms, new=state > 0))
@@ -259,18 +259,12 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in reply]
     for n in range(1, len(texts), _PARTS):
         said, id, due, replaced, former = texts[n : n + _PARTS]
-        added.append(
-            Added(
-                id=id,
-                due_ms=int(due) if due.isdecimal() else _whole(due),
-                new=said in ("1", "2"),
-                replaced=replaced or None,
-                former=_former(replaced, former, decode) if former else None,
-                is_other=said == "3",
-                is_outdated=said == "4",
-                is_late=said == "5",
-            )
-        )
+        one = Added(id, int(due) if due.isdecimal() else _whole(due), said in ("1", "2"))
+        if replaced:
+            one.replaced, one.former = replaced, _former(replaced, former, decode) if former else None
+        if not one.new:
+            one.is_other, one.is_outdated, one.is_late = said == "3", said == "4", said == "5"
+        added.append(one)
     return added
 
 
@@ -300,8 +294,8 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
     row: dict[str, Any] = {"id": what.id, "payload": what.payload}
     if job.due_ms is not None:
         row["due"] = str(job.due_ms)
-    if what.second_id:
-        row["second"] = [what.second_id, what.second]
+    if what.variant:
+        row["variant"] = what.variant
     if job.trigger is not None and job.trigger.recurs:
         row["recurs"] = True
     key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)

@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.additions import Additions
+from workkit.brokers.native.additions import Additions, home_of
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.session import Session
-from workkit.brokers.redis_server.once import BATCH_SECONDS, batch_text, read_batch, token_of
+from workkit.brokers.redis_server.once import kept_batch
 from workkit.brokers.redis_server.server import Server, ServerClock
+from workkit.brokers.shards import shard_of, shard_of_text
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.history import Counted
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.producer import Batch, NewJob
+from workkit.contract.producer import Added, Batch, NewJob
+from workkit.contract.steering import Resumed
 from workkit.jobs.admission import Admission, History
+from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.doctor import NativeDoctor
     from workkit.brokers.native.change.admin import NativeAdmin
+    from workkit.brokers.native.doctor import NativeDoctor
     from workkit.brokers.native.look.inspector import NativeInspector
 
 LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
 
 
 class NativeBroker(Additions):
-    """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+    """One schedule on one server. Adding and looking are thread-safe; the listener's side is for one thread.
 
-    def __init__(self, server: Server, *, schedule: str, dialect: str = "published", timeout_ms: int = 10_000) -> None:
-        super().__init__(server, keys=Keys(schedule), codec=Codec(schedule, dialect), clock=ServerClock(server))
+    `shown`: the schedule that its jobs name, for a shard of that schedule; None: `schedule`.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        schedule: str,
+        dialect: str = "published",
+        timeout_ms: int = 10_000,
+        shown: str | None = None,
+    ) -> None:
+        codec = Codec(shown or schedule, dialect)
+        super().__init__(server, keys=Keys(schedule), codec=codec, clock=ServerClock(server))
         self.schedule = schedule
         self.url = server.url  # without a password
         self.is_on_test_clock = server.is_on_test_clock  # whether tests move the server's clock
@@ -40,21 +56,18 @@ class NativeBroker(Additions):
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
-        self._inspector: NativeInspector | None = None
 
     @property
     def listener(self) -> str:
         """The name of this registration as a listener; empty before the first."""
         return self._session.name
 
-    @property
+    @cached_property
     def inspector(self) -> NativeInspector:
         """The part of the broker that reads a schedule."""
-        if self._inspector is None:
-            from workkit.brokers.native.look.inspector import NativeInspector
+        from workkit.brokers.native.look.inspector import NativeInspector
 
-            self._inspector = NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
-        return self._inspector
+        return NativeInspector(self._server, keys=self._keys, codec=self._codec, waiting=self._waiting)
 
     @property
     def admin(self) -> NativeAdmin:
@@ -66,12 +79,12 @@ class NativeBroker(Additions):
     @property
     def plans(self) -> NativePlans:
         """The plans of code."""
-        return NativePlans(server=self._server, keys=self._keys)
+        return NativePlans(server=self._server, keys=self._keys, contents=self.contents)
 
     @property
     def doctor(self) -> NativeDoctor:
         """The part of the broker that checks and repairs."""
-        from workkit.brokers.native.care.doctor import NativeDoctor
+        from workkit.brokers.native.doctor import NativeDoctor
 
         return NativeDoctor(server=self._server, keys=self._keys, codec=self._codec)
 
@@ -79,23 +92,28 @@ class NativeBroker(Additions):
         """Ask the server's clock once, then estimate it from the last answer."""
         return self._clock.now_ms()
 
-    def ping(self) -> None:
-        """Ask the server: see `Connection.ping`."""
-        self._clock.now_ms()
-
     def check(self, job: NewJob) -> None:
         """Accept every job."""
 
-    def begin(self, batch: Batch) -> None:
-        """Keep a new batch: see `Producer.begin`."""
-        with self._server.translated() as client:
-            client.set(self._keys.producer(token_of(batch.id)), batch_text(batch), ex=BATCH_SECONDS, nx=True)
+    def spread(
+        self, jobs: Sequence[NewJob], shards: Sequence[Any]
+    ) -> list[tuple[list[int], Callable[[], list[Added]]]]:
+        """Send each job to the shard of its id, or of its name, unique key or window: see `sharded.Part`."""
+        stored = self.encode(jobs)
+        places: dict[int, list[int]] = {}
+        for place, (job, what) in enumerate(zip(jobs, stored, strict=True)):
+            shard = shard_of(what.id, len(shards))
+            if (job.terms is not PLAIN or job.entrance is not USUAL) and (home := home_of(job)) is not None:
+                shard = shard_of_text(home, len(shards))
+            places.setdefault(shard, []).append(place)
+        return [
+            (here, shards[shard].putting([jobs[i] for i in here], stored=[stored[i] for i in here]))
+            for shard, here in places.items()
+        ]
 
-    def batch(self, id: str) -> Batch:
-        """Tell how far a batch is. Raises NotFound."""
-        with self._server.translated() as client:
-            text = client.get(self._keys.producer(token_of(id)))
-        return read_batch(id, text, schedule=self.schedule)
+    def batch(self, which: str | Batch) -> Batch:
+        """Read how far a batch is, or keep a new one: see `Producer.batch`."""
+        return kept_batch(self._server, self._keys.producer, which, schedule=self.schedule)
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
@@ -110,12 +128,8 @@ class NativeBroker(Additions):
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def heartbeat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Send a heartbeat; remember which listeners look dead, for `maintain`."""
-        return self.beating(trouble=trouble, state=state)()
-
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Send a heartbeat, and return a function that waits for the answer."""
+        """Send a heartbeat; its answer says which listeners look dead, for `maintain`."""
         heard = self._session.beating(trouble=trouble, state=state)
 
         def orders() -> Orders:
@@ -134,17 +148,19 @@ class NativeBroker(Additions):
         return self._session.control.history
 
     def count(self, counted: Counted) -> None:
-        """Store what this listener has counted: see `Consumer.count`."""
+        """Store what this listener has counted: see `Broker.count`."""
         now_ms, me = self.now_ms(), self.listener
         self._server.call(*tally_call(self._keys, counted, listener=me, history=self.history, now_ms=now_ms))
 
-    def maintain(self) -> list[tuple[str, int]]:
+    def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
 
         A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
+        if reconsider:
+            self._session.reconsider()
         for target in self._session.control.lapsed(self.now_ms()):
-            self.admin.resume(target, lapsed=True)
+            self.admin.steer(Resumed(target, lapsed=True))
         now, taken = self._clock.steady_ms(), []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:
@@ -175,10 +191,6 @@ class NativeBroker(Additions):
         """Pass a wake-up on to another listener."""
         with self._server.translated() as client:
             client.lpush(self._keys.wake, 1)
-
-    def reconsider(self) -> None:
-        """Be offered again what it gave back as unknown."""
-        self._session.reconsider()
 
     def leave(self) -> None:
         """End the registration. By `maintain`, other listeners take back the claims that it still holds."""

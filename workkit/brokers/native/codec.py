@@ -13,13 +13,14 @@ from hashlib import sha1
 from typing import Any
 
 from workkit import wire
+from workkit.brokers.native.entry import ITEM, item_id
 from workkit.contract.claim import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
-from workkit.jobs.run_options import UNSAID, stored_run_options
-from workkit.jobs.terms import PLAIN, stored_terms
+from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, USUAL, stored_opts
 from workkit.triggers import Trigger
 from workkit.triggers.dialects.dialect import Dialect
 from workkit.triggers.stored import from_cron, from_fields
@@ -33,15 +34,26 @@ _OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payloa
 class Stored:
     """One new job as `add` sends it: its bytes, their id, and a second variant if an equal job may exist.
 
-    With a unique key or debounce, the second variant is stored. The first one then only identifies the content. `over`:
-    the job whose place it takes.
+    With a unique key or debounce, the second variant is stored. The first one then only identifies the content.
+    `variant`: the nonce that makes the second variant of the first, or its whole text; "" if there is none. `over`: the
+    job whose place it takes.
     """
 
     id: str
     payload: bytes
-    second_id: str = ""
-    second: bytes = b""
+    variant: str = ""
     over: Job | None = None
+
+    @property
+    def second(self) -> bytes:
+        """The bytes of the second variant; empty if there is none."""
+        whole = self.variant[:1] in ("", "{")
+        return self.variant.encode("ascii") if whole else wire.with_nonce(self.payload, self.variant)
+
+    @property
+    def second_id(self) -> str:
+        """The id of the second variant; empty if there is none."""
+        return wire.job_id(self.second) if self.variant else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +69,14 @@ class Codec:
         Raises InvalidArguments if JSON cannot carry its arguments, or they are too large; CronError if the dialect
         cannot express its time.
         """
-        terms, entrance = job.terms, job.entrance
-        # The server decides when a debounced job is due. A later second in its cron is a second run to a foreign peer.
-        trigger = None if entrance.debounce_ms else job.trigger
+        terms, entrance, trigger = job.terms, job.entrance, job.trigger
         fields: dict[str, Any] = {}
+        is_fresh = False  # whether an equal job or a predecessor may exist, so that it needs bytes of its own
+        if entrance is not USUAL or terms is not PLAIN:
+            is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
+            if entrance.debounce_ms:
+                # The server decides when it is due. A later second in its cron is a second run to a foreign peer.
+                trigger = None
         if trigger is None and self.dialect == "published":
             cron = cron_of_second(now_ms // 1000)
         else:
@@ -74,20 +90,21 @@ class Codec:
             fields["opts"] = dict(sorted({**job.options.fields(), **terms.fields()}.items()))
         elif terms is not PLAIN:
             fields["opts"] = terms.fields()
-        # whether an equal job or a predecessor may exist, so that it needs bytes of its own
-        is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
         if job.identity is not None:
             nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         elif not (job.queued or is_fresh):
             nonce = ""
-        data, second = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
-        if job.most_bytes is not None and len(data) > min(job.most_bytes, LARGE_BYTES):
-            check_size(data, fn=job.fn, most=job.most_bytes, given=job.args)
-        if not second:
-            return Stored(wire.job_id(data), data)
+        if fields:
+            data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
+        else:
+            data, variant = wire.plain_payload(cron, job.fn, job.args), nonce
+        size, most = len(data), job.most_bytes
+        if size > LARGE_BYTES or (most is not None and size > most):
+            check_size(data, fn=job.fn, most=most, given=job.args)
+        stored = Stored(wire.job_id(data), data, variant)
         if job.identity is not None and not is_fresh:
-            return Stored(wire.job_id(second), second)
-        return Stored(wire.job_id(data), data, wire.job_id(second), second)
+            return Stored(stored.second_id, stored.second)
+        return stored
 
     def at_another_time(self, payload: bytes, job: NewJob, *, over: Job, now_ms: int, nonce: str) -> Stored:
         """Write a stored payload anew with the time of `job`, which takes the place of `over`. All else stays, known or
@@ -105,7 +122,7 @@ class Codec:
             first, second = written(nonce=own), written(nonce=nonce)
         else:
             first, second = written(), written(nonce=nonce if own is None else own)
-        return Stored(wire.job_id(first), first, wire.job_id(second), second, over)
+        return Stored(wire.job_id(first), first, second.decode("ascii"), over)
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
@@ -135,9 +152,8 @@ class Codec:
         if "meta" in read.extra:
             known["meta"] = stored_meta(read.extra["meta"])
         if "opts" in read.extra:
-            opts = read.extra["opts"]
-            known["options"], known["terms"] = stored_run_options(opts), (terms := stored_terms(opts))
-            known["name"] = terms.name
+            known["options"], known["terms"] = stored_opts(read.extra["opts"])
+            known["name"] = known["terms"].name
         return Job(id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=trigger, **known)
 
     def describe(self, claim: Claim) -> Job:
@@ -184,6 +200,13 @@ def is_once(job: Job) -> bool:
 def at_due(job: Job, due_ms: int, **changes: Any) -> Job:
     """Return a job with its due time, and further fields."""
     return replace(job, due=instant_of(due_ms), **changes)
+
+
+def id_text(item: bytes) -> str:
+    """Read the id in a queue item as a text; empty if there is none."""
+    if found := ITEM.fullmatch(item):
+        return found[1].decode()
+    return (item_id(item) or b"").decode("utf-8", "replace")
 
 
 def instant_of(ms: int) -> datetime | None:

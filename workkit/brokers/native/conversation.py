@@ -70,7 +70,7 @@ class Conversation:
                 raise Gone
             if request.call[0].name == "claim":
                 self.cursors = reply[5]  # the next claim may be sent before this answer is applied
-                self.jobs += (len(reply) - 6) // 4
+                self.jobs += len(reply[6])
                 self.is_more_due = self.is_more_due or reply[2] == 0
             self.heard.append((request, reply))
 

@@ -36,7 +36,7 @@ _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
 _DUE = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)", re.ASCII)  # as the server writes scores
 _ENTRY = re.compile(rb"([ro]) (\S+) (\d{1,9}) (\d{1,9}) ([!-~]+) (.*)", re.DOTALL)
 _PARKED = re.compile(rb"(.*?)\0(\d{16})\0([^\0]*)\0([ro] .*)", re.DOTALL)
-_ITEM = re.compile(rb'\{"id":"[0-9a-f]{40}"\}')  # as workkit writes it
+ITEM = re.compile(rb'\{"id":"([0-9a-f]{40})"\}')  # as workkit writes it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,24 +184,17 @@ def regular(item: bytes, *, due: bytes) -> Entry:
 
 def is_ours(member: bytes) -> bool:
     """Say whether an item of `S:next` has the text that workkit writes."""
-    return _ITEM.fullmatch(member) is not None
+    return ITEM.fullmatch(member) is not None
 
 
 def item_id(member: bytes) -> bytes | None:
     """Read the id in an item as the scripts read it; None if they find none."""
-    if _ITEM.fullmatch(member):
-        return member[7:47]
+    if found := ITEM.fullmatch(member):
+        return found[1]
     try:
         return wire.read_item(member).id.encode("utf-8")
     except (CorruptRecord, UnicodeEncodeError):
         return None
-
-
-def id_text(item: bytes) -> str:
-    """Read the id in an item as a text; empty if there is none."""
-    if _ITEM.fullmatch(item):
-        return item[7:47].decode()
-    return (item_id(item) or b"").decode("utf-8", "replace")
 
 
 def plain_item(id: str) -> bytes:

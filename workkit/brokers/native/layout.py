@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
     from workkit.brokers.connect_redis import check
-    from workkit.brokers.native.shards import shard_names
+    from workkit.brokers.shards import shard_names
 
     redis, shards = given["redis"], given["shards"]
     redis = layout.redis_or_usual(redis)
@@ -31,11 +31,12 @@ def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
     return redis, None
 
 
-def _open(name: str, *, redis: Any, own: None, dialect: str, timeout_ms: int) -> NativeBroker:
+def _open(name: str, *, redis: Any, own: None, dialect: str, timeout_ms: int, shown: str | None = None) -> NativeBroker:
     from workkit.brokers.connect_redis import server_at
     from workkit.brokers.native.broker import NativeBroker
 
-    return NativeBroker(server_at(redis, schedule=name), schedule=name, dialect=dialect, timeout_ms=timeout_ms)
+    server = server_at(redis, schedule=name)
+    return NativeBroker(server, schedule=name, dialect=dialect, timeout_ms=timeout_ms, shown=shown)
 
 
 def _find(redis: Any, seconds: float | None) -> Found:

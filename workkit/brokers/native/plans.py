@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.shards import shard_of_text
 from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
+from workkit.contract.producer import NewJob
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
 MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
@@ -24,6 +24,7 @@ class NativePlans:
 
     server: Server
     keys: Keys
+    contents: Callable[[Sequence[NewJob]], list[str]]  # see `Plans.contents`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds: see `Plans.decide`."""
@@ -68,32 +69,3 @@ def is_plan_field(field: bytes, value: bytes) -> bool:
         case [int() | float() as generation, bytes() | str(), bytes() | str(), int() | float(), _, list()]:
             return field.startswith(_PLAN) and generation % 1 == 0 and 0 <= generation <= MOST_GENERATIONS
     return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardedPlans:
-    """The plans of a schedule of several shards: the first one decides, and the others are told before they change."""
-
-    shards: Sequence[NativePlans]
-
-    def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
-        """Say of each plan whether it holds: see `Plans.decide`."""
-        first, *others = self.shards
-        found = first.decide(plans, mode=mode)
-        hold = [(plan, one.generation) for plan, one in zip(plans, found, strict=True) if one.standing != "older"]
-        if mode != "look" and hold:
-            for shard in others:
-                shard.adopt(hold)
-        return found
-
-    def made(self) -> dict[str, Made]:
-        """Read what plans have made in all shards."""
-        return {name: made for shard in self.shards for name, made in shard.made().items()}
-
-    def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
-        """Remove jobs, each from the shard of its name."""
-        homes: dict[int, list[str]] = {}
-        for name in names:
-            homes.setdefault(shard_of_text(name, len(self.shards)), []).append(name)
-        told = [self.shards[home].withdraw(here, source=source, generation=generation) for home, here in homes.items()]
-        return all(told)

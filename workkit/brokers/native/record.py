@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from workkit import wire
@@ -21,7 +22,10 @@ _COUNT = re.compile(rb"\d{1,18}")
 
 
 def read_claims(
-    records: Sequence[Any],
+    members: Sequence[bytes],
+    payloads: Sequence[bytes | None],
+    dues: Sequence[Any],
+    told: Sequence[Any],
     *,
     seq: int,
     cancelled: Collection[int],
@@ -29,26 +33,33 @@ def read_claims(
     codec: Codec,
     held: dict[bytes, Claim],
 ) -> list[Claim]:
-    """Read records as `claim.lua` answers them: member or entry, due text, id, payload of each. Put each claim into
-    `held`, under the field of its record. Never raises: a record that cannot be read becomes a claim with a trouble.
-    `cancelled`: the places of those that are, from 1.
+    """Read what `claim.lua` answers of the jobs. Put each claim into `held`, under the field of its record. Never
+    raises: a record that cannot be read becomes a claim with a trouble. `dues`: due texts, each with the number of jobs
+    that have it. `told`: places of jobs, from 1, each with the id that its item does not show. `cancelled`: the places
+    of those that are.
     """
     claims: list[Claim] = []
-    prefix, parts, is_published = b"%d." % seq, iter(records), codec.dialect == "published"
-    for member, due, id, payload in zip(parts, parts, parts, parts, strict=True):
-        receipt = Receipt(listener, prefix + member, member, due, id, payload)
-        claim = None
-        if due and id and payload is not None and is_published and not cancelled:
-            plain = wire.read_plain_payload(payload)
-            if plain is not None and is_one_second(plain[0]):
-                try:  # noqa: SIM105 - `suppress` costs each job as much as its arguments
-                    claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], int(due))
-                except ValueError:  # the id is no text, or the score is no whole number
-                    pass
-        if claim is None:
-            claim = _read_with_care(receipt, codec=codec, cancelled=len(claims) + 1 in cancelled)
-        held[receipt.field] = claim
-        claims.append(claim)
+    prefix, is_published = b"%d." % seq, codec.dialect == "published"
+    jobs, ids = zip(members, payloads, strict=True), dict(zip(told[::2], told[1::2], strict=True))
+    for due, number in zip(dues[::2], dues[1::2], strict=True):
+        due_ms = int(due) if due.isdigit() and len(due) < 20 else None
+        for member, payload in islice(jobs, number):
+            own_id = ids.get(len(claims) + 1) if ids else None
+            id = member[7:47] if own_id is None else own_id
+            receipt = Receipt(listener, prefix + member, member, due, id, payload)
+            claim = None
+            if due_ms is not None and own_id is None and payload is not None and is_published and not cancelled:
+                plain = wire.read_plain_payload(payload)
+                if plain is not None and is_one_second(plain[0]):
+                    try:  # noqa: SIM105 - `suppress` costs each job as much as its arguments
+                        claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], due_ms)
+                    except ValueError:  # the id is no text
+                        pass
+            if claim is None:
+                claim = _read_with_care(receipt, codec=codec, cancelled=len(claims) + 1 in cancelled)
+                receipt.is_bound = receipt.is_bound or own_id is not None
+            held[receipt.field] = claim
+            claims.append(claim)
     return claims
 
 

@@ -289,7 +289,7 @@ class Session:
             if control:
                 self._hear_control(control)
             self._ready += read_claims(
-                reply[6:], seq=seq, cancelled=marks or (), listener=self.name, codec=self._codec, held=self._held
+                *reply[6:], seq=seq, cancelled=marks or (), listener=self.name, codec=self._codec, held=self._held
             )
 
         args = [self.name, seq, limit, "" if now_ms is None else now_ms, self._version, self._talk.cursors]
@@ -347,7 +347,7 @@ class Session:
         registration are refused here; None if no others are among them.
         """
         ends: list[Ending] = []
-        plain: list[Receipt] = []  # need no map, which is usual: a one-shot at its first attempt, done
+        plain: list[bytes] = []  # need no map, which is usual: a one-shot at its first attempt, done
         others: list[Ending] = []
         taken = size = 0
         fields: list[bytes] = []
@@ -368,7 +368,7 @@ class Session:
             fields.append(receipt.field)
             ends.append((claim, outcome))
             if outcome is DONE and not (claim.attempt or claim.trouble or receipt.is_bound):
-                plain.append(receipt)
+                plain.append(receipt.field)
             else:
                 others.append((claim, outcome))
         self._ends = self._ends[taken:]
@@ -393,6 +393,5 @@ class Session:
 
         self._talk.seq += 1
         args = [self._talk.seq, "" if now_ms is None else now_ms, maps, len(plain)]
-        args += [receipt.field for receipt in plain]
-        args += [receipt.id for receipt in plain]
+        args += plain
         return Request(self._call("settle", args, kept=kept), done, ends)

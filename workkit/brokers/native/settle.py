@@ -32,7 +32,7 @@ class Receipt:
     id: bytes
     payload: bytes | None
     recurs: bool = False
-    is_bound: bool = False  # its ending changes more than its own payload
+    is_bound: bool = False  # its ending changes more than its own payload, or its record is of no item as we write it
     trigger: Trigger | None = None  # of a recurring one
     admitted: Entry | None = None  # what the record has become
 

@@ -69,6 +69,17 @@ def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
     return Batch(id=id, rows=int(found[1]), digest=found[2].decode())
 
 
+def kept_batch(server: Server, key: Callable[[str], str], which: str | Batch, *, schedule: str) -> Batch:
+    """Read how far a batch is, by its id; or keep a new one: see `Producer.batch`. `key`: names that of a token."""
+    id = which.id if isinstance(which, Batch) else which
+    with server.translated() as client:
+        if isinstance(which, Batch):
+            client.set(key(token_of(id)), batch_text(which), ex=BATCH_SECONDS, nx=True)
+            return which
+        text = client.get(key(token_of(id)))
+    return read_batch(id, text, schedule=schedule)
+
+
 def step_text(step: BatchStep | None) -> str:
     """Write a step as the scripts take it; none as nothing."""
     return "" if step is None else f"{step.before.rows} {step.after.digest}"

@@ -25,7 +25,8 @@ from workkit.jobs.job import call_text
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.admin import Admin, Arguments
+    from workkit.contract.admin import Arguments
+    from workkit.contract.broker import Admin
     from workkit.jobs.job import Job
 
 PART_FAILED = 1
@@ -121,7 +122,10 @@ def retry_command(
         return status
     refused: list[WorkkitError] = []
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
-    answers = revive(choice.admin, choice.meant, args=values, kwargs=named, rate=rate, most_bytes=choice.most_bytes)
+    answers = revive(
+        choice.admin, choice.meant, args=values, kwargs=named, rate=rate, most_bytes=choice.most_bytes,
+        at_once=choice.at_once,
+    )  # fmt: skip
     for done, (job, said) in enumerate(answers, 1):
         far(done)
         if error := revival_refusal(job, said):
@@ -167,7 +171,7 @@ def discard_command(
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs discarded")
-    discarded = discard_dead(choice.admin, choice.meant, report=far)
+    discarded = discard_dead(choice.admin, choice.meant, report=far, at_once=choice.at_once)
     if which:
         for job in choice.meant:
             terminal.say(f"discarded {job.short_id}  {call_text(job)}")
@@ -202,6 +206,7 @@ class Choice:
     meant: list[Job]
     missed: list[NotFound]
     most_bytes: int
+    at_once: int
 
     def agreed(
         self,
@@ -262,6 +267,7 @@ class Choice:
 
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
     """Read the dead set once, and say which words name none in it."""
+    from workkit.brokers.layout import layout_of
     from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import present, producer_of
@@ -286,6 +292,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
         meant=meant,
         missed=missed,
         most_bytes=s.max_payload,
+        at_once=layout_of(s.layout).at_once,
     )
 
 

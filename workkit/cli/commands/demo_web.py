@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from workkit.cli.commands.web import STOP_S, check_extra, web_server
+from workkit.cli.commands.web import check_extra
 from workkit.cli.commands.web_binding import Binding, bound, read_binding
+from workkit.cli.commands.web_serving import STOP_S, web_server
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,17 @@ from workkit.cli.options import (
     by_option,
     is_typed,
     json_option,
+    server_flags,
     server_options,
-    server_words,
     verbose_option,
 )
 from workkit.cli.printing import record as records
 from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
-from workkit.cli.spelling import at_server
+from workkit.contract.doctor import Advice, CommandLine
 from workkit.text import wording
+from workkit.text.cells import folded
+from workkit.text.raw import shell_word
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
@@ -42,6 +45,8 @@ FINDINGS = 1
 ROUNDS = 3  # of repairs after the one that was asked for, at most
 MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
+BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
+Flags = Callable[[str], tuple[str, ...]]  # what a command needs to find the same faults, by its verb
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
@@ -83,6 +88,7 @@ def _patience() -> str:
 )
 @click.argument("schedules", type=ScheduleName(), nargs=-1, metavar="[SCHEDULE]...")
 @click.option("--fix", cls=Option, is_flag=True, help="repair what is safe, after showing it and asking")
+@click.option("--all", "everything", cls=Option, is_flag=True, help=f"show all of each kind; else {SHOWN}")
 @click.option(
     "--older-than",
     cls=Option,
@@ -99,6 +105,7 @@ def _patience() -> str:
 def doctor_command(
     schedules: tuple[str, ...],
     fix: bool,
+    everything: bool,
     older_than: str | None,
     purge_history: bool,
     yes: bool,
@@ -128,7 +135,7 @@ def doctor_command(
     check_chosen(made, is_typed=bool(schedules), server=server, first=True)
     patients = _examined(brokers, patience_ms)
     if not as_json:
-        _show(patients, server_words(server) + _dialect_words())
+        _show(patients, _flags(server), most=None if everything else SHOWN)
         show_history(brokers)
     if purge_history:
         forget_history(brokers, yes=yes, by=by)
@@ -136,9 +143,8 @@ def doctor_command(
     if repaired and (count := sum([_repair_what_follows(patient, patience_ms) for patient in patients])):
         terminal.talk(f"also repaired {wording.plural(count, 'finding')} that these repairs brought to light.")
     if as_json:
-        words = server_words(server) + _dialect_words()
-        found = ((finding, patient.name) for patient in patients for finding in patient.findings)
-        records.show_json(_record(finding, repaired, _at(finding.remedy, name, words)) for finding, name in found)
+        flags, found = _server_flags(server), (finding for patient in patients for finding in patient.findings)
+        records.show_json(_record(finding, repaired, _written(finding.advice, lambda _: flags)) for finding in found)
     return _status(brokers, patients, patience_ms, repaired)
 
 
@@ -207,10 +213,6 @@ def _settings(
     yield from table.aligned(rows, most=50)
 
 
-def _dialect_words() -> str:
-    return f" --dialect {os.environ['WORKKIT_DIALECT']}" if is_typed("dialect") else ""
-
-
 def _server_origin(given: str | None) -> str:
     layout = chosen_layout()
     if given is not None or (layout.place and is_typed(layout.place.name)):
@@ -221,56 +223,107 @@ def _server_origin(given: str | None) -> str:
 # Findings.
 
 
-def _show(patients: Sequence[Patient], words: str) -> None:
+def _server_flags(server: str | None) -> tuple[str, ...]:
+    """Name the flags of this command that find its server, its layout and its dialect."""
+    dialect = click.get_current_context().params["dialect"]
+    return (*server_flags(server), *((f"--dialect {dialect}",) if is_typed("dialect") else ()))
+
+
+def _flags(server: str | None) -> Flags:
+    """Name the flags of this command that a command in a remedy needs to find the same faults."""
+    found, older_than = _server_flags(server), click.get_current_context().params["older_than"]
+    patience = (f"--older-than {shell_word(older_than)}",) if older_than else ()
+    return lambda verb: (*found, *patience) if verb == "doctor" else found
+
+
+def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> None:
+    """Print the findings, at most so many of each kind."""
     of_server = [f for patient in patients for f in patient.findings if not f.schedule]
     if of_server:
-        _section("server", of_server, words, name="")
+        _section("server", of_server, flags, name=patients[0].name, most=most)
     for patient in patients:
         own = [finding for finding in patient.findings if finding.schedule]
-        _section(patient.name, own, words, name=patient.name)
+        _section(patient.name, own, flags, name=patient.name, most=most)
 
 
-def _section(title: str, findings: Sequence[Finding], words: str, *, name: str) -> None:
+def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str, most: int | None) -> None:
+    """Print the findings about one schedule, or about the server. A remedy that several kinds have comes once, after
+    all of them.
+    """
     terminal.data("")
     if not findings:
         terminal.data(f"{title}: {terminal.paint('all is well', 'green', sys.stdout)}")
         return
-    terminal.say(f"{title}: {wording.plural(len(findings), 'finding')}")
+    terminal.say(f"{title}: {wording.plural(sum(finding.count for finding in findings), 'finding')}")
     kinds: dict[str, list[Finding]] = {}
+    of_remedies: dict[tuple[Advice, ...], Counter[str]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)
+        of_remedies.setdefault(finding.advice, Counter())[finding.kind] += finding.count
+    shared = {advice: counts for advice, counts in of_remedies.items() if len(counts) > 1}
     for kind, found in kinds.items():
-        for finding in found[:SHOWN]:
+        for finding in found[:most]:
             _say(f"  {terminal.paint(kind, 'yellow', sys.stdout)}  ", f"  {kind}  ", finding.what)
-        if len(found) > SHOWN:
-            _say("    ", "    ", f"and {len(found) - SHOWN:,} more. All: workkit doctor {name}{words} --json")
-        for why in dict.fromkeys(finding.why for finding in found[:SHOWN]):
+        if more := sum(finding.count for finding in found) - sum(finding.count for finding in found[:most]):
+            again = CommandLine(verb="doctor", schedule=name, options=(("all", None),))
+            _advise("    ", (f"and {more:,} more of this kind; ", again, " shows them"), flags)
+        for why in dict.fromkeys(finding.why for finding in found[:most]):
             _say("    ", "    ", why)
-        for remedy in _remedies(found[:SHOWN], name, words):
-            _say("    > ", "    > ", remedy)
+        for advice in _remedies(found[:most]):
+            if advice not in shared:
+                _advise("    > ", advice, flags)
+    for advice, counts in shared.items():
+        _say("  ", "  ", f"One remedy for {counts.total():,} findings ({', '.join(counts)}):")
+        _advise("    > ", advice, flags)
 
 
-def _remedies(found: Sequence[Finding], name: str, words: str) -> Iterable[str]:
-    """Say each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
+def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
+    """Give each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
     if Keeps.QUEUES not in chosen_layout().keeps:
-        return dict.fromkeys(_at(finding.remedy, name, words) for finding in found)
-    alike: dict[str, set[str]] = {}
+        return dict.fromkeys(finding.advice for finding in found)
+    alike: dict[tuple[Advice, ...], set[tuple[Advice, ...]]] = {}
     for finding in found:
-        of_each = finding.remedy.replace(next(iter(finding.about), "QUEUE"), "QUEUE")
-        alike.setdefault(of_each, set()).add(finding.remedy)
-    return [_at(next(iter(said)) if len(said) == 1 else of_each, name, words) for of_each, said in alike.items()]
+        queue = next(iter(finding.about), "QUEUE")
+        of_each = tuple(
+            part.replace(shell_word(queue), "QUEUE").replace(queue, "QUEUE") if isinstance(part, str) else part
+            for part in finding.advice
+        )
+        alike.setdefault(of_each, set()).add(finding.advice)
+    return [next(iter(given)) if len(given) == 1 else of_each for of_each, given in alike.items()]
 
 
-def _at(remedy: str, name: str, words: str) -> str:
-    """Name the server and the dialect in a command as they were named in this one."""
-    if " --dialect " in remedy:
-        words = words.partition(" --dialect ")[0]
-    return at_server(remedy, name, words)
+def _written(advice: Iterable[Advice], flags: Flags) -> str:
+    """Write a remedy. Its commands find the same server and the same faults as this one."""
+    return "".join(part if isinstance(part, str) else part.typed(flags(part.verb)) for part in advice)
 
 
 def _say(painted: str, plain: str, text: str) -> None:
     """Print a line of a finding, further lines indented below its first."""
     terminal.say(painted + wording.printable(text), indent=len(plain))
+
+
+def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
+    """Print a remedy. A command is broken only where no line can hold it, and so that a shell reads it as one."""
+    width, indent = terminal.table_width(sys.stdout), len(start)
+    parts = [
+        wording.printable(part)
+        if isinstance(part, str)
+        else BETWEEN.join(word.replace(" ", WITHIN) for word in part.words(flags(part.verb)))
+        for part in advice
+    ]
+    if width is None or all(indent + wording.cells(part) < width for part in parts if BETWEEN in part):
+        lines = [terminal.fitting(start + "".join(parts), sys.stdout, indent=indent)]
+    else:
+        lines = []
+        for number, part in enumerate(parts):
+            lead = start if number == 0 else " " * indent
+            if BETWEEN in part:
+                *more, last = folded(lead + part.replace(BETWEEN, " "), width - 2, indent=indent + 2)
+                lines += [*(f"{line} \\" for line in more), last]
+            else:
+                lines += folded(lead + part.strip(), width, indent=indent)
+    for line in lines:
+        terminal.data(line.replace(BETWEEN, " ").replace(WITHIN, " "))
 
 
 def _repair_what_follows(patient: Patient, patience_ms: int) -> int:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gc
-import signal
-import socket
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from workkit.brokers.redis_server.address import masked
-from workkit.cli import failure
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.web_binding import Binding, bound, check_origins, read_binding
+from workkit.cli.commands.web_binding import Binding, check_origins, read_binding
+from workkit.cli.commands.web_serving import serve
 from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
@@ -34,11 +30,6 @@ from workkit.text.listing import listed
 if TYPE_CHECKING:
     from workkit.web.auth import Signer, Way
     from workkit.web.users import Role
-
-TICK_S = 1  # so often the server looks whether it should tell that it lives
-STOP_S = 3  # so long requests may take to end at a stop
-TURN_S = 0.0005  # so long a thread that reads in the background may hold up one that answers
-COLLECTS = 10_000, 20, 50  # what is read of many jobs lives long: to look through all of it often stops every page
 
 
 @click.command(
@@ -143,7 +134,7 @@ def web_command(
     if trust_header:
         closed = "for users whom the proxy names"
     said = f"{listed(shown)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
-    return _serve(application, binding, said=said, opens=opens)
+    return serve(application, binding, said=said, opens=opens)
 
 
 def check_extra() -> None:
@@ -167,7 +158,8 @@ def _way(
     proxies: tuple[str, ...],
     signer: Signer,
 ) -> Way:
-    from workkit.web.auth import Local, Login, Proxy, UsersFile
+    from workkit.web.auth import Local, Proxy, UsersFile
+    from workkit.web.login import Login
     from workkit.web.users import read_users
 
     if users:
@@ -222,72 +214,3 @@ def _password(name: str) -> str:
         password: str = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
         return password
     return sys.stdin.readline().rstrip("\n")
-
-
-def _serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
-    with ExitStack() as ends:
-        try:
-            bound_to = bound(binding)
-        except OSError as error:
-            raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
-        ends.callback(bound_to.close)
-        address = binding.address(bound_to)
-
-        def announce() -> None:
-            terminal.say(f"listening  {said.format(address)}")
-            if opens and binding.path is None:
-                click.launch(address)
-
-        return _run(web_server(application), bound_to, binding, announce=announce)
-
-
-def web_server(application: Any) -> Any:
-    """Make the server of an application. It prints nothing; at its end streams end, and requests have 3 s. Its event
-    loop tells systemd that it lives.
-    """
-    import uvicorn
-
-    from workkit.worker.service import service_manager
-
-    manager = service_manager()
-
-    async def alive() -> None:
-        manager.alive()
-
-    config = uvicorn.Config(
-        application, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
-        timeout_graceful_shutdown=STOP_S, callback_notify=None if manager.beat_s is None else alive,
-        timeout_notify=max(0, int((manager.beat_s or 0) - TICK_S)),
-    )  # fmt: skip
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            """Tell systemd once it answers."""
-            await super().startup(sockets)
-            if self.started:
-                manager.ready("STATUS=listening")
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """End the streams first: it waits for answers that are not over."""
-            manager.tell("STOPPING=1", "STATUS=stopping")
-            application.state.hub.end()
-            await super().shutdown(sockets)
-
-    return Server(config)
-
-
-def _run(server: Any, bound_to: socket.socket, binding: Binding, *, announce: Callable[[], None]) -> int:
-    def stop(*_: object) -> None:
-        server.should_exit = True
-
-    for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
-        signal.signal(one, stop)
-    sys.setswitchinterval(TURN_S)  # the process is ours, and nobody else's threads are in it
-    gc.set_threshold(*COLLECTS)
-    try:
-        announce()  # who reads that may stop it at once
-        server.run(sockets=[bound_to])
-    finally:
-        if binding.path is not None:
-            binding.path.unlink(missing_ok=True)
-    return 0 if server.started else failure.REFUSED

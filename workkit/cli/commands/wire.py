@@ -27,8 +27,8 @@ from workkit.text import wording
 from workkit.text.cells import folded
 
 if TYPE_CHECKING:
-    from workkit.brokers.native.care.fault import Fault
     from workkit.brokers.native.look.published import Pair, Published
+    from workkit.contract.doctor import Fault
 
 MOST_LINES = 8  # of one text on a terminal
 ORDERS = {"published": "year first", "cuckoo": "second first"}
@@ -72,7 +72,7 @@ def wire_command(
     if strict and action == "dump":
         raise click.UsageError("--strict is for verify; dump judges nothing. Write workkit wire verify.")
     from workkit.brokers.connect import open_broker
-    from workkit.brokers.native.care.fault import RULES
+    from workkit.brokers.native.doctor.judge import FAULTS
     from workkit.brokers.native.look.published import published
 
     s = known(schedule, server=server)
@@ -89,7 +89,7 @@ def wire_command(
     pairs = _with_text(look.pairs(soonest_first=action == "dump"), where)
     if action == "dump":
         return _dump(look, islice(pairs, limit), name=s.name, as_json=as_json)
-    report = Report(name=s.name, words=words, limit=limit or SHOWN, rules=RULES)
+    report = Report(name=s.name, words=words, limit=limit or SHOWN, kinds=FAULTS)
     _verify(look, pairs, name=s.name, dialect=s.dialect, report=report, as_json=as_json)
     return report.status(strict=strict)
 
@@ -228,7 +228,7 @@ class Judged:
 
     def faults(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Fault]]:
         """Judge each pair."""
-        from workkit.brokers.native.care.judge import judge
+        from workkit.brokers.native.doctor.judge import judge
 
         for pair in pairs:
             self.jobs += pair.payload is not None and not pair.is_second

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.connect import open_broker
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.care.fault import RULES, Fault
-from workkit.brokers.gocraft.care.place import TYPES, Place
-from workkit.brokers.gocraft.care.survey import raw
-from workkit.brokers.gocraft.care.verify import Flaw, Verification, id_of
+from workkit.brokers.gocraft.doctor import Flaw, Verification, id_of
+from workkit.brokers.gocraft.doctor.judge import FAULTS
+from workkit.brokers.gocraft.doctor.survey import TYPES, Place, raw
 from workkit.cli.printing import record as records
 from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes
+from workkit.contract.doctor import Fault
 from workkit.text import wording
 from workkit.text.raw import brief_bytes, bytes_text
 
@@ -32,7 +32,7 @@ def wire_namespace(
     wanted = (where or "").encode("utf-8", "surrogateescape")
     if action == "dump":
         return _dump(islice(_matching(walk, wanted), limit), walk, name=s.name, as_json=as_json)
-    report = Report(name=s.name, words=words, limit=limit or SHOWN, rules=RULES)
+    report = Report(name=s.name, words=words, limit=limit or SHOWN, kinds=FAULTS)
     flaws = ((flaw, flaw.fault) for flaw in walk.flaws() if wanted in flaw.key or wanted in (flaw.text or b""))
     faults = report.counted(flaws)
     if as_json:

@@ -5,45 +5,18 @@ from __future__ import annotations
 import sys
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from workkit.cli.printing import terminal
-from workkit.contract.fault import Severity
+from workkit.contract.doctor import Fault, Kind, Severity
 from workkit.text import wording
 
 FOUND = 1
 SHOWN = 10  # of one kind; the rest is counted
 COLOURS: Mapping[Severity, str | None] = {"deviation": "red", "orphan": "yellow", "hazard": None}
 W = TypeVar("W")
-
-
-class Fault(Protocol):
-    """A fault of any layout."""
-
-    @property
-    def kind(self) -> str:
-        """Its stable name."""
-
-    @property
-    def what(self) -> str:
-        """A sentence about it."""
-
-    @property
-    def why(self) -> str:
-        """Why it is one."""
-
-    @property
-    def repairs(self) -> bool:
-        """Whether the doctor repairs it."""
-
-    @property
-    def severity(self) -> Severity:
-        """How bad it is."""
-
-
-F = TypeVar("F", bound=Fault)
 
 
 def fault_record(schedule: str, fault: Fault, where: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,19 +29,19 @@ def fault_record(schedule: str, fault: Fault, where: Mapping[str, Any]) -> dict[
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Counts the faults while they are read; the first `limit` of each kind are shown. `rules`: severity and reason of
-    each kind, in the order in which they are shown. `words`: what another command needs to find the same schedule.
+    """Counts the faults while they are read; the first `limit` of each kind are shown. `kinds`: all kinds, in the order
+    in which they are shown. `words`: what another command needs to find the same schedule.
     """
 
     name: str
     words: str
     limit: int
-    rules: Mapping[str, tuple[Severity, str]]
+    kinds: Sequence[Kind]
     counts: Counter[str] = field(default_factory=Counter)
     severities: Counter[Severity] = field(default_factory=Counter)
     repairs: int = 0
 
-    def counted(self, faults: Iterable[tuple[W, F]]) -> Iterator[tuple[W, F]]:
+    def counted(self, faults: Iterable[tuple[W, Fault]]) -> Iterator[tuple[W, Fault]]:
         """Count faults as they pass."""
         for where, fault in faults:
             self.counts[fault.kind] += 1
@@ -78,22 +51,22 @@ class Report:
 
     def show(self, faults: Iterable[tuple[str, Fault]]) -> None:
         """Print what was found, the worst first, each with the place where it is."""
-        kept: dict[str, list[tuple[str, str]]] = {kind: [] for kind in self.rules}
+        kept: dict[Kind, list[tuple[str, str]]] = {kind: [] for kind in self.kinds}
         for where, fault in faults:
-            if len(kept[fault.kind]) < self.limit:
-                kept[fault.kind].append((where, fault.what))
+            if len(kept[fault.of]) < self.limit:
+                kept[fault.of].append((where, fault.what))
         for kind, lines in kept.items():
             if lines:
                 self._kind(kind, lines)
 
-    def _kind(self, kind: str, lines: list[tuple[str, str]]) -> None:
-        severity, why = self.rules[kind]
+    def _kind(self, kind: Kind, lines: list[tuple[str, str]]) -> None:
+        severity = kind.severity
         for where, what in lines:
             say(f"{terminal.paint(severity, COLOURS[severity], sys.stdout)}  {where}  ", f"{severity}  {where}  ", what)
-        if more := self.counts[kind] - len(lines):
+        if more := self.counts[kind.name] - len(lines):
             all_of_them = f"workkit wire verify {self.name}{self.words} --json"
-            say("  ", "  ", f"and {more:,} more of the kind {kind}. All: {all_of_them}")
-        say("  ", "  ", why, dim=True)
+            say("  ", "  ", f"and {more:,} more of the kind {kind.name}. All: {all_of_them}")
+        say("  ", "  ", kind.why, dim=True)
         terminal.data("")
 
     def summary(self, scope: str) -> None:

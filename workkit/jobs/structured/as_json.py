@@ -11,12 +11,12 @@ from workkit.jobs.json_value import at_key, check_key, plain_value
 from workkit.jobs.structured.leaves import leaf_text
 from workkit.jobs.structured.models import is_model, model_json
 
-_PLAIN = (str, int, float, bool, type(None))
+SIMPLE = frozenset((str, int, float, bool, type(None)))
 
 
 def is_structured(value: Any) -> bool:
     """Whether this is an object of a dataclass or a model, or a list or dict with such objects as its values."""
-    if type(value) in _PLAIN:
+    if type(value) in SIMPLE:
         return False
     if isinstance(value, (list, tuple)):
         return any(map(_is_object, value))
@@ -28,7 +28,7 @@ def as_json(value: Any, place: str) -> Any:
     values, dates, UUIDs, decimal numbers, bytes and paths as text, sets as lists. Raises InvalidArguments.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in SIMPLE:
         return value
     if is_model(kind):
         return model_json(value, place)
@@ -53,4 +53,4 @@ def as_json(value: Any, place: str) -> Any:
 
 def _is_object(value: Any) -> bool:
     kind = type(value)
-    return kind not in _PLAIN and (dataclasses.is_dataclass(kind) or is_model(kind))
+    return kind not in SIMPLE and (dataclasses.is_dataclass(kind) or is_model(kind))

@@ -16,7 +16,7 @@ from typing import Any
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import compiled_check, signature_of, takes_whole
 from workkit.jobs.json_value import shown_value
-from workkit.jobs.structured.as_json import as_json, is_structured
+from workkit.jobs.structured.as_json import SIMPLE, as_json, is_structured
 from workkit.jobs.structured.leaves import Reader, built_name
 from workkit.jobs.structured.models import is_model, model_reader
 from workkit.jobs.structured.rules import LISTS, MAPS, UNIONS, bare, is_dataclass, reader
@@ -90,7 +90,7 @@ def written(fn: object, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
     if callable(fn):
         found = structured(fn)
         return (args, kwargs) if found is None else found.written(args, kwargs)
-    if any(map(is_structured, args)):
+    if not SIMPLE.issuperset(map(type, args)) and any(map(is_structured, args)):
         args = [as_json(value, f"args[{n}]") if is_structured(value) else value for n, value in enumerate(args)]
     if kwargs and any(map(is_structured, kwargs.values())):
         kwargs = {

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Final, Literal
 
-from workkit.contract.admin import Admin
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Admin, Inspector
 from workkit.errors import NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

@@ -152,7 +152,7 @@ def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
 def known_here(doing: Doing, fn: str) -> Known | None:
     """Find the signature of a function that listeners have published."""
     try:
-        return job_form.known_of(fn, doing.inspector.knows())
+        return job_form.known_of(fn, doing.inspector.history.knows())
     except (Unsupported, Invalid):
         return None
 

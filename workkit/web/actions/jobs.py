@@ -101,7 +101,7 @@ def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
     )
     if run is None:
         raise NotFound.about(f"That run of {called(job)}", "is over", "Nothing was cancelled.", given=which)
-    doing.admin.interrupt(run, listener)
+    doing.admin.cancel(run, listener=listener)
     return Done(
         f"Cancelling the run of {called(job)} that was due {doing.at(run.due or doing.now)}. It keeps its times."
     )

@@ -110,7 +110,9 @@ def _recurring(doing: Doing, order: Order, q: str) -> Iterator[str]:
     show = _one_of(order, "show", SHOWS)
     jobs = tuple(doing.inspector.recurring())
     try:
-        standing = RecurringJobs(read=doing.now, jobs=jobs, runs=doing.inspector.lately([one.key for one in jobs]))
+        standing = RecurringJobs(
+            read=doing.now, jobs=jobs, runs=doing.inspector.history.lately([one.key for one in jobs])
+        )
     except Unsupported:
         standing = RecurringJobs(read=doing.now, jobs=jobs)
     rows = asked_for(standing.rows("name", now=doing.now), read_filter(q, "recurring"), now=doing.now)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from workkit.contract.steering import Forgotten, Quieted
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.text.cells import shorten
@@ -34,7 +35,7 @@ def repair(doing: Doing, _: Order, which: str | None) -> Done:
 def quiet(doing: Doing, _: Order, which: str | None) -> Done:
     """Have a listener take nothing new. What it has taken still runs."""
     assert which is not None, "it was checked"
-    if not doing.admin.quiet(which, True):
+    if not doing.admin.steer(Quieted(which, True)):
         return Done(f"{which} was quiet already.")
     return Done(f"{which} finishes what it runs, and takes nothing new.", Order(verb="listen", which=(which,)))
 
@@ -42,14 +43,14 @@ def quiet(doing: Doing, _: Order, which: str | None) -> Done:
 def listen(doing: Doing, _: Order, which: str | None) -> Done:
     """Have a quiet listener take work again."""
     assert which is not None, "it was checked"
-    if not doing.admin.quiet(which, False):
+    if not doing.admin.steer(Quieted(which, False)):
         return Done(f"{which} was not quiet.")
     return Done(f"{which} takes work again.", Order(verb="quiet", which=(which,)))
 
 
 def purge(doing: Doing, _: Order, __: str | None) -> Done:
     """Remove all that is kept of past runs."""
-    doing.admin.forget_history()
+    doing.admin.steer(Forgotten())
     return Done(f"Purged the history of {doing.schedule}. Listeners begin anew; this cannot be undone.")
 
 

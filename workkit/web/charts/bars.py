@@ -32,7 +32,7 @@ class Bars(Drawing):
 def bars(
     runs: Iterable[PastRun], *, now: datetime, zone: tzinfo, running: bool = False, running_ms: float = 0.0
 ) -> Bars:
-    """Draw the last runs of a job, given the last one first, as `Inspector.lately` reads them. `running`: a bar for the
+    """Draw the last runs of a job, given the last one first, as `History.lately` reads them. `running`: a bar for the
     run in progress follows, which has taken `running_ms` so far.
     """
     room = SLOTS - running

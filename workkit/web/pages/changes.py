@@ -75,7 +75,9 @@ def look(asked: Asked) -> ChangesView:
     found: list[Change] = []
     looked, last, unknown = 0, "", ""
     try:
-        for change in islice(asked.served.inspector().changes(after=asked.params.get("after") or None), LOOKED_AT):
+        for change in islice(
+            asked.served.inspector().history.changes(after=asked.params.get("after") or None), LOOKED_AT
+        ):
             if len(found) == SHOWN:
                 break
             looked, last = looked + 1, change.number
@@ -101,7 +103,7 @@ def look(asked: Asked) -> ChangesView:
 def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
     """Write all changes that the filters let through, the last one first."""
     given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
-    for change in asked.served.inspector().changes():
+    for change in asked.served.inspector().history.changes():
         if is_wanted(change, given):
             yield change_record(asked.veil.change(change))
 

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
+from workkit.contract.broker import Inspector
 from workkit.contract.filters import accepted, read_filter, understood
 from workkit.contract.history import PastRun
-from workkit.contract.inspector import Inspector
 from workkit.contract.record import attempts_text, dead_record
 from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text
@@ -384,7 +384,7 @@ def _found(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, no
 
 
 def _run(inspector: Inspector, work: Work) -> PastRun | None:
-    runs = islice(inspector.runs(since_ms=work.begun_ms), MOST_RUNS)
+    runs = islice(inspector.history.runs(since_ms=work.begun_ms), MOST_RUNS)
     return next((run for run in runs if run.id == work.job_id), None)
 
 

@@ -80,7 +80,7 @@ def look(asked: Asked) -> DoctorView:
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
     faults = tuple(Fault(finding=asked.veil.finding(one), digest=digest_of(one)) for one in checked.findings)
     try:
-        history_bytes = asked.served.inspector().history_bytes()
+        history_bytes = asked.served.inspector().history.size()[1]
     except Unsupported:
         history_bytes = None
     return DoctorView(

@@ -158,7 +158,7 @@ def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:
     try:
-        return True, asked.served.inspector().knows()
+        return True, asked.served.inspector().history.knows()
     except Unsupported:
         return False, {}
 

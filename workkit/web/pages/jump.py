@@ -143,7 +143,7 @@ def _by_id(asked: Asked, q: str) -> Job | None:
 
 def _functions(asked: Asked) -> list[str]:
     try:
-        return sorted(asked.served.inspector().knows())
+        return sorted(asked.served.inspector().history.knows())
     except Unsupported:
         return []
 

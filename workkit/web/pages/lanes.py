@@ -280,7 +280,7 @@ def _days(asked: Asked, axis: Axis, source: LaneSource) -> Sequence[Day]:
     inspector = asked.served.inspector()
     try:
         if source.subject.startswith(FN):
-            cells = inspector.past(
+            cells = inspector.history.past(
                 source.subject,
                 since_ms=epoch_ms(axis.start),
                 until_ms=epoch_ms(min(axis.now, axis.end)) + 1,
@@ -288,7 +288,7 @@ def _days(asked: Asked, axis: Axis, source: LaneSource) -> Sequence[Day]:
             )
             return days_of(runs_of_cells(cells))
         if source.rows:
-            return source.rows[0].days(lambda: inspector.days(source.key))
+            return source.rows[0].days(lambda: inspector.history.days(source.key))
     except Unsupported:
         return []
     return days_of(source.runs)

@@ -127,7 +127,7 @@ def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentenc
 def _refused(asked: Asked, infos: Sequence[ListenerInfo]) -> Mapping[str, Sequence[str]]:
     """Read what each listener cannot run; nothing where the layout does not tell."""
     try:
-        return asked.served.inspector().refused(list(dict.fromkeys(info.listener for info in infos)))
+        return asked.served.inspector().history.refused(list(dict.fromkeys(info.listener for info in infos)))
     except Unsupported:
         return {}
 

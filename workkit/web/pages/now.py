@@ -190,7 +190,7 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
     inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
     minute_ms = now_ms // MINUTE_MS * MINUTE_MS
     try:
-        past = inspector.past(ALL, since_ms=minute_ms - HOUR_MS, until_ms=now_ms + 1, tier="1")
+        past = inspector.history.past(ALL, since_ms=minute_ms - HOUR_MS, until_ms=now_ms + 1, tier="1")
     except Unsupported as error:
         unknown["history"] = str(error)
         past = []
@@ -228,7 +228,7 @@ def _spark(asked: Asked, unknown: dict[str, str]) -> Spark:
     now_ms, inspector = asked.pulse.now_ms, asked.served.inspector()
 
     def read() -> Sequence[Bucket]:
-        return inspector.past(ALL, since_ms=now_ms - DAY_MS - QUARTER_MS, until_ms=now_ms + 1, tier="5")
+        return inspector.history.past(ALL, since_ms=now_ms - DAY_MS - QUARTER_MS, until_ms=now_ms + 1, tier="5")
 
     cells = asked.served.fresh("lateness", read, seconds=SPARK_S)
     happened = read_happened(asked, asked.now - DAY_MS * MILLISECOND, asked.now, unknown)

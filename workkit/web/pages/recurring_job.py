@@ -196,14 +196,18 @@ def _past(asked: Asked, job: Job, key: str) -> _Past:
     """Read the past of a job: its last 60 runs, its days, its counts of 400 days, and who changed it."""
     inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
     try:
-        ring = list(inspector.lately([key])[key])
-        days = inspector.days(key)
-        cells = inspector.past(f"{JOB}{key}", since_ms=now_ms - KEPT_MS["d"], until_ms=now_ms + 1, tier="d")
+        ring = list(inspector.history.lately([key])[key])
+        days = inspector.history.days(key)
+        cells = inspector.history.past(f"{JOB}{key}", since_ms=now_ms - KEPT_MS["d"], until_ms=now_ms + 1, tier="d")
         shown = ring[:RUNS]
         since = min((run.ended for run in shown), default=asked.now) - timedelta(minutes=1)
-        singles = [run for run in asked.served.recent.read(inspector, asked.now)[:MOST_SINGLES] if run.ended >= since]
+        singles = [
+            run
+            for run in asked.served.recent.read(inspector.history.runs, asked.now)[:MOST_SINGLES]
+            if run.ended >= since
+        ]
         ring = with_details(ring, (asked.veil.run(run) for run in singles if run.id == job.id or run.name == key))
-        changes = [asked.veil.change(one) for one in islice(inspector.changes(), MOST_CHANGES)]
+        changes = [asked.veil.change(one) for one in islice(inspector.history.changes(), MOST_CHANGES)]
     except Unsupported as error:
         return _Past(no_history=str(error))
     kept = KEPT.get(asked.pulse.control.history, "") if not ring and not days else ""

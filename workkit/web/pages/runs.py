@@ -89,7 +89,9 @@ def look(asked: Asked) -> RunsView:
     place, looked, last, unknown = None, 0, None, ""
     try:
         since, until = _ms(bounds.get("from")) or 0, _ms(bounds.get("to"))
-        for run in asked.served.inspector().runs(since_ms=since, until_ms=until, before=asked.params.get("after")):
+        for run in asked.served.inspector().history.runs(
+            since_ms=since, until_ms=until, before=asked.params.get("after")
+        ):
             if len(found) == ROWS or looked == MOST_LOOKED:
                 place = last.place if last else None
                 break
@@ -185,7 +187,7 @@ class RunView:
 
 def look_at_one(asked: Asked) -> RunView:
     """Read the run. Raises NotFound, Unsupported."""
-    raw = asked.served.inspector().run(asked.names["run"])
+    raw = asked.served.inspector().history.run(asked.names["run"])
     run = asked.veil.run(raw)
     which = run.name or run.id or ""
     return RunView(

@@ -306,7 +306,7 @@ def tried_of(asked: Asked, job: Job) -> list[PastRun]:
 def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
     """Tell what its function did in 24 hours, and how long half of its runs took at most, in ms."""
     now = asked.pulse.now_ms
-    past = asked.served.inspector().past(FN + job.fn, since_ms=now - DAY_MS, until_ms=now + 1, tier="5")
+    past = asked.served.inspector().history.past(FN + job.fn, since_ms=now - DAY_MS, until_ms=now + 1, tier="5")
     cell = sum((bucket.cell for bucket in past), Cell())
     if not cell.runs:
         return None, 0.0
@@ -336,7 +336,7 @@ def result_of(asked: Asked, job: Job) -> Result | None:
     if job.options.keep_ms is None and job.state != "done":
         return None
     try:
-        last = next(islice(asked.served.inspector().results.of(job.id), 1), None)
+        last = next(islice(asked.served.inspector().history.results(job.id), 1), None)
     except Unsupported:
         return None
     if last is None:

@@ -222,7 +222,7 @@ def read_pauses(asked: Asked) -> Mapping[str, datetime]:
         return {}
     found: dict[str, datetime] = {}
     try:
-        for number, change in enumerate(asked.served.inspector().changes()):
+        for number, change in enumerate(asked.served.inspector().history.changes()):
             if number >= MOST_CHANGES or len(found) == len(paused):
                 break
             if change.verb == "pause" and change.target in paused:

@@ -94,7 +94,7 @@ def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
     if not found:
         return ()
     errors: dict[str, str] = {}
-    for run in asked.served.recent.read(asked.served.inspector(), asked.now)[:MOST_RUNS]:
+    for run in asked.served.recent.read(asked.served.inspector().history.runs, asked.now)[:MOST_RUNS]:
         if run.name is not None and run.error is not None:
             errors.setdefault(run.name, asked.veil.run(run).error or "")
     return tuple(replace(one, error=errors.get(one.name)) for one in found)
@@ -128,7 +128,7 @@ def _last_missed(asked: Asked, count: int) -> Sequence[Missed]:
     """Read the last missed runs; kept where many jobs recur, of which many may be missed at once."""
 
     def read() -> Sequence[Missed]:
-        return list(islice(asked.served.inspector().missed(), MOST_MISSED))
+        return list(islice(asked.served.inspector().history.missed(), MOST_MISSED))
 
     return asked.served.fresh("missed", read) if count > MANY_ROWS else read()
 
@@ -227,7 +227,7 @@ def _cannot_run(asked: Asked, findings: Iterable[Finding]) -> tuple[str, ...]:
     if not names or not asked.pulse.counts.listeners:
         return ()
     try:
-        known = asked.served.inspector().knows()
+        known = asked.served.inspector().history.knows()
     except Unsupported:
         known = {}
     return tuple(name for name in names if name not in known)

@@ -201,9 +201,13 @@ def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
     try:
         inspector = asked.served.inspector()
         if axis.now <= axis.end:
-            runs = [run for run in asked.served.recent.read(inspector, asked.now) if run.ended >= axis.start]
+            runs = [
+                run for run in asked.served.recent.read(inspector.history.runs, asked.now) if run.ended >= axis.start
+            ]
         else:
-            runs = list(islice(inspector.runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until)), MOST_RUNS))
+            runs = list(
+                islice(inspector.history.runs(since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until)), MOST_RUNS)
+            )
     except Unsupported as error:
         unknown["history"] = str(error)
         return Seen()
@@ -239,7 +243,7 @@ def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[Pas
     """Read the counts of a subject before an instant as runs, one for each cell, as long as it."""
     if until <= axis.start:
         return []
-    cells = asked.served.inspector().past(
+    cells = asked.served.inspector().history.past(
         subject, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until), tier=tier_of(axis)
     )  # fmt: skip
     return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
@@ -272,7 +276,7 @@ def read_cells(asked: Asked, axis: Axis, unknown: dict[str, str]) -> list[Bucket
         return []
     until = min(axis.now, axis.end)
     try:
-        return asked.served.inspector().past(
+        return asked.served.inspector().history.past(
             ALL, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until) + 1, tier=tier_of(axis)
         )  # fmt: skip
     except Unsupported as error:
@@ -319,7 +323,7 @@ def read_happened(asked: Asked, since: datetime, until: datetime, unknown: dict[
 
 
 def _read_changes(asked: Asked) -> Sequence[Change]:
-    return [one for one in islice(asked.served.inspector().changes(), LOOKED_AT) if one.verb in (MARK, "sync")]
+    return [one for one in islice(asked.served.inspector().history.changes(), LOOKED_AT) if one.verb in (MARK, "sync")]
 
 
 def _happened(change: Change) -> Happened:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from workkit.clocks import time
-from workkit.contract.inspector import Counts, Inspector
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Counts
 from workkit.errors import Unsupported, WorkkitError
 
 SHARE = 20  # a look that took one second is followed by no other for twenty

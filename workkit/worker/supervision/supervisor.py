@@ -22,7 +22,7 @@ from typing import Any
 
 from workkit import events
 from workkit.clocks import time
-from workkit.contract.inspector import Inspector
+from workkit.contract.broker import Inspector
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
 from workkit.worker.monitoring.exposition import is_installed, metrics_page

@@ -72,7 +72,7 @@ class Namespace:
             terms=Terms(unique_key=how.get("key")),
             entrance=Entrance(once=how.get("once", False)),
         )
-        return self.producer.add([new])[0].id
+        return self.producer.adding([new])()[0].id
 
     def push(self, name: str, text: Any) -> bytes:
         """Put bytes into a queue as a Go producer does."""

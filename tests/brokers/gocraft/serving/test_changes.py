@@ -227,12 +227,12 @@ def test_a_running_job_that_is_cancelled_does_not_come_again(ns: Namespace, outc
     claims = pool.claim(2).claims
     for _ in range(2):
         assert ns.producer.admin.cancel(job(ns, id)).state == "cancelling"
-    assert pool.heartbeat().cancelled == {id}
+    assert pool.beating()().cancelled == {id}
     counts = ns.producer.inspector.counts()
     assert (counts.running, counts.cancelling) == (1, 1)
     end(pool, [claim for claim in claims if claim.id == id], OUTCOMES[outcome])
     assert [found.id for found in ns.producer.inspector.jobs()] == [other]
-    assert not pool.heartbeat().cancelled
+    assert not pool.beating()().cancelled
     assert not ns.raw.exists(ns.keys.cancelled(pool.listener))
     assert ns.lock("export", pool.listener) == (1, 1)
 
@@ -247,7 +247,7 @@ def test_a_cancelled_job_does_not_come_again_when_its_pool_is_gone(ns: Namespace
         pool.leave()
     else:
         ns.raw.hset(ns.keys.worker_pool(pool.listener), "heartbeat_at", 1)
-        other.heartbeat()
+        other.beating()()
         assert other.maintain()
     assert [found.id for found in ns.producer.inspector.jobs()] == [kept]
     assert ns.lock("export", pool.listener) == (0, 0)
@@ -281,7 +281,7 @@ def test_jobs_without_an_id_and_with_an_odd_one_are_found_and_cancelled(ns: Name
 
 def test_a_job_that_is_added_later_with_a_batch_is_known_to_the_lookups(ns: Namespace) -> None:
     new = NewJob(fn="export", args=(), kwargs=None, trigger=None, due_ms=ns.producer.now_ms() + 60_000, queued=True)
-    added = ns.producer.add([new] * 1000)
+    added = ns.producer.adding([new] * 1000)()
     assert job(ns, added[999].id).id == added[999].id
     assert ns.producer.admin.cancel(job(ns, added[500].id)).id == added[500].id
     assert ns.raw.zcard(ns.keys.scheduled) == 999

@@ -68,7 +68,7 @@ def test_a_pool_adds_the_members_that_go_added(ns: Namespace, case: int, monkeyp
 
 def test_a_pool_adds_the_runs_of_four_minutes_and_then_the_time(ns: Namespace) -> None:
     ours = pool(ns, clean=EACH_MINUTE)
-    ours.heartbeat()
+    ours.beating()()
     before = int(ns.raw.time()[0])
     ours.maintain()
     found = members(ns, ns.keys.scheduled)

@@ -27,7 +27,7 @@ def wait_in(ns: Namespace, key: str, name: str, *, seconds: float, count: int = 
 
 def beat(pool: GocraftBroker) -> None:
     """Send the first heartbeat of a pool, and do what follows."""
-    pool.heartbeat()
+    pool.beating()()
     pool.maintain()
 
 

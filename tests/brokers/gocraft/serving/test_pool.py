@@ -141,7 +141,7 @@ def test_what_a_job_text_cannot_say_is_refused(ns: Namespace) -> None:
     with pytest.raises(InvalidArguments, match=r'args\["x"\]'):
         ns.add("export", {"x": float("nan")})
     with pytest.raises(Unsupported):
-        ns.producer.contents([])
+        ns.producer.plans.contents([])
 
 
 def test_a_clean_stop_leaves_no_trace_of_the_pool(ns: Namespace) -> None:
@@ -149,7 +149,7 @@ def test_a_clean_stop_leaves_no_trace_of_the_pool(ns: Namespace) -> None:
     pool = ns.pool("export")
     id = pool.listener
     end(pool, pool.claim(1).claims, Done())
-    pool.heartbeat()
+    pool.beating()()
     pool.leave()
     assert ns.raw.smembers(ns.keys.worker_pools) == set()
     assert [key for key in ns.raw.keys("*") if id.encode() in key] == []

@@ -22,7 +22,7 @@ def jobs(ns: Namespace, count: int) -> None:
 
 
 def reaped(pool: GocraftBroker) -> list[tuple[str, int]]:
-    pool.heartbeat()
+    pool.beating()()
     return pool.maintain()
 
 
@@ -177,7 +177,7 @@ def test_a_heartbeat_that_was_deleted_is_written_again(ns: Namespace) -> None:
     pool = ns.pool("export", "other")
     before = ns.raw.hgetall(ns.keys.worker_pool(pool.listener))
     ns.raw.delete(ns.keys.worker_pool(pool.listener))
-    pool.heartbeat()
+    pool.beating()()
     after = ns.raw.hgetall(ns.keys.worker_pool(pool.listener))
     assert after.keys() >= before.keys() - {b"started_at"}
     assert after[b"job_names"] == b"export,other"
@@ -193,7 +193,7 @@ def test_a_reaped_pool_is_fenced_and_its_endings_change_nothing(ns: Namespace) -
     turn = end(frozen, held, Done())
     assert set(turn.fenced) == set(held)
     assert ns.lock("export", other.listener) == (2, 2)
-    frozen.heartbeat()
+    frozen.beating()()
     assert frozen.listener not in ("", id)
     assert set(end(frozen, held, Done()).refused) == set(held)
     end(other, again, Done())

@@ -78,7 +78,7 @@ def test_running_jobs_are_seen_as_those_of_go(ns: Namespace) -> None:
     expected, found = without_limits(recorded(step["dump"])), dumped(ns)
     counts = [key for key in expected if not key.endswith(":inprogress")]
     assert {key: found[key] for key in counts} == {key: expected[key] for key in counts}
-    pool.heartbeat()
+    pool.beating()()
     shown = [entry["value"] for key, entry in step["dump"].items() if key.startswith("gv:worker:")]
     ours = [ns.raw.hgetall(key) for key in ns.raw.keys(f"{ns.keys.prefix}worker:*")]
     decoded = [{k.decode(): v.decode() for k, v in found.items()} for found in ours]

@@ -13,6 +13,7 @@ import pytest
 from tests.brokers.gocraft import vectors
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.brokers.gocraft.serving.recordings import dumped, enqueue, recorded, without_limits
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
@@ -161,15 +162,15 @@ def test_a_name_is_paused_and_resumed_with_the_bytes_of_go(ns: Namespace) -> Non
     us, pool = Administrator(ns), None
     for step in recording["steps"]:
         if step["step"] == "pause":
-            us.admin.pause("fn:export", Pause())
+            us.admin.steer(Paused("fn:export", Pause()))
         elif step["step"] == "enqueue":
             us.do(step["call"], step["returned"])
         elif step["step"] == "start the pool":
             pool = ns.pool("export")
             assert not pool.claim(5).claims
         elif step["step"] == "unpause":
-            assert us.admin.resume("fn:export")
-            assert not us.admin.resume("fn:export")
+            assert us.admin.steer(Resumed("fn:export"))
+            assert not us.admin.steer(Resumed("fn:export"))
             assert pool is not None
             end(pool, pool.claim(5).claims, Done())
         elif step["step"] == "stop":

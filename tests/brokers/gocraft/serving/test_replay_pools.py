@@ -162,7 +162,7 @@ def test_a_pool_of_other_names_reaps_a_killed_go_pool_after_its_time(ns: Namespa
     restore(ns, step_of(recording, "2 s after the kill"), ago=age)
     (dead,) = pools(ns)
     pool = ns.pool("other")
-    pool.heartbeat()
+    pool.beating()()
     taken = pool.maintain()
     if age == 2:
         assert taken == []
@@ -185,7 +185,7 @@ def test_a_pool_of_the_same_name_reaps_and_runs(ns: Namespace) -> None:
     restore(ns, step_of(recording, "2 s after the kill"), ago=12)
     pool = ns.pool("export", limits={"export": 2})
     assert pool.claim(5).claims == [], "the killed pool has both slots"
-    pool.heartbeat()
+    pool.beating()()
     assert [moved for _, moved in pool.maintain()] == [2]
     ran = []
     while claims := pool.claim(5).claims:
@@ -204,7 +204,7 @@ def test_the_job_of_a_go_pool_without_a_heartbeat_is_found(ns: Namespace) -> Non
     pool = ns.pool("export", limits={"export": 1}, timeout_ms=100)
 
     def is_reaped() -> bool:
-        pool.heartbeat()
+        pool.beating()()
         return bool(pool.maintain())
 
     until(is_reaped, timeout=10)
@@ -225,7 +225,7 @@ def test_a_frozen_pool_ends_nothing_that_is_not_its_own(ns: Namespace) -> None:
     assert dumped(ns) == expected(recording, "running in process 1")
     ns.raw.hset(ns.keys.worker_pool(frozen.listener), "heartbeat_at", frozen.now_ms() // 1000 - 12)
     other = ns.pool("export", limits={"export": 1})
-    other.heartbeat()
+    other.beating()()
     assert [moved for _, moved in other.maintain()] == [1]
     again = other.claim(1).claims
     assert dumped(ns) == expected(recording, "process 2 has reaped and runs the job")
@@ -235,7 +235,7 @@ def test_a_frozen_pool_ends_nothing_that_is_not_its_own(ns: Namespace) -> None:
     end(other, again, Done())
     step, at_rest = "process 2 finished too: the lock is negative", {"jobs:export:lock": "0"}
     assert dumped(ns) == expected(recording, step) | at_rest | {"jobs:export:lock_info": ["0"]}
-    frozen.heartbeat()
+    frozen.beating()()
     for each in (other, frozen):
         each.leave()
     assert dumped(ns) == expected(recording, "stopped", without=("jobs:export:lock_info",)) | at_rest

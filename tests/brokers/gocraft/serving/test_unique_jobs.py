@@ -55,7 +55,7 @@ def test_a_crash_of_the_pool_keeps_the_text_that_ran(ns: Namespace) -> None:
     gone, other = ns.pool("clear"), ns.pool("clear")
     gone.claim(5)
     ns.raw.hset(ns.keys.worker_pool(gone.listener), "heartbeat_at", 1)
-    other.heartbeat()
+    other.beating()()
     other.maintain()
     (claim,) = other.claim(5).claims
     assert claim.kwargs == {"o": 2}

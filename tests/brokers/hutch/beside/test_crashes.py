@@ -48,7 +48,7 @@ def test_a_crash_that_was_counted_is_not_counted_again_by_the_reaper(pair: Pair)
     assert claim.crashes == 1
 
     def reaped() -> bool:
-        second.heartbeat()
+        second.beating()()
         return bool(second.maintain())
 
     meet(reaped)
@@ -69,12 +69,12 @@ def test_a_listener_that_only_lost_its_connection_counts_nothing(pair: Pair) -> 
 
         def is_fenced() -> bool:
             try:
-                return bool(cut.heartbeat().fenced)
+                return bool(cut.beating()().fenced)
             except ServerError:
                 return False
 
         meet(is_fenced)
-        cut.heartbeat()
+        cut.beating()()
     other.claim(0, ends=[(claim, Released())])
     again = taken(other, 1)[0]
     assert again.crashes == 0

@@ -102,7 +102,7 @@ def test_a_slot_of_a_dead_listener_comes_free(pair: Pair) -> None:
     reaped: list[tuple[str, int]] = []
 
     def both_run() -> bool:
-        lives.heartbeat()
+        lives.beating()()
         reaped.extend(lives.maintain())
         started.extend(admitted(lives, list(lives.claim(5).claims), TWO))
         return len(started) == 2
@@ -133,7 +133,7 @@ def test_the_limit_of_a_schedule_holds_for_all_its_functions(pair: Pair) -> None
     s = pair.create(limit=1)
     listener = pair.listener()
     schedule.add_now(s, "note", args=[{"n": 0}])  # says the limit
-    listener.heartbeat()
+    listener.beating()()
     publish(pair, 2)
     turn = listener.claim(5)
     claims = [*turn.claims, *taken(listener, 3 - len(turn.claims))]
@@ -171,7 +171,7 @@ def test_what_waits_too_long_goes_back_to_other_listeners(pair: Pair, monkeypatc
     assert len(running) == 2
 
     def is_back() -> bool:
-        full.heartbeat()
+        full.beating()()
         return len(full._session._held) == 2
 
     meet(is_back, wait=lambda: time.sleep(0.02))
@@ -193,7 +193,7 @@ def test_a_value_under_its_limit_gets_a_chance_behind_many_that_wait(
     started: list[Claim] = []
 
     def other_started() -> bool:
-        listener.heartbeat()
+        listener.beating()()
         started.extend(admitted(listener, list(listener.claim(1).claims), options))
         return bool(started)
 

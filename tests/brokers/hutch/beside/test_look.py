@@ -40,7 +40,7 @@ def test_bytes_of_another_program_are_left_out(pair: Pair) -> None:
     listener, beside = pair.listener(), pair.beside()
     key = pair.keys.running(listener.listener)
     pair.client.hset(key, mapping={"7": b"\xc1", "8": msgpack.packb([1, 2]), "info": b"x"})
-    listener.heartbeat()
+    listener.beating()()
     assert running(beside, pair.on.names) == []
     assert len(listeners(beside, pair.on.names)) == 1
 

@@ -33,7 +33,7 @@ def test_what_a_listener_cannot_note_goes_back_to_others(pair: Pair) -> None:
     with pytest.raises(ServerUnreachable, match="connection"):
         listener.claim(5)
     with pytest.raises(ServerUnreachable) as caught:
-        listener.heartbeat()
+        listener.beating()()
     assert "the Redis beside it, redis://" in (caught.value.trouble or "")
     assert taken(pair.listener(), 1)[0].id == "m1"
 
@@ -88,12 +88,12 @@ def test_a_listener_that_was_taken_for_dead_says_what_it_holds_and_goes_on(pair:
     (claim,) = admitted(listener, taken(listener, 1), ONE)
 
     def reaped() -> bool:
-        other.heartbeat()
+        other.beating()()
         return bool(other.maintain())
 
     meet(reaped)
     assert pair.client.zcard(pair.keys.slots) == 0
-    listener.heartbeat()
+    listener.beating()()
     assert pair.client.zcard(pair.keys.slots) == 1
     assert pair.client.hlen(pair.keys.crashes) == 0, "it was no crash"
     assert [one.job.id for one in running(listener._beside, pair.on.names)] == ["m1"]  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from tests.brokers.hutch.beside.pair import Pair, meet, taken
 from workkit import schedule
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.steering import Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE
@@ -39,7 +40,7 @@ def test_a_listener_that_comes_while_a_function_is_paused_takes_only_others(pair
     assert listener.claim(5).claims == []
     assert pair.on.count(pair.on.names.queue("note")) == 1
     schedule.resume(s, fn="note")
-    listener.heartbeat()
+    listener.beating()()
     assert taken(listener, 1)[0].args == ({"n": 1},)
 
 
@@ -50,12 +51,12 @@ def test_what_had_arrived_goes_back_in_its_order_when_a_schedule_is_paused(pair:
     (first,) = taken(listener, 1, limit=1)
     assert listener.claim(1).claims
     schedule.pause(s)
-    listener.heartbeat()
+    listener.beating()()
     assert listener.claim(5).claims == []
     meet(lambda: pair.on.count(pair.on.names.queue("note")) == 2)
     listener.claim(0, ends=[(first, DONE)])
     schedule.resume(s)
-    listener.heartbeat()
+    listener.beating()()
     assert [claim.args[0]["n"] for claim in taken(listener, 2)] == [2, 3]
 
 
@@ -72,28 +73,28 @@ def test_a_message_that_is_taken_as_the_pause_begins_does_not_start(pair: Pair) 
 
 def test_a_pause_ends_at_its_time(pair: Pair) -> None:
     listener = two(pair)
-    listener.admin.pause("schedule", Pause(until_ms=listener.now_ms() + 150))
-    listener.heartbeat()
+    listener.admin.steer(Paused("schedule", Pause(until_ms=listener.now_ms() + 150)))
+    listener.beating()()
     publish(pair, "note", 1)
     assert listener.claim(5).claims == []
 
     def resumed() -> bool:
-        listener.heartbeat()
+        listener.beating()()
         listener.maintain()
         return not pair.client.hexists(pair.keys.control, "paused:schedule")
 
     meet(resumed, wait=lambda: time.sleep(0.02))
-    listener.heartbeat()
+    listener.beating()()
     assert len(taken(listener, 1)) == 1
-    assert listener.admin.resume("schedule") is False
+    assert listener.admin.steer(Resumed("schedule")) is False
 
 
 def test_one_message_cannot_be_paused(pair: Pair) -> None:
     admin = two(pair).admin
     with pytest.raises(Unsupported, match=r"one job cannot be paused by itself: .* Pause its function"):
-        admin.pause("job:m1", Pause())
+        admin.steer(Paused("job:m1", Pause()))
     with pytest.raises(Unsupported, match="one job cannot be paused by itself"):
-        admin.resume("job:m1")
+        admin.steer(Resumed("job:m1"))
 
 
 def test_a_pattern_is_paused_by_its_name_and_what_runs_is_listed_by_its_key(pair: Pair) -> None:
@@ -110,7 +111,7 @@ def test_a_pattern_is_paused_by_its_name_and_what_runs_is_listed_by_its_key(pair
     queue = pair.on.names.queue("note.#")
     assert pair.on.count(queue) == 2
     schedule.resume(s, fn="@note.#")
-    listener.heartbeat()
+    listener.beating()()
     taken(listener, 2)
     assert sorted(job.fn for job in schedule.jobs(s, state="running")) == ["note", "note", "note.a"]
     pair.on.channel.queue_delete(queue)

@@ -40,7 +40,7 @@ def filled(on: Opened, n: int, *, key: str = "orders.created") -> HutchBroker:
 def failed(on: Opened, n: int = 1) -> HutchBroker:
     """Let messages of ours fail for good, with the bodies 0, 1, ..."""
     listener = on.listener()
-    listener.add([new({"n": number}) for number in range(n)])
+    listener.adding([new({"n": number}) for number in range(n)])()
     for _ in range(n):
         listener.claim(0, ends=[(one(listener), Dead(failure=FAILURE))])
     listener.leave()

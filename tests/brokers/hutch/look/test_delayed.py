@@ -47,7 +47,7 @@ def filled(on: Opened, n: int) -> HutchBroker:
     """Delay messages for nearly the same time, with the bodies 0, 1, ..."""
     broker = on.broker()
     due_ms = broker.now_ms() + FAR_MS
-    broker.add([new({"n": number}, due_ms=due_ms + number) for number in range(n)])
+    broker.adding([new({"n": number}, due_ms=due_ms + number) for number in range(n)])()
     return broker
 
 
@@ -66,9 +66,9 @@ def order(broker: HutchBroker) -> list[int]:
 def test_delayed_messages_are_listed_soonest_first_and_come_on_time(on: Opened) -> None:
     queue, broker = on.bound("note", "shop.sold"), on.broker()
     far_ms = broker.now_ms() + FAR_MS
-    (later,) = broker.add([new({"n": 1}, due_ms=far_ms)])
+    (later,) = broker.adding([new({"n": 1}, due_ms=far_ms)])()
     due_ms = broker.now_ms() + 2500
-    (soon,) = broker.add([new({"n": 2}, "shop.sold", due_ms=due_ms)])
+    (soon,) = broker.adding([new({"n": 2}, "shop.sold", due_ms=due_ms)])()
     while broker.now_ms() < due_ms - 1500:
         jobs = waiting(broker)
         assert [(job.id, job.fn, job.args, job.state) for job in jobs] == [
@@ -97,7 +97,7 @@ def test_cancel_takes_one_message_out_and_leaves_all_others(on: Opened) -> None:
 def test_of_messages_that_are_due_soon_all_others_come_on_time(on: Opened) -> None:
     queue, broker = on.bound("note"), filled(on, 1)  # the ladder is declared now
     due_ms = broker.now_ms() + 2500
-    added = broker.add([new({"n": n}, due_ms=due_ms + n) for n in range(3)])
+    added = broker.adding([new({"n": n}, due_ms=due_ms + n) for n in range(3)])()
     broker.admin.cancel(Job(id=added[1].id, schedule=on.names.exchange, fn="note", state="waiting"))
     assert [json.loads(on.got(queue)[2])["n"] for _ in range(2)] == [0, 2]
     assert due_ms - 20 < broker.now_ms() < due_ms + 2000, "as late as a busy machine is"
@@ -154,7 +154,7 @@ def test_of_two_who_look_one_waits_for_the_other(on: Opened, is_same: bool) -> N
     with looking(broker) as go_on:
         thread = threading.Thread(target=lambda: found.extend(waiting(other)))
         thread.start()
-        other.add([new({"n": 100}, due_ms=other.now_ms() + FAR_MS + 100)])
+        other.adding([new({"n": 100}, due_ms=other.now_ms() + FAR_MS + 100)])()
         assert not found
         go_on.set()
         thread.join()
@@ -172,10 +172,10 @@ def test_a_look_gives_up_where_another_program_looks_for_long(on: Opened, monkey
 
 def test_a_message_that_falls_due_while_it_is_looked_at_comes_afterwards(on: Opened) -> None:
     queue, broker = on.bound("note"), on.broker()
-    broker.add([new({}, due_ms=broker.now_ms() + FAR_MS)])
+    broker.adding([new({}, due_ms=broker.now_ms() + FAR_MS)])()
     broker._delayed.take(lambda _: True)  # the ladder is declared now, and empty
     due_ms = broker.now_ms() + 2000
-    broker.add([new({}, due_ms=due_ms)])
+    broker.adding([new({}, due_ms=due_ms)])()
     with looking(broker):
         until(lambda: broker.now_ms() > due_ms + 100)
         assert on.count(queue) == 0
@@ -189,7 +189,7 @@ def test_a_message_that_is_looked_at_often_keeps_its_time(
     """RabbitMQ 4 moves on what came back 20 times; a policy says it to this one, with a smaller number."""
     monkeypatch.setattr(delayed, "MOST_LOOKS", 2)
     broker = on.broker()
-    added = broker.add([new({"n": n}, due_ms=broker.now_ms() + FAR_MS + n) for n in range(40)])
+    added = broker.adding([new({"n": n}, due_ms=broker.now_ms() + FAR_MS + n) for n in range(40)])()
     with delivery_limit(on, management, 4):
         before = waiting(broker)
         for _ in range(6):
@@ -252,7 +252,7 @@ def test_equal_additions_are_one_job_and_cancelled_together(on: Opened) -> None:
     due_ms = broker.now_ms() + FAR_MS
     message = new({}, due_ms=due_ms)
     message.identity = "the same"
-    (first,), (second,) = broker.add([message]), broker.add([message])
+    (first,), (second,) = broker.adding([message])(), broker.adding([message])()
     assert first.id == second.id
     (job,) = waiting(broker)
     broker.admin.cancel(job)
@@ -262,7 +262,7 @@ def test_equal_additions_are_one_job_and_cancelled_together(on: Opened) -> None:
 def test_what_is_due_is_not_cancelled(on: Opened) -> None:
     listener = on.listener()
     listener.leave()
-    (added,) = listener.add([new({})])
+    (added,) = listener.adding([new({})])()
     job = Job(id=added.id, schedule=on.names.exchange, fn="note", args=({},), due=None, state="due")
     with pytest.raises(Unsupported, match="is due, and here only messages can be cancelled whose delay has not ended"):
         listener.admin.cancel(job)
@@ -273,7 +273,7 @@ def test_a_step_with_large_messages_is_read_in_part(on: Opened, monkeypatch: pyt
     monkeypatch.setattr(held, "MOST_BYTES", 30_000)
     broker = on.broker()
     due_ms = broker.now_ms() + FAR_MS
-    broker.add([new({"n": n, "text": "x" * 10_000}, due_ms=due_ms + n) for n in range(40)])
+    broker.adding([new({"n": n, "text": "x" * 10_000}, due_ms=due_ms + n) for n in range(40)])()
     found = [job.args[0]["n"] for job in waiting(broker)]
     assert found == list(range(len(found)))
     assert 3 <= len(found) < 40
@@ -287,7 +287,7 @@ def test_many_equal_additions_are_cancelled_together(on: Opened) -> None:
     due_ms = broker.now_ms() + FAR_MS
     message = new({}, due_ms=due_ms)
     message.identity = "the same"
-    broker.add([message] * 100 + [new({"n": 1}, due_ms=due_ms)])
+    broker.adding([message] * 100 + [new({"n": 1}, due_ms=due_ms)])()
     broker.admin.cancel(next(job for job in waiting(broker) if job.args == ({},)))
     assert [job.args for job in waiting(broker)] == [({"n": 1},)]
     assert broker.inspector.counts().waiting == 1

@@ -35,7 +35,7 @@ def numbers(jobs: list[Job]) -> list[Any]:
 def test_all_queues_around_the_exchange_are_listed(on: Opened, management: str) -> None:
     listener = on.listener("note", "shop.sold")
     foreign = on.bound("shop.*", "b")
-    listener.add([new({"n": 1}), new({"n": 2}, due_ms=listener.now_ms() + 60_000), new({}, "shop.sold")])
+    listener.adding([new({"n": 1}), new({"n": 2}, due_ms=listener.now_ms() + 60_000), new({}, "shop.sold")])()
     found = by_name(on.broker(management=management).inspector.queues())
     assert (found[foreign].kind, found[foreign].keys, found[foreign].job) == ("work", ("b", "shop.*"), None)
     ours = found[on.names.queue("note")]
@@ -46,7 +46,7 @@ def test_all_queues_around_the_exchange_are_listed(on: Opened, management: str) 
 
 
 def test_without_the_api_queues_are_listed_whose_names_are_known(on: Opened) -> None:
-    on.listener("note", "shop.sold").add([new({}, "shop.sold")])
+    on.listener("note", "shop.sold").adding([new({}, "shop.sold")])()
     inspector = on.broker().inspector
     assert {one.name for one in inspector.queues()} == {on.names.queue("note"), on.names.dead_queue}
     found = by_name(inspector.queues(jobs=["shop.sold", "shop.paid"]))
@@ -59,7 +59,7 @@ def test_without_the_api_queues_are_listed_whose_names_are_known(on: Opened) -> 
 
 def test_counts_say_what_nobody_tells_without_the_api(on: Opened) -> None:
     listener = on.listener()
-    listener.add([new({"n": 1}, due_ms=listener.now_ms() + 60_000)])
+    listener.adding([new({"n": 1}, due_ms=listener.now_ms() + 60_000)])()
     inspector = on.broker().inspector
     counts = inspector.counts()
     assert counts.waiting == 1
@@ -72,7 +72,7 @@ def test_counts_say_what_nobody_tells_without_the_api(on: Opened) -> None:
 
 def test_counts_and_listeners_are_those_of_the_broker(on: Opened, management: str) -> None:
     listener = on.listener("note")
-    listener.add([new({"n": n}) for n in range(4)])
+    listener.adding([new({"n": n}) for n in range(4)])()
     dead = one(listener)
     held = claims(listener, 1)
     listener.claim(0, ends=[(dead, Dead(failure=FAILURE))])
@@ -123,7 +123,7 @@ def test_what_is_due_is_shown_from_the_head_and_stays(
 
 def test_a_message_that_was_looked_at_runs_as_any_other(on: Opened) -> None:
     listener = on.listener()
-    listener.add([new({"n": 1})])
+    listener.adding([new({"n": 1})])()
     assert len(list(on.broker().inspector.jobs(state="due"))) == 1
     claim = one(listener)
     assert (claim.args, claim.attempt, claim.trouble) == (({"n": 1},), 0, None)
@@ -133,7 +133,7 @@ def test_a_message_that_was_looked_at_runs_as_any_other(on: Opened) -> None:
 @pytest.mark.parametrize("state", ["running", "retrying", None])
 def test_states_that_cannot_be_listed_are_refused(on: Opened, state: Any) -> None:
     listener = on.listener()
-    listener.add([new({"n": 1})])
+    listener.adding([new({"n": 1})])()
     listener.claim(0, ends=[(one(listener), Again(delay_ms=60_000, attempt=1, failure=FAILURE))])
     inspector = on.broker().inspector
     with pytest.raises(Unsupported):
@@ -155,7 +155,7 @@ def test_messages_in_delay_queues_of_peers_wait(on: Opened, management: str) -> 
 
 
 def test_what_is_due_is_not_listed_where_no_queue_is_known(on: Opened) -> None:
-    on.listener("shop.sold").add([new({}, "shop.sold")])
+    on.listener("shop.sold").adding([new({}, "shop.sold")])()
     inspector = on.broker().inspector
     with pytest.raises(Unsupported) as caught:
         inspector.jobs(state="due")

@@ -68,7 +68,7 @@ def test_a_retry_of_theirs_reaches_all_and_ours_reaches_one(on: Opened, beside: 
     fails = beside.event(consumer={"wait": 5, "fail": 1})
     healthy = beside.hutch()
     listener = on.listener()
-    on.broker().add([new({"n": 1})])
+    on.broker().adding([new({"n": 1})])()
     first = one(listener)
     listener.claim(0, ends=[(first, Again(delay_ms=50, attempt=1, failure=FAILURE))])
     second = one(listener)
@@ -129,13 +129,13 @@ def test_mixed_expirations_wait_for_the_head_of_their_queue_and_ours_do_not(on: 
     program = beside.hutch("theirs", schedule=True)
     listener = on.listener()
     broker = on.broker()
-    broker.add([new({"n": 0}, due_ms=broker.now_ms() + 1100)])  # so that the ladder is declared
+    broker.adding([new({"n": 0}, due_ms=broker.now_ms() + 1100)])()  # so that the ladder is declared
     began = broker.now_ms()
     for expiration in ("1500", "100"):
         on.publish(on.names.level_key(5), b"{}", exchange=on.names.schedule_exchange, expiration=expiration,
                    headers={"CC": ["theirs"]})  # fmt: skip
     due = {n: began + delay for n, delay in ((1, 1500), (2, 100))}
-    broker.add([new({"n": n}, due_ms=at) for n, at in due.items()])
+    broker.adding([new({"n": n}, due_ms=at) for n, at in due.items()])()
     late: dict[int, float] = {}
     while len(late) < 3:
         claim = one(listener)
@@ -189,7 +189,7 @@ def test_two_sets_of_delay_queues_double_messages_of_theirs_and_none_of_ours(on:
     listener = on.listener()
     program.delay(1, "theirs", {"n": 1})
     broker = on.broker()
-    broker.add([new({"n": 2}, due_ms=broker.now_ms() + 100)])
+    broker.adding([new({"n": 2}, due_ms=broker.now_ms() + 100)])()
     claim = one(listener)
     listener.claim(0, ends=[(claim, Again(delay_ms=100, attempt=1, failure=FAILURE))])
     again = one(listener)
@@ -207,7 +207,7 @@ def test_delays_of_ours_hold_beside_delay_queues_that_lose_all(on: Opened, besid
     broken.delay(1, "theirs", {"n": 1})
     listener = on.listener()
     broker = on.broker()
-    broker.add([new({"n": 2}, due_ms=broker.now_ms() + 100)])
+    broker.adding([new({"n": 2}, due_ms=broker.now_ms() + 100)])()
     assert one(listener).args == ({"n": 2},)
     until(lambda: on.count(on.names.delay_queue(5)) == 0, what="the message to expire")
     assert not broken.runs()
@@ -221,7 +221,7 @@ def test_a_second_start_of_a_program_with_other_delay_queues_fails_and_ours_does
         beside.open("hutch", schedule=True, version="1.4.0")
     on.publish("note", b'{"n":1}')
     broker, listener = on.broker(), on.listener()
-    broker.add([new({"n": 2}, due_ms=broker.now_ms() + 50)])
+    broker.adding([new({"n": 2}, due_ms=broker.now_ms() + 50)])()
     assert one(listener).args == ({"n": 2},)
 
 
@@ -231,8 +231,8 @@ def test_a_queue_that_is_deleted_leaves_hutch_deaf_and_ours_comes_back(on: Opene
     for queue in (program.queue, on.names.queue("note")):
         on.channel.queue_delete(queue)
     assert listener.wait(10), "it was not told"
-    listener.heartbeat()
-    on.broker().add([new({"n": 1})])
+    listener.beating()()
+    on.broker().adding([new({"n": 1})])()
     assert one(listener).args == ({"n": 1},)
     assert not program.runs()
 

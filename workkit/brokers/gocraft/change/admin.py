@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 from workkit.brokers.gocraft.change.dead_set import DeadSetChange
 from workkit.brokers.gocraft.change.jobs import JobChange
@@ -12,59 +12,77 @@ from workkit.brokers.gocraft.change.pauses import Pauses
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival
-from workkit.contract.without_history import WithoutChanges
+from workkit.contract.changes import Author
+from workkit.contract.steering import (
+    Acknowledged,
+    Forgotten,
+    Limited,
+    NewTime,
+    NextRun,
+    Paused,
+    Resumed,
+    Steer,
+    not_one_run,
+    unmoved,
+    unsteered,
+)  # fmt: skip
+from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
-from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GocraftAdmin(WithoutChanges):
+class GocraftAdmin:
     """Changes one namespace. Each method may be repeated."""
 
-    at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     schedule: str
 
-    def cancel(self, job: Job) -> Job:
-        """Remove a waiting job, or mark one that a pool of ours runs: see `Admin.cancel`. Raises Unsupported for a job
-        that a Go pool runs.
+    def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> GocraftAdmin:
+        """Return itself: changes are not recorded, and none can be undone."""
+        return self
+
+    def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
+        """Record nothing."""
+
+    def steer(self, change: Steer) -> bool:
+        """Pause or resume a name or the whole namespace: see `Admin.steer`. Raises Unsupported for one job, and for all
+        other changes.
         """
+        pauses = Pauses(server=self.server, keys=self.keys)
+        match change:
+            case Paused(target, pause):
+                pauses.pause(target, pause)
+                return True
+            case Resumed(target):
+                return pauses.resume(target)
+            case Limited():
+                trouble, remedy = "is not known to gocraft pools", "Give each name its limit: @job(NAME, limit=5)."
+                raise Unsupported.about("a limit or a rate of a whole namespace", trouble, remedy)
+
+            case Acknowledged():
+                trouble = "cannot be kept in a gocraft namespace"
+                raise Unsupported.about("acknowledging dead jobs", trouble, "Retry or discard them.")
+            case Forgotten():
+                raise Unsupported.about("history", "is not kept in a gocraft namespace", "There is nothing to remove.")
+        raise unsteered(change)
+
+    def cancel(self, job: Job, *, listener: str | None = None) -> Job:
+        """Remove a waiting job, or mark one that a pool of ours runs: see `Admin.cancel`. Raises Unsupported for a job
+        that a Go pool runs, and for one run of a job.
+        """
+        if listener is not None:
+            raise not_one_run(job)
         return self._jobs.cancel(job)
 
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a name or the whole namespace: see `Admin.pause`. Raises Unsupported for one job."""
-        Pauses(server=self.server, keys=self.keys).pause(target, pause)
-
-    def resume(self, target: str) -> bool:
-        """End a pause: see `Admin.resume`. Raises Unsupported for one job."""
-        return Pauses(server=self.server, keys=self.keys).resume(target)
-
-    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
-        """Raise Unsupported: a namespace has no limit of its own."""
-        remedy = "Give each name its limit: @job(NAME, limit=5)."
-        raise Unsupported.about("a limit or a rate of a whole namespace", "is not known to gocraft pools", remedy)
-
-    def remember(self, history: History) -> None:
-        """Raise Unsupported: a namespace keeps nothing of past runs."""
-        remedy = "Leave it out, or use the native layout."
-        raise Unsupported.about(f"history={history!r}", "cannot be kept in a gocraft namespace", remedy, given=history)
-
-    def acknowledge(self) -> None:
-        """Raise Unsupported: nothing here keeps up to when deaths are known."""
-        raise Unsupported.about(
-            "acknowledging dead jobs", "cannot be kept in a gocraft namespace", "Retry or discard them."
-        )
-
-    def forget_history(self) -> None:
-        """Raise Unsupported: a namespace keeps nothing of past runs."""
-        raise Unsupported.about("history", "is not kept in a gocraft namespace", "There is nothing to remove.")
-
-    def skip(self, job: Job) -> Job:
-        """Raise Unsupported: no job recurs here."""
-        remedy = f"Take it out: workkit cancel {self.schedule} {job.short_id}."
-        raise Unsupported.about("a next run to leave out", "is something no gocraft job has: each runs once", remedy)
+    def reschedule(self, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
+        """Raise Unsupported: a job keeps its time, and none recurs."""
+        if isinstance(to, NextRun):
+            remedy = f"Take it out: workkit cancel {self.schedule} {jobs[0].short_id}."
+            trouble = "is something no gocraft job has: each runs once"
+            raise Unsupported.about("a next run to leave out", trouble, remedy)
+        raise unmoved(jobs[0], to)
 
     def run(self, job: Job) -> Job:
         """Put a job that waits, or is dead, into its queue now: see `Admin.run`."""

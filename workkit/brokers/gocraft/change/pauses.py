@@ -21,12 +21,12 @@ class Pauses:
     keys: Keys
 
     def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Admin.pause`. A pause until an instant ends by itself, for Go pools too."""
+        """Pause a target: see `Paused`. A pause until an instant ends by itself, for Go pools too."""
         at = "" if pause.until_ms is None else pause.until_ms
         self._script("pause", [self.keys.prefix, _name(target), pause.reason or NO_REASON, at])
 
     def resume(self, target: str) -> bool:
-        """End a pause: see `Admin.resume`."""
+        """End a pause: see `Resumed`."""
         return bool(self._script("resume", [self.keys.prefix, _name(target)]))
 
     def _script(self, verb: str, args: list[Any]) -> Any:

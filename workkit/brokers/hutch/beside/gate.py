@@ -72,7 +72,7 @@ class Gate:
         return self._waiting.overdue()
 
     def maintain(self) -> list[tuple[str, int]]:
-        """End what dead listeners held: see `Consumer.maintain`."""
+        """End what dead listeners held: see `Broker.maintain`."""
         return []
 
     def tell(self, said: Mapping[Any, str | None]) -> None:

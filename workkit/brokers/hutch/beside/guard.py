@@ -166,7 +166,7 @@ class Guard:
         return found
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Store the progress of runs: see `Consumer.tell`."""
+        """Store the progress of runs: see `Broker.tell`."""
         args = [part for receipt, words in said.items() if (run := self._runs.get(receipt)) is not None
                 for part in (run.field, words or "")]  # fmt: skip
         if args:

@@ -17,17 +17,17 @@ class Pauses:
         self._beside = beside
 
     def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Admin.pause`. Raises Unsupported for one job."""
+        """Pause a target: see `Paused`. Raises Unsupported for one job."""
         _check(target)
         self._beside.call("pause", [target, write_pause(pause)])
 
     def resume(self, target: str) -> bool:
-        """End a pause: see `Admin.resume`. Raises Unsupported for one job."""
+        """End a pause: see `Resumed`. Raises Unsupported for one job."""
         _check(target)
         return bool(self._beside.call("resume", [target, "end"]))
 
     def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
-        """Set the limits of all listeners: see `Admin.declare`."""
+        """Set the limits of all listeners: see `Limited`."""
         turn = "" if turn_ms is None else repr(float(turn_ms))
         self._beside.call("declare", ["limit", "" if limit is None else limit, "turn_ms", turn])
 

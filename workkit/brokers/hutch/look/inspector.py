@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NoReturn
 
 from workkit.brokers.hutch.beside import look as beside_look
 from workkit.brokers.hutch.beside.place import Beside
@@ -21,13 +21,13 @@ from workkit.brokers.hutch.management.facts import Closed
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery, counted_page
+from workkit.contract.composed import composed_pulse, counted_page
+from workkit.contract.inspector import Counts, Graves, Named, Pulse, QueueInfo
+from workkit.contract.job_page import JobPage, JobQuery
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.pulse import composed_pulse
+from workkit.contract.optional import no_history
 from workkit.contract.recurring import Recurs, no_recurring
-from workkit.contract.without_history import WithoutHistory
 from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -46,7 +46,7 @@ HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 
 @dataclass(slots=True, kw_only=True)
-class HutchInspector(WithoutHistory):
+class HutchInspector:
     """Reads one exchange: by AMQP, and by the management API what AMQP cannot tell. Thread-safe."""
 
     link: Link
@@ -179,7 +179,7 @@ class HutchInspector(WithoutHistory):
         return found
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues: see `Inspector.queues`. Raises InvalidFunction for a name that is no routing key."""
+        """List the queues: see `Queues.queues`. Raises InvalidFunction for a name that is no routing key."""
         return self._known(jobs).infos(self.link)
 
     def control(self) -> Control:
@@ -193,9 +193,10 @@ class HutchInspector(WithoutHistory):
             raise Unsupported.about("limits", "are not kept by RabbitMQ", remedy)
         return beside_look.limits(self.beside)
 
-    def missed(self) -> Iterator[Missed]:
-        """Nothing is noted as missed here."""
-        return iter(())
+    @property
+    def history(self) -> NoReturn:
+        """Raise Unsupported: nothing is kept of past runs."""
+        raise no_history()
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Raise Unsupported: RabbitMQ counts delayed messages by queue, not by their time."""

@@ -24,7 +24,7 @@ def translated(error: BaseException, shown: str, *, user: str = "", vhost: str =
 
 def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
     """Return what ended a connection before it was open, where the client library guesses. A broker that refuses a user
-    or a virtual host says so, in one of `closes`, its `Connection.Close`; where it says nothing, the connection was
+    or a virtual host says so, in one of `closes`, its `Producer.Close`; where it says nothing, the connection was
     lost; where it says something else, it is not ready yet.
     """
     if not isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import msgpack
 
@@ -16,21 +16,35 @@ from workkit.brokers.native.entry import plain_item
 from workkit.brokers.native.history.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import other_items, parked_items
-from workkit.brokers.native.look.past import Past
+from workkit.brokers.native.look.past import history_keys
 from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import Arguments, Revival, dead_refusal
 from workkit.contract.changes import MARK, Author
+from workkit.contract.steering import (
+    Acknowledged,
+    At,
+    Forgotten,
+    Later,
+    Limited,
+    Marked,
+    NewTime,
+    NextRun,
+    Paused,
+    Quieted,
+    Remembered,
+    Resumed,
+    Steer,
+)  # fmt: skip
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
-from workkit.jobs.admission import SCHEDULE, History, Pause
+from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
-from workkit.triggers import Trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +53,15 @@ class NativeAdmin:
     `undos`: what undoes each change, if somebody wants to know.
     """
 
-    at_once: ClassVar[int] = 500  # in one step of the server
     server: Server
     keys: Keys
     codec: Codec
     author: Author | None = None
     undos: list[Undo] | None = None
 
-    def by(self, author: Author | None) -> NativeAdmin:
+    def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> NativeAdmin:
         """Change it in somebody's name: see `Admin.by`."""
-        return replace(self, author=author)
-
-    def keeping(self, undos: list[Undo]) -> NativeAdmin:
-        """Keep what undoes the changes: see `Admin.keeping`."""
-        return replace(self, undos=undos)
-
-    def undo(self, undo: Undo) -> Job:
-        """Put back what a change took away: see `Admin.undo`."""
-        act = Act(verb=f"undo {undo.verb}", target=job_target(undo.job), job=undo.job, after={"due": undo.job.due})
-        put_back(undo, server=self.server, keys=self.keys, change=self._change(act))
-        return undo.job
+        return replace(self, author=author, undos=undos)
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
         """Record a change of several steps: see `Admin.note`."""
@@ -66,12 +69,40 @@ class NativeAdmin:
             target = SCHEDULE if job is None else job_target(job)
             self._call("note", [self._change(Act(verb=verb, target=target, job=job, after=after, times=times)), ""])
 
-    def mark(self, text: str) -> None:
-        """Keep a mark among the changes: see `Admin.mark`."""
-        self._call("note", [self._change(Act(verb=MARK, target=SCHEDULE, after={"text": text})), 1])
+    def steer(self, change: Steer) -> bool:
+        """Change the schedule, a target or a listener: see `Admin.steer`."""
+        match change:
+            case Paused(target, pause):
+                self._pauses.pause(target, pause, change=self._change(pause_act(target, pause)))
+            case Resumed(target, lapsed):
+                act = Act(verb="resume", target=target)
+                return self._pauses.resume(target, lapsed=lapsed, change=self._change(act))
+            case Limited(limit=limit, turn_ms=turn_ms):
+                turn = "" if turn_ms is None else repr(float(turn_ms))
+                self._set({"limit": "" if limit is None else str(limit), "turn_ms": turn})
+            case Remembered(history):
+                self._set({"history": "" if history == "full" else history})
+            case Forgotten():
+                keys = history_keys(self.server, self.keys)
+                self.note("forget history", {})
+                with self.server.translated() as client:
+                    client.unlink(*keys)
+            case Acknowledged():
+                act = Act(verb="acknowledge", target=DEAD)
+                self._call("declare", [self._change(act), "known_dead", str(server_ms(self.server))])
+            case Quieted(listener, on):
+                return self._quiet(listener, on)
+            case Marked(text):
+                self._call("note", [self._change(Act(verb=MARK, target=SCHEDULE, after={"text": text})), 1])
+            case Undo(verb=verb, job=job):
+                act = Act(verb=f"undo {verb}", target=job_target(job), job=job, after={"due": job.due})
+                put_back(change, server=self.server, keys=self.keys, change=self._change(act))
+        return True
 
-    def cancel(self, job: Job) -> Job:
-        """Remove a waiting job, or mark a running one: see `Admin.cancel`."""
+    def cancel(self, job: Job, *, listener: str | None = None) -> Job:
+        """Remove a waiting job, or mark a running one, or only one run: see `Admin.cancel`."""
+        if listener is not None:
+            return self._interrupt(job, listener)
         k = self.keys
         recurs = 0 if is_once(job) or job.trigger is None else 1
         texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
@@ -98,41 +129,11 @@ class NativeAdmin:
         state: JobState = "cancelling" if reply == b"marked" or job.state == "running" else job.state
         return replace(job, state=state)
 
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Admin.pause`."""
-        self._pauses.pause(target, pause, change=self._change(pause_act(target, pause)))
-
-    def resume(self, target: str, *, lapsed: bool = False) -> bool:
-        """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed."""
-        return self._pauses.resume(target, lapsed=lapsed, change=self._change(Act(verb="resume", target=target)))
-
-    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
-        """Set the schedule's own limits: see `Admin.declare`."""
-        turn = "" if turn_ms is None else repr(float(turn_ms))
-        self._set({"limit": "" if limit is None else str(limit), "turn_ms": turn})
-
-    def remember(self, history: History) -> None:
-        """Set what is kept of past runs: see `Admin.remember`."""
-        self._set({"history": "" if history == "full" else history})
-
-    def acknowledge(self) -> None:
-        """Note that what is dead now is known: see `Admin.acknowledge`."""
-        args = [self._change(Act(verb="acknowledge", target=DEAD)), "known_dead", str(server_ms(self.server))]
-        self._call("declare", args)
-
-    def forget_history(self) -> None:
-        """Remove all that is kept of past runs."""
-        keys = Past(server=self.server, keys=self.keys).all_keys()
-        self.note("forget history", {})
-        with self.server.translated() as client:
-            client.unlink(*keys)
-
     def _set(self, settings: Mapping[str, str]) -> None:
         act = Act(verb="declare", target=SCHEDULE, after=settings)
         self._call("declare", [self._change(act), *(text for pair in settings.items() for text in pair)])
 
-    def quiet(self, listener: str, on: bool) -> bool:
-        """Have a listener take nothing new, or take work again: see `Admin.quiet`."""
+    def _quiet(self, listener: str, on: bool) -> bool:
         act = Act(verb="quiet" if on else "listen", target=f"listener:{listener}")
         reply = self._call("quiet", [listener.encode("utf-8", "surrogateescape"), 1 if on else "", self._change(act)])
         if reply == b"unknown":
@@ -152,19 +153,20 @@ class NativeAdmin:
     def _change(self, act: Act) -> bytes:
         return packed_change(self.author, act)
 
-    def skip(self, job: Job) -> Job:
-        """Leave out the next run of a recurring job: see `Admin.skip`."""
-        after, stood_ms, undoing = self._runs.skip(job, author=self.author, undoable=self.undos is not None)
-        self._keep("skip", at_due(job, stood_ms), undoing, until_ms=stood_ms)
-        return after
-
-    def reschedule(self, job: Job, *, trigger: Trigger | None, due_ms: int | None, dry_run: bool = False) -> Job | None:
-        """Give a job another time: see `Admin.reschedule`."""
-        return self._runs.reschedule(job, trigger=trigger, due_ms=due_ms, author=self.author, dry_run=dry_run)
-
-    def snooze(self, jobs: Sequence[Job], time_ms: int, *, dry_run: bool = False) -> list[Job]:
-        """Put the next run of each job off: see `Admin.snooze`."""
-        return self._runs.snooze(jobs, time_ms, author=self.author, dry_run=dry_run)
+    def reschedule(self, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
+        """Give jobs another time: see `Admin.reschedule`."""
+        match to:
+            case Later(ms):
+                return self._runs.snooze(jobs, ms, author=self.author, dry_run=dry_run)
+            case At(trigger=trigger, due_ms=due_ms):
+                moved = self._runs.reschedule(
+                    jobs[0], trigger=trigger, due_ms=due_ms, author=self.author, dry_run=dry_run
+                )
+                return [] if moved is None else [moved]
+            case NextRun():
+                after, stood_ms, undoing = self._runs.skip(jobs[0], author=self.author, undoable=self.undos is not None)
+                self._keep("skip", at_due(jobs[0], stood_ms), undoing, until_ms=stood_ms)
+                return [after]
 
     def run(self, job: Job) -> Job:
         """Run a job once now: see `Admin.run`."""
@@ -172,8 +174,7 @@ class NativeAdmin:
         self._keep("run", job, undoing)
         return after
 
-    def interrupt(self, job: Job, listener: str) -> Job:
-        """Cancel one run of a job: see `Admin.interrupt`."""
+    def _interrupt(self, job: Job, listener: str) -> Job:
         change = self._change(_act("interrupt", job, before={"due": job.due}))
         if not self._runs.interrupt(job, listener, change=change):
             raise NotFound(f"{listener} does not run {job.id[:8]} any more: that run has ended.", given=job.id)

@@ -34,7 +34,7 @@ class Pauses:
     codec: Codec
 
     def pause(self, target: str, pause: Pause, *, change: bytes) -> None:
-        """Pause a target: see `Admin.pause`. `change`: who does so, for the script."""
+        """Pause a target: see `Paused`. `change`: who does so, for the script."""
         k = self.keys
         id = self._id(target) if target.startswith(JOB) else ""
         items = (other_items(self.server, k, id) or [plain_item(id)]) if id else []
@@ -46,7 +46,7 @@ class Pauses:
         self._script("pause", args)
 
     def resume(self, target: str, *, lapsed: bool = False, change: bytes = b"") -> bool:
-        """End a pause: see `Admin.resume`. `lapsed`: only if its time has passed.
+        """End a pause: see `Resumed`. `lapsed`: only if its time has passed.
 
         If an earlier call was interrupted, this one completes it.
         """

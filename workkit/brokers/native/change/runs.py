@@ -52,7 +52,7 @@ class Runs:
     codec: Codec
 
     def skip(self, job: Job, *, author: Author | None, undoable: bool = False) -> tuple[Job, int, bytes]:
-        """Leave out the next run of a recurring job: see `Admin.skip`. Return the job as it waits then, the due time of
+        """Leave out the next run of a recurring job: see `NextRun`. Return the job as it waits then, the due time of
         that run in ms, and with `undoable` what undoes it.
 
         Raises InvalidOptions if no run comes after it.
@@ -79,7 +79,7 @@ class Runs:
         raise self._gone(job)
 
     def snooze(self, jobs: Sequence[Job], time_ms: int, *, author: Author | None, dry_run: bool) -> list[Job]:
-        """Put the next run of each job off, all in one step: see `Admin.snooze`."""
+        """Put the next run of each job off, all in one step: see `Later`."""
         k, args = self.keys, list[Any]()
         for _ in range(TRIES):
             now, rows, moved = server_ms(self.server), list[list[Any]](), list[Job]()
@@ -116,7 +116,7 @@ class Runs:
     def reschedule(
         self, job: Job, *, trigger: Trigger | None, due_ms: int | None, author: Author | None, dry_run: bool
     ) -> Job | None:
-        """Give a job another time: see `Admin.reschedule`."""
+        """Give a job another time: see `At`."""
         with self.server.translated() as client:
             payload = client.hget(self.keys.jobs, job.id)
         if payload is None:
@@ -177,7 +177,7 @@ class Runs:
         return after, _undoing(reply)
 
     def interrupt(self, job: Job, listener: str, *, change: bytes) -> bool:
-        """Cancel one run of a job: see `Admin.interrupt`. False if the listener does not have it any more."""
+        """Cancel one run of a job: see `Admin.cancel`. False if the listener does not have it any more."""
         script, due = load("native")["interrupt"], job.due
         with self.server.translated() as client:
             records = client.hgetall(self.keys.running(listener))

@@ -13,8 +13,8 @@ from itertools import chain, pairwise
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.codec import instant_of
-from workkit.brokers.native.entry import PAUSES, id_text, plain_item, read_entry, why_of_rate
+from workkit.brokers.native.codec import id_text, instant_of
+from workkit.brokers.native.entry import PAUSES, plain_item, read_entry, why_of_rate
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import (
     JOB,
@@ -31,9 +31,9 @@ from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
 from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.pulse import MOST_LISTENERS, SOON, soonest
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final
 
-from workkit.brokers.layout import no_queues
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.functions import IS, OF, merged, read_text
-from workkit.brokers.native.history.changes import read_number
-from workkit.brokers.native.history.ring import Runs
 from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.native.look.all_jobs import AllJobs
 from workkit.brokers.native.look.counts import read_ahead, read_counts, read_pulse
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.limits import read_limits
 from workkit.brokers.native.look.listing import Listing
-from workkit.brokers.native.look.past import NativeResults, Past, missed_pages
+from workkit.brokers.native.look.past import NativeHistory
 from workkit.brokers.native.look.recurring import KeptJobs, read_named, read_recurring
 from workkit.brokers.native.look.search import Search
 from workkit.brokers.native.look.walk import Walk
@@ -29,21 +24,15 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Counts, Graves, Missed, Named, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery, read_page
+from workkit.contract.inspector import Counts, Graves, Named, Pulse
+from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
 from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.known import Known
 
 MOST_HOLDERS: Final = 5_000  # jobs that are looked for by their names, and not in the whole queue
-MOST_FIELDS: Final = 10_000  # a hash of functions with more is not ours
-MOST_PROGRAMS: Final = 50
-MOST_MARKS: Final = 100  # of one listener that are looked at
 DAY_MS: Final = 86_400_000
 DAYS: Final = 400  # that counts are kept
 SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
@@ -62,13 +51,9 @@ class NativeInspector:
         self._kept = KeptJobs()
         self._listing = Listing(server=server, keys=keys, codec=codec)
         self._dead = DeadSet(server=server, keys=keys, codec=codec)
-        self._past = Past(server=server, keys=keys)
-        self.search = Search(listing=self._listing, dead=self._dead)
-        self.results = NativeResults(server=server, waiting=waiting, keys=keys)
-
-    def showing(self, codec: Codec) -> NativeInspector:
-        """Make an inspector of the same keys that shows their jobs as a codec reads them, as those of a shard."""
-        return NativeInspector(self.server, keys=self.keys, codec=codec, waiting=self.results.waiting)
+        self._search = Search(listing=self._listing, dead=self._dead)
+        self.under, self.ids = self._search.under, self._search.ids
+        self.history = NativeHistory(server=server, keys=keys, waiting=waiting, listing=self._listing)
 
     def is_known(self) -> bool:
         """Say whether the server knows the schedule, in one round trip; in two where it knows none, or only past days
@@ -97,7 +82,7 @@ class NativeInspector:
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set. With names, it reads of `S:next` only the first page and the jobs that hold one of these names.
         """
-        holders = self.search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
+        holders = self._search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
@@ -108,17 +93,18 @@ class NativeInspector:
         """Read a page of jobs: see `Inspector.page`."""
         now_ms = server_ms(self.server)
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        return read_page(self.walk(query).behind(query.after), query, now=now, clock_s=monotonic)
+        return read_page(self.walk(query, query.after), query, now=now, clock_s=monotonic)
 
-    def walk(self, query: JobQuery) -> Walk:
-        """Make the walk over the jobs of a query."""
-        return Walk(
+    def walk(self, query: JobQuery, after: str | None) -> Iterator[Placed]:
+        """Walk over the jobs of a query behind a place: see `Walk.behind`."""
+        walk = Walk(
             listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
         )
+        return walk.behind(after)
 
     def job(self, which: str) -> Job:
         """Find one job: see `Inspector.job`."""
-        return self.search.job(which)
+        return self._search.job(which)
 
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
@@ -152,10 +138,6 @@ class NativeInspector:
             found.append(replace(info, beat_ms=max(0, now - whole_ms(beat)), running=held))
         return found
 
-    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """Raise Unsupported: there is nothing here that `counts` does not say."""
-        raise no_queues(self.codec.schedule)
-
     def control(self) -> Control:
         """Read the pauses whose time has not passed, and the schedule's own limits."""
         return standing_control(self.server, self.keys.control)
@@ -164,85 +146,6 @@ class NativeInspector:
         """Tell which limits and rates are in use: see `Inspector.limits`."""
         return read_limits(self._listing, like=like)
 
-    def missed(self) -> Iterator[Missed]:
-        """Page through the missed occurrences, the last one first."""
-        for page in missed_pages(self.server, self.keys):
-            yield from (missed for _, missed in page if missed is not None)
-
-    def log(self, of: Job | PastRun) -> list[str]:
-        """Read what a run has logged: see `Inspector.log`."""
-        return self._past.log(of)
-
-    def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
-        """Read the last runs of recurring jobs, by name or else id."""
-        return self._past.lately(jobs)
-
-    def days(self, job: str) -> list[Day]:
-        """Read the days of a recurring job."""
-        return self._past.days(job)
-
-    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
-        """Read the counts of a subject in each span of time."""
-        return self._past.past(subject, since_ms=since_ms, until_ms=until_ms, tier=tier)
-
-    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
-        """Add up the counts of a span by function."""
-        return self._past.functions(since_ms=since_ms, until_ms=until_ms, tier=tier)
-
-    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
-        """Page through the single runs that are kept, the last one first."""
-        return self._past.runs(since_ms=since_ms, until_ms=until_ms, before=before)
-
-    def run(self, place: str) -> PastRun:
-        """Read one single run by its place."""
-        return self._past.run(place)
-
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count what waits by its time: see `Inspector.ahead`."""
         return read_ahead(self.server, self.keys, edges)
-
-    def changes(self, *, after: str | None = None) -> Iterator[Change]:
-        """Page through who changed what, the last change first."""
-        return self.changes_upto("+" if after is None else f"({read_number(after)}")
-
-    def changes_upto(self, last: str) -> Iterator[Change]:
-        """Page through the changes up to a number of the stream, as Redis writes a bound."""
-        return self._past.changes(upto=last)
-
-    def knows(self) -> dict[str, Known]:
-        """Read which functions the living listeners know: see `Inspector.knows`."""
-        key = self.keys.functions
-        with self.server.translated() as client:
-            if client.type(key) != b"hash" or client.hlen(key) > MOST_FIELDS:
-                return {}
-            fields = [field for field in client.hkeys(key) if field.startswith(OF.encode())]
-            if not fields:
-                return {}
-            digests = client.hmget(key, fields)
-            living = set(client.zrange(self.keys.listeners, 0, -1))
-            counted = Counter(
-                digest
-                for field, digest in zip(fields, digests, strict=True)
-                if digest is not None and field.removeprefix(OF.encode()) in living
-            )
-            programs = counted.most_common(MOST_PROGRAMS)
-            texts = client.hmget(key, [IS.encode() + digest for digest, _ in programs]) if programs else []
-        return merged((read_text(text), count) for text, (_, count) in zip(texts, programs, strict=True))
-
-    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Read the functions of jobs that listeners have given back: see `Inspector.refused`."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for name in listeners:
-                pipe.sscan(self.keys.skip(name), 0, count=MOST_MARKS)
-            marks = [[id.decode() for id in ids[:MOST_MARKS] if is_text(id)] for _, ids in pipe.execute()]
-        ids = list(dict.fromkeys(id for page in marks for id in page))
-        fns = {id: job.fn for id, job in zip(ids, self._listing.stored(ids), strict=True) if job is not None}
-        found = {
-            name: sorted({fns[id] for id in page if id in fns}) for name, page in zip(listeners, marks, strict=True)
-        }
-        return {name: known for name, known in found.items() if known}
-
-    def history_bytes(self) -> int:
-        """Estimate how much memory the history takes."""
-        return self._past.size()

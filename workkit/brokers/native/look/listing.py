@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.codec import Codec, instant_of
+from workkit.brokers.native.codec import Codec, id_text, instant_of
 from workkit.brokers.native.entry import (
     Entry,
     Parked,
-    id_text,
     item_id,
     plain_item,
     read_entry,

@@ -1,21 +1,25 @@
-"""Read what a native schedule keeps of past runs: spec/history.md."""
+"""Read what listeners and callers have left of a native schedule: spec/history.md, spec/results.md."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import due_ms
+from workkit.brokers.native.functions import IS, OF, merged, read_text
 from workkit.brokers.native.history.cells import read_cell, slots
-from workkit.brokers.native.history.changes import read_change
+from workkit.brokers.native.history.changes import read_change, read_number
 from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_entry
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.results import NAMED, read_result
 from workkit.brokers.native.settle import log_name, read_log
-from workkit.brokers.redis_server.pages import names_behind, server_ms
+from workkit.brokers.redis_server.pages import is_text, names_behind, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
@@ -26,34 +30,43 @@ from workkit.contract.job_page import no_place
 from workkit.contract.result import Result
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
+from workkit.jobs.known import Known
 from workkit.text.duration import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated
 SPANS = 50  # keys of counts that are read whole in one round trip
+ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
+MOST_FIELDS = 10_000  # a hash of functions with more is not ours
+MOST_PROGRAMS = 50
+MOST_MARKS = 100  # of one listener that are looked at
 PAGE = 1_000  # entries of a stream, and cells, in one round trip
 MEASURED = 50  # keys of results from which the memory of all is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """The history of one schedule."""
+class NativeHistory:
+    """What listeners and callers have left of one schedule: see `History`. `waiting`: connections that may wait for a
+    minute.
+    """
 
     server: Server
     keys: Keys
+    waiting: Server
+    listing: Listing
 
     def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
-        """Read the last runs of recurring jobs, by name or else id: see `Inspector.lately`."""
+        """Read the last runs of recurring jobs, by name or else id: see `History.lately`."""
         (rings,) = self._fields(jobs, self.keys.lately)
         return {job: Runs(ring) for job, ring in zip(jobs, rings, strict=True)}
 
     def days(self, job: str) -> list[Day]:
-        """Read the days of a recurring job: see `Inspector.days`."""
+        """Read the days of a recurring job: see `History.days`."""
         (days,), (ring,) = self._fields([job], self.keys.days, self.keys.lately)
         return read_days(days, ring)
 
     def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
-        """Read the counts of a subject: see `Inspector.past`."""
+        """Read the counts of a subject: see `History.past`."""
         until_ms = min(until_ms, server_ms(self.server) + 1)
         spans = list(slots(tier, since_ms, until_ms))
         found: list[Bucket] = []
@@ -73,7 +86,7 @@ class Past:
         return found
 
     def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
-        """Add up the counts of a span by function: see `Inspector.functions`."""
+        """Add up the counts of a span by function: see `History.functions`."""
         spans = list(slots(tier, since_ms, min(until_ms, server_ms(self.server) + 1)))
         found: dict[str, Cell] = {}
         for at in range(0, len(spans), SPANS):
@@ -89,7 +102,7 @@ class Past:
         return found
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
-        """Page through single runs, the last one first: see `Inspector.runs`."""
+        """Page through single runs, the last one first: see `History.runs`."""
         upto = "+" if until_ms is None else str(max(0, until_ms))
         if before is not None:
             upto = min(f"({place_of(before)}", upto, key=_bound)
@@ -97,7 +110,7 @@ class Past:
         return (run for place, fields in entries if (run := read_run(fields, place)) is not None)
 
     def run(self, place: str) -> PastRun:
-        """Read one single run: see `Inspector.run`."""
+        """Read one single run: see `History.run`."""
         found = None
         if _PLACE.fullmatch(place):
             with self.server.translated() as client:
@@ -108,7 +121,7 @@ class Past:
         return found
 
     def log(self, of: Job | PastRun) -> list[str]:
-        """Read what a run has logged: see `Inspector.log`."""
+        """Read what a run has logged: see `History.log`."""
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
             name = _log_name(of)
@@ -124,10 +137,16 @@ class Past:
             (value,) = pipe.execute(raise_on_error=False)
         return read_log(value if isinstance(value, bytes) else None)
 
-    def changes(self, *, upto: str = "+") -> Iterator[Change]:
-        """Page through who changed what, the last change first: see `Inspector.changes`. `upto`: the last number."""
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what, the last change first: see `History.changes`."""
+        upto = "+" if after is None else f"({read_number(after)}"
         found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes, upto=upto))
         return (change for change in found if change is not None)
+
+    def missed(self) -> Iterator[Missed]:
+        """Page through the missed occurrences, the last one first."""
+        for page in missed_pages(self.server, self.keys):
+            yield from (missed for _, missed in page if missed is not None)
 
     def _entries(
         self, stream: str, *, since_ms: int = 0, upto: str = "+"
@@ -140,19 +159,108 @@ class Past:
                 return
             upto = f"({page[-1][0].decode()}"
 
-    def size(self) -> int:
-        """Add up the bytes of all keys: see `Inspector.history_bytes`."""
+    def result_id(self, which: str) -> str | None:
+        """Find the id of a job that has a kept result: see `History.result_id`. Only for the beginning of an id it
+        looks through the names of all keys.
+        """
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
-            for key in self.all_keys():
-                pipe.memory_usage(key, samples=SAMPLES)
-            return sum(found or 0 for found in pipe.execute())
+            pipe.get(self.keys.result(NAMED + which))
+            pipe.exists(self.keys.result(which))
+            named, is_id = pipe.execute(raise_on_error=False)  # a key of another type leads nowhere
+        if isinstance(named, bytes):
+            return named.decode("utf-8", "replace")
+        if is_id == 1:
+            return which
+        if not SHORTEST <= len(which) < ID_DIGITS or not all(c in "0123456789abcdef" for c in which):
+            return None
+        ids = sorted(id for id in self._ids() if id.startswith(which))
+        if len(ids) > 1:
+            raise NotFound(f'"{which}" is the beginning of {len(ids)} jobs with results; give more of it.', given=which)
+        return ids[0] if ids else None
 
-    def all_keys(self) -> list[str]:
-        """Name every key that history may have now."""
-        now = server_ms(self.server)
-        cells = [self.keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, now + 1)]
-        return [self.keys.lately, self.keys.days, self.keys.runs, self.keys.logs, *cells]
+    def has(self, id: str) -> bool:
+        """Say whether the job is here, or a result of it."""
+        with self.server.translated() as client:
+            return bool(client.hexists(self.keys.jobs, id) or client.exists(self.keys.result(id)))
+
+    def results(self, id: str, *, after: str | None = None, wait_ms: int = 0) -> Sequence[Result]:
+        """Read the results of a job, or wait for further ones: see `History.results`."""
+        key = self.keys.result(id)
+        if after is None:
+            with self.server.translated() as client:
+                pipe = client.pipeline(transaction=False)
+                pipe.xrevrange(key)
+                (found,) = pipe.execute(raise_on_error=False)
+            entries = found if isinstance(found, list) else []  # the next ending replaces a key of another type
+        else:
+            with self.waiting.translated() as client:
+                streams = client.xread({key: after}, block=max(1, wait_ms))
+            entries = [entry for _, page in streams or () for entry in page][::-1]
+        now_ms = server_ms(self.server)
+        results = (read_result(place, fields, now_ms=now_ms) for place, fields in entries)
+        return [result for result in results if result is not None]
+
+    def _ids(self) -> set[str]:
+        """Find the jobs with results. None is found in a database with too many keys: see `names_behind`."""
+        names = names_behind(self.server, self.keys.result("")) or ()
+        return {name for name in names if not name.startswith(NAMED)}
+
+    def knows(self) -> dict[str, Known]:
+        """Read which functions the living listeners know: see `History.knows`."""
+        key = self.keys.functions
+        with self.server.translated() as client:
+            if client.type(key) != b"hash" or client.hlen(key) > MOST_FIELDS:
+                return {}
+            fields = [field for field in client.hkeys(key) if field.startswith(OF.encode())]
+            if not fields:
+                return {}
+            digests = client.hmget(key, fields)
+            living = set(client.zrange(self.keys.listeners, 0, -1))
+            counted = Counter(
+                digest
+                for field, digest in zip(fields, digests, strict=True)
+                if digest is not None and field.removeprefix(OF.encode()) in living
+            )
+            programs = counted.most_common(MOST_PROGRAMS)
+            texts = client.hmget(key, [IS.encode() + digest for digest, _ in programs]) if programs else []
+        return merged((read_text(text), count) for text, (_, count) in zip(texts, programs, strict=True))
+
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Read the functions of jobs that listeners have given back: see `History.refused`."""
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for name in listeners:
+                pipe.sscan(self.keys.skip(name), 0, count=MOST_MARKS)
+            marks = [[id.decode() for id in ids[:MOST_MARKS] if is_text(id)] for _, ids in pipe.execute()]
+        ids = list(dict.fromkeys(id for page in marks for id in page))
+        fns = {id: job.fn for id, job in zip(ids, self.listing.stored(ids), strict=True) if job is not None}
+        found = {
+            name: sorted({fns[id] for id in page if id in fns}) for name, page in zip(listeners, marks, strict=True)
+        }
+        return {name: known for name, known in found.items() if known}
+
+    def size(self, of: Literal["runs", "results"] = "runs") -> tuple[int, int]:
+        """Count what is kept, and estimate its bytes: see `History.size`."""
+        if of == "runs":
+            with self.server.translated() as client:
+                pipe = client.pipeline(transaction=False)
+                pipe.xlen(self.keys.runs)
+                for key in history_keys(self.server, self.keys):
+                    pipe.memory_usage(key, samples=SAMPLES)
+                count, *found = pipe.execute()
+            return count, sum(size or 0 for size in found)
+        ids = sorted(self._ids())
+        step = max(1, len(ids) // MEASURED)
+        some = [self.keys.result(id) for id in ids[::step]]
+        if not some:
+            return 0, 0
+        with self.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for key in some:
+                pipe.memory_usage(key)
+            found = [size or 0 for size in pipe.execute()]
+        return len(ids), sum(found) * len(ids) // len(some)
 
     def _fields(self, jobs: Sequence[str], *hashes: str) -> list[list[bytes]]:
         """Read the fields of jobs in some hashes. A key of another type has none."""
@@ -186,6 +294,12 @@ def _order(name: bytes) -> tuple[int, int]:
     """Order the logs of one job by due time, then by attempt."""
     due, _, attempt = name.rpartition(b"@")[2].partition(b".")
     return int(due) if due.isdigit() else -1, int(attempt) if attempt.isdigit() else -1
+
+
+def history_keys(server: Server, keys: Keys) -> list[str]:
+    """Name every key that the past runs of a schedule may have now."""
+    cells = [keys.past(slot) for tier in TIERS for _, slot in slots(tier, 0, server_ms(server) + 1)]
+    return [keys.lately, keys.days, keys.runs, keys.logs, *cells]
 
 
 def place_of(text: str) -> str:
@@ -251,74 +365,3 @@ def read_missed(fields: Mapping[bytes, bytes]) -> Missed | None:
         return None
     name = said.get(b"name") or None
     return Missed(id=said[b"id"], name=name, fn=said[b"fn"], due=due, reason=said[b"reason"], times=times)
-
-
-ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NativeResults:
-    """The results of one schedule. `waiting`: connections that may wait for a minute."""
-
-    server: Server
-    waiting: Server
-    keys: Keys
-
-    def id_of(self, which: str) -> str | None:
-        """Find the id of a job that has a kept result: see `Results.id_of`. Only for the beginning of an id it looks
-        through the names of all keys.
-        """
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.get(self.keys.result(NAMED + which))
-            pipe.exists(self.keys.result(which))
-            named, is_id = pipe.execute(raise_on_error=False)  # a key of another type leads nowhere
-        if isinstance(named, bytes):
-            return named.decode("utf-8", "replace")
-        if is_id == 1:
-            return which
-        if not SHORTEST <= len(which) < ID_DIGITS or not all(c in "0123456789abcdef" for c in which):
-            return None
-        ids = sorted(id for id in self._ids() if id.startswith(which))
-        if len(ids) > 1:
-            raise NotFound(f'"{which}" is the beginning of {len(ids)} jobs with results; give more of it.', given=which)
-        return ids[0] if ids else None
-
-    def of(self, id: str) -> Sequence[Result]:
-        """Read the results of a job: see `Results.of`."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.xrevrange(self.keys.result(id))
-            (entries,) = pipe.execute(raise_on_error=False)
-        if not isinstance(entries, list):  # the next ending replaces a key of another type
-            return []
-        now_ms = server_ms(self.server)
-        return [found for place, fields in entries if (found := read_result(place, fields, now_ms=now_ms)) is not None]
-
-    def after(self, id: str, *, place: str, wait_ms: int) -> Sequence[Result]:
-        """Wait for further results of a job: see `Results.after`."""
-        with self.waiting.translated() as client:
-            streams = client.xread({self.keys.result(id): place}, block=max(1, wait_ms))
-        now_ms = server_ms(self.server)
-        entries = [entry for _, page in streams or () for entry in page]
-        found = (read_result(at, fields, now_ms=now_ms) for at, fields in reversed(entries))
-        return [result for result in found if result is not None]
-
-    def size(self) -> tuple[int, int]:
-        """Count the jobs with results, and estimate their bytes: see `Results.size`."""
-        ids = sorted(self._ids())
-        step = max(1, len(ids) // MEASURED)
-        some = [self.keys.result(id) for id in ids[::step]]
-        if not some:
-            return 0, 0
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for key in some:
-                pipe.memory_usage(key)
-            found = [size or 0 for size in pipe.execute()]
-        return len(ids), sum(found) * len(ids) // len(some)
-
-    def _ids(self) -> set[str]:
-        """Find the jobs with results. None is found in a database with too many keys: see `names_behind`."""
-        names = names_behind(self.server, self.keys.result("")) or ()
-        return {name for name in names if not name.startswith(NAMED)}

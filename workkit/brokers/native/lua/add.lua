@@ -3,13 +3,15 @@
 -- ARGV number now batch rows...
 --      now: ms; '' = by this server's clock
 --      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
---      rows: five for each job: id, payload, due ms ('' = now), second id, second payload ('' = none)
+--      rows: four for each job: id, payload, due ms ('' = now), variant
+--      variant: what is added if the id is known: '' = nothing; a nonce, or a whole payload
 -- ->   now, then for each job 1 new | 2 the first id is known, the second is new | 0 known; behind 0 the due ms at which the
 --      known one waits in S:next, if it does: '0 1794000000000'; or 'old'
 -- part: earliest
 -- part: id
+-- part: variant
 local ids, n = {}, 0
-for i = rows_at, #ARGV, 5 do
+for i = rows_at, #ARGV, 4 do
   n = n + 1
   ids[n] = ARGV[i]
 end
@@ -18,11 +20,13 @@ local seen = {} -- the due time of each job that this request adds
 local earliest, latest_due, latest = nil, nil, nil
 local payloads, items, answer, w = {}, {}, { now }, 0
 for k = 1, n do
-  local i = rows_at + 5 * (k - 1)
+  local i = rows_at + 4 * (k - 1)
   local id, payload, state = ids[k], ARGV[i + 1], 1
   if known[k] or seen[id] then
-    id, payload, state = ARGV[i + 3], ARGV[i + 4], 2
-    if id == '' or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then
+    local variant = ARGV[i + 3]
+    id, state = nil, 2
+    if variant ~= '' then id, payload = variant_of(payload, variant) end
+    if not id or seen[id] or redis.call('HEXISTS', jobs, id) == 1 then
       local due = seen[ids[k]] or redis.call('ZSCORE', next_, item_of(ids[k])) -- what this request adds is not there yet
       state = due and '0 ' .. due or 0
     end

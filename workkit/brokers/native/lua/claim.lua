@@ -9,8 +9,9 @@
 -- ->   'gone' | 'old' | 'step' (spec/layouts/native.md, rule 5), or
 --      'ok', now, ms until the listener should ask again (a text with fractions; -1: another listener watches, or nothing
 --      waits; 0: more is due), the numbers of the jobs that are cancelled (from 1), S:control (fields and values; empty: as
---      the listener knows it), cursors (bytes; '' = the listener skips no job), then four for each job: member or entry, due
---      text (of a member) or '' (of an entry), id, payload or nil
+--      the listener knows it), cursors (bytes; '' = the listener skips no job), then of all jobs: the members or entries;
+--      the payloads or nil; the due texts (of members) or '' (of entries), after each how many jobs in a row have it; and
+--      the number of each job whose id is not the 40 bytes of its member from the eighth on, followed by that id
 -- part: request
 -- part: clock
 -- part: pause
@@ -41,24 +42,28 @@ elseif not rests_until then
   if not is_plain then take_crashes() end
 end
 
-local reply = { 'ok', now, -1, {}, {}, (repeated or rests_until) and cursors or packed_cursors() }
+local reply = { 'ok', now, -1, {}, {}, (repeated or rests_until) and cursors or packed_cursors(), taken, {}, {}, {} }
 if has_control then reply[5] = news_since(version) end
-local records = { '@', number }
-if not repeated then
-  local prefix = number .. '.'
-  for i = 1, #taken do
+local records, alike, others = { '@', number }, reply[9], reply[10]
+local prefix, last = number .. '.', 0 -- of `alike`
+for i = 1, #taken do
+  local due = dues[i]
+  if due == alike[last - 1] then
+    alike[last] = alike[last] + 1
+  else
+    alike[last + 1], alike[last + 2] = due, 1
+    last = last + 2
+  end
+  if not repeated then
     records[2 * i + 1] = prefix .. taken[i]
-    records[2 * i + 2] = dues[i] == '' and taken[i] or dues[i]
+    records[2 * i + 2] = due == '' and taken[i] or due
   end
 end
+for i, id in pairs(told) do others[#others + 1], others[#others + 2] = i, id end
 redis.call('HSET', running, unpack(records))
 redis.call('ZADD', listeners, 'XX', now, me)
 if #taken > 0 then
-  local payloads = redis.call('HMGET', jobs, unpack(ids))
-  for i = 1, #taken do
-    local at = 4 * i + 2
-    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = taken[i], dues[i], ids[i], payloads[i]
-  end
+  reply[8] = redis.call('HMGET', jobs, unpack(ids))
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
     local runs = {} -- a mark may name one occurrence
     for i, id in ipairs(ids) do

@@ -6,7 +6,7 @@
 --      batch: rows before these, and a digest of all with these; '' = of none
 --      additions: msgpack list, a map for each job:
 --        id, payload, due: ms, a text (absent: now); recurs
---        second {id, payload}: used if the first id is known; with fresh: always used, and id only identifies the content
+--        variant: used if the id is known: a nonce, or a whole payload; with fresh: always used, and id only identifies the content
 --        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
 --        keeps: it leaves the holder of the name; replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
@@ -25,8 +25,8 @@
 -- part: superseded
 -- part: moved
 -- part: changed
+-- part: variant
 local now_ms, earliest = tonumber(now), nil
-reserve()
 
 local function is_paused(target)
   local till = paused_until(redis.call('HGET', control, 'paused:job:' .. target))
@@ -59,7 +59,8 @@ local function put(m)
     return '0', holder, place(holder, holder) or '', ''
   end
   local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
-  local latest, kept = latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
+  if old or holder then reserve() end -- what follows may remove them
+  local latest, kept = holder and latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
   if old and (give_way(old, old_recurs, m.name or old) or m.name and supersede(old, 'over:' .. m.name, true)
     or old == holder and m.serial and supersede(old, 'unique:' .. m.key)) then replaced = old end
   if holder and holder ~= old then
@@ -73,16 +74,12 @@ local function put(m)
   end
   if replaced ~= holder then latest = nil end -- what it put off has begun: another window begins
   if m.debounce then due, latest = put_off(m, latest, now_ms) end
-  local id, payload, state = m.id, m.payload, '1'
-  if m.fresh then
-    id, payload = m.second[1], m.second[2]
-  elseif m.second and redis.call('HEXISTS', jobs, id) == 1 then
-    id, payload, state = m.second[1], m.second[2], '2'
-  end
-  if redis.call('HEXISTS', jobs, id) == 1 then
+  local id, payload, is_known = m.id, m.payload, m.variant and not m.fresh and redis.call('HEXISTS', jobs, m.id) == 1
+  if m.fresh or is_known then id, payload = variant_of(payload, m.variant) end
+  local state = is_known and '2' or '1'
+  if redis.call('HSETNX', jobs, id, payload) == 0 then
     state, due = '0', place(id, m.name or id) or ''
   else
-    redis.call('HSET', jobs, id, payload)
     redis.call('ZREM', cancelled, id)
     put_kept(kept, id)
     wait(id, due, m)
@@ -95,8 +92,8 @@ local function put(m)
   return state, id, due, replaced, replaced == old and former or ''
 end
 
-forget_windows(now)
-local answer = { now }
+forget_windows(now, reserve)
+local answer, used = { now }, {} -- used: the hashes of names and unique keys that these additions ask for
 for _, m in ipairs(cmsgpack.unpack(additions)) do
   local held_id = m.throttle and is_in_window(m.window, now_ms) and redis.call('HGET', held, m.window)
   local state, id, due, replaced, former
@@ -106,6 +103,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
     state, id, due, replaced = refused(m, now_ms)
     if not state then state, id, due, replaced, former = put(m) end
     note_made(m)
+    used[names], used[unique] = used[names] or m.name, used[unique] or m.key
     if m.throttle then
       redis.call('ZADD', windows, string.format('%.0f', now_ms + m.throttle), m.window)
       redis.call('HSET', held, m.window, id)
@@ -114,7 +112,9 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
   if m.over and (state == '1' or state == '2') then note() end
 end
-for _, hash in ipairs({ names, unique }) do forget_some(hash) end
+for _, hash in ipairs({ names, unique }) do
+  if used[hash] then forget_some(hash) end
+end
 wake_for(earliest)
 remember(cjson.encode(answer))
 return answer

@@ -12,7 +12,7 @@
 --        count: under which name it is counted
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
---      plain: the receipts of `count` one-shots that are done, then their ids
+--      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
 -- part: request
 -- part: clock
@@ -25,11 +25,12 @@ local refused = {}
 count = tonumber(count)
 local has_marks = redis.call('EXISTS', cancelled) == 1
 if count > 0 then
-  local ids_at = plain_at + count
-  local gone = redis.call('HDEL', running, unpack(ARGV, plain_at, ids_at - 1))
+  local gone = redis.call('HDEL', running, unpack(ARGV, plain_at, plain_at + count - 1))
   if gone == count then
-    redis.call('HDEL', jobs, unpack(ARGV, ids_at))
-    if has_marks then redis.call('ZREM', cancelled, unpack(ARGV, ids_at)) end
+    local ids, sub = {}, string.sub
+    for k = 1, count do ids[k] = sub(ARGV[plain_at + k - 1], -42, -3) end
+    redis.call('HDEL', jobs, unpack(ids))
+    if has_marks then redis.call('ZREM', cancelled, unpack(ids)) end
   else
     refused[1] = 'mismatch' -- cannot happen. Keep the payloads: a checkup finds an orphan, but nobody finds a loss
   end

@@ -40,6 +40,7 @@ ERRORS = (
 
 def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
     """Note that what is dead now is known. A part of it cannot be: what is kept is one instant."""
+    from workkit.contract.steering import Acknowledged
     from workkit.verbs.author import author_of
     from workkit.verbs.opening import producer_of
 
@@ -47,7 +48,7 @@ def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
         raise click.UsageError("--acknowledge is about all that is dead now, and --where names a part. Keep one.")
     for s in schedules:
         broker = producer_of(s)
-        broker.admin.by(author_of(None)).acknowledge()
+        broker.admin.by(author_of(None)).steer(Acknowledged())
         known = wording.plural(broker.inspector.counts().known_dead, "dead job")
         terminal.say(f"{s.name}: {known} acknowledged. workkit doctor reports those that die later.")
 

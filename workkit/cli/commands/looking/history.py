@@ -26,7 +26,7 @@ def show_history(brokers: Iterable[Broker]) -> None:
             terminal.talk(f"{wording.printable(text)}. Remove them: workkit doctor {broker.schedule} --purge-history")
     for broker in brokers:
         try:
-            count, size = broker.inspector.results.size()
+            count, size = broker.inspector.history.size("results")
         except (Unsupported, ServerRefused):
             continue
         if size >= LEAST:
@@ -38,6 +38,7 @@ def show_history(brokers: Iterable[Broker]) -> None:
 
 def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
+    from workkit.contract.steering import Forgotten
     from workkit.verbs.author import author_of
 
     sizes = list(_sizes(brokers))
@@ -51,7 +52,7 @@ def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> N
         terminal.talk("nothing was removed.")
         return
     for broker, _ in sizes:
-        broker.admin.by(author_of(by)).forget_history()
+        broker.admin.by(author_of(by)).steer(Forgotten())
     terminal.talk(f"removed {said}.")
 
 
@@ -59,6 +60,6 @@ def _sizes(brokers: Iterable[Broker]) -> Iterator[tuple[Broker, int]]:
     """Leave out schedules that keep no history, and servers that do not tell."""
     for broker in brokers:
         try:
-            yield broker, broker.inspector.history_bytes()
+            yield broker, broker.inspector.history.size()[1]
         except (Unsupported, ServerRefused):
             continue

@@ -53,10 +53,10 @@ def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_js
     """List queues."""
     from workkit import schedule as verbs
     from workkit.verbs.opening import producer_of
+    from workkit.verbs.schedules import queues_of
 
     s = verbs.create(schedule, redis=server)  # a RabbitMQ does not tell whether it knows it
-    inspector = producer_of(s).inspector
-    found = [one for one in inspector.queues(jobs=jobs) if everything or one.kind != "delay" or one.ready or one.held]
+    found = [one for one in queues_of(s, jobs) if everything or one.kind != "delay" or one.ready or one.held]
     if as_json:
         record.show_json(record.queue_record(s.name, one) for one in found)
     elif found:
@@ -64,7 +64,7 @@ def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_js
     else:
         terminal.talk(f"no queues around {s.name}. A listener declares its own when it starts.")
     if any(one.held is None for one in found) or not found:
-        talk_once(why for field, why in inspector.counts().unknown.items() if field == "running")
+        talk_once(why for field, why in producer_of(s).inspector.counts().unknown.items() if field == "running")
 
 
 def _row(queue: QueueInfo) -> list[str]:

@@ -85,7 +85,7 @@ def _logged(s: Schedule, job: Job) -> list[str] | None:
     from workkit.verbs.opening import producer_of
 
     try:
-        return producer_of(s).inspector.log(job)
+        return producer_of(s).inspector.history.log(job)
     except Unsupported:
         return None
 

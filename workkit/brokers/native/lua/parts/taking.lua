@@ -4,11 +4,26 @@
 -- part: entry
 -- part: due
 local taken, dues, ids = {}, {}, {} -- for each that is taken: member or entry; due text, '' of an entry; id
+local told = {} -- the ids that the listener cannot read from an item by itself
 local MANY = 20 -- jobs that are due at one time: then two more questions to the server pay
 
 local function take(t) -- one that was read
   local n = #taken + 1
-  taken[n], dues[n], ids[n] = t[1], t[2], t[3]
+  taken[n], dues[n], ids[n], told[n] = t[1], t[2], t[3], t[3]
+end
+
+local function take_items(n, got, step, due) -- items after the n-th: members of this due text, or each with its own
+  for i = 1, #got, step do
+    local member = got[i]
+    local id = plain_id(member)
+    n = n + 1
+    if not id then
+      id = id_of(member)
+      told[n] = id
+    end
+    taken[n], dues[n], ids[n] = member, due or got[i + 1], id
+  end
+  return n
 end
 
 local function read_alike(room) -- from the front, while many are due at one time: the server writes that time once for all
@@ -17,11 +32,7 @@ local function read_alike(room) -- from the front, while many are due at one tim
     local due = redis.call('ZRANGE', next_, n, n, 'WITHSCORES')[2]
     local alike = due and tonumber(due) <= tonumber(now) and redis.call('ZCOUNT', next_, due, due) or 0
     if alike < MANY then return n end
-    local members = redis.call('ZRANGE', next_, n, math.min(room, n + alike) - 1)
-    for _, member in ipairs(members) do
-      n = n + 1
-      taken[n], dues[n], ids[n] = member, due, id_of(member)
-    end
+    n = take_items(n, redis.call('ZRANGE', next_, n, math.min(room, n + alike) - 1), 1, due)
   end
   return n
 end
@@ -29,10 +40,7 @@ end
 local function take_plain(room) -- S:next is all that is due. Most claims come here: no table is made for each job
   local n = read_alike(room)
   local got = n < room and redis.call('ZRANGEBYSCORE', next_, '-inf', now, 'WITHSCORES', 'LIMIT', n, room - n) or {}
-  for i = 1, #got, 2 do
-    n = n + 1
-    taken[n], dues[n], ids[n] = got[i], got[i + 1], id_of(got[i])
-  end
+  n = take_items(n, got, 2)
   if n > 0 then redis.call('ZREMRANGEBYRANK', next_, 0, n - 1) end -- exactly those that were read
 end
 
@@ -103,7 +111,7 @@ local function take_crashes() -- of items that dead listeners held: they become 
   local counts = redis.pcall('HMGET', crashed, unpack(runs)) -- a key of another type must not stop a claim
   for i, n in ipairs(counts.err and {} or counts) do
     if n and dues[i] ~= '' and #n < 10 and string.find(n, '^%d+$') then
-      taken[i], dues[i] = 'r ' .. dues[i] .. ' 0 ' .. n .. ' - ' .. taken[i], ''
+      taken[i], dues[i], told[i] = 'r ' .. dues[i] .. ' 0 ' .. n .. ' - ' .. taken[i], '', ids[i]
       redis.call('HDEL', crashed, runs[i])
     end
   end

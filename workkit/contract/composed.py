@@ -1,0 +1,142 @@
+"""Answers of an inspector that a layout may make of its other calls: a pulse, a page of jobs, the jobs of all states.
+Also the answers of the parts of a schedule, put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from functools import partial
+from itertools import chain, islice
+from typing import Final, TypeVar
+
+from workkit.contract.broker import Inspector
+from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.job_page import JobPage, JobQuery, no_place, read_page
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import Unsupported
+from workkit.jobs.admission import FREE, Control
+from workkit.jobs.job import STATES, Job, JobState
+
+SOON: Final = 10
+"""How many of the first waiting jobs a pulse holds."""
+
+MOST_LISTENERS: Final = 50
+"""How many listeners a pulse holds."""
+
+WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
+
+MOST_COUNTED: Final = 20_000
+"""Jobs through which a layout walks whose places are numbers."""
+
+T = TypeVar("T")
+
+
+def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = WAITING) -> Pulse:
+    """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason. `soon`:
+    the states whose first jobs it holds.
+    """
+    unknown: dict[str, str] = {}
+
+    def asked(part: str, call: Callable[[], T], otherwise: T) -> T:
+        try:
+            return call()
+        except Unsupported as error:
+            unknown.setdefault(part, str(error))
+            return otherwise
+
+    def first(state: JobState) -> list[Job]:
+        return list(islice(inspector.jobs(state=state), SOON))
+
+    listeners = asked("listeners", inspector.listeners, list[ListenerInfo]())
+    first_jobs = [job for state in soon for job in asked("soon", partial(first, state), list[Job]())]
+    return Pulse(
+        now_ms=now_ms,
+        counts=asked("counts", inspector.counts, Counts()),
+        control=asked("control", inspector.control, FREE),
+        soon=soonest(first_jobs),
+        listeners=tuple(sorted(listeners, key=lambda info: info.beat_ms or 0)[:MOST_LISTENERS]),
+        unknown=unknown,
+    )
+
+
+def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
+    """Read the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
+    missing = inspector.unlisted() if state is None else {}
+    if not missing:
+        return inspector.jobs(state=state, named=named)
+    return chain.from_iterable(inspector.jobs(state=one, named=named) for one in STATES if one not in missing)
+
+
+def counted_page(inspector: Inspector, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
+    """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
+    start = read_number(query.after)
+    jobs = islice(enumerate(listable(inspector, query.state), 1), start, MOST_COUNTED)
+    page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
+    if page.after is None and start + page.looked >= MOST_COUNTED - 1:
+        return JobPage(
+            jobs=page.jobs, looked=page.looked, until=page.until,
+            cut=f"Only the first {MOST_COUNTED:,} jobs can be looked through in this layout.",
+        )  # fmt: skip
+    return page
+
+
+def read_number(after: str | None) -> int:
+    """Read a place that is a number. Raises InvalidOptions."""
+    if after is None:
+        return 0
+    if not (after.isascii() and after.isdigit() and len(after) < 10):
+        raise no_place(after)
+    return int(after)
+
+
+def place_in_list(job: Job) -> tuple[int, float]:
+    """Order jobs as `Inspector.jobs` lists them: what runs, what waits, what is dead."""
+    due = float("-inf") if job.due is None else job.due.timestamp()
+    if job.state in ("running", "cancelling"):
+        return 0, due
+    return (2, -due) if job.state == "dead" else (1, due)
+
+
+def soonest(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Choose the first jobs of several lists, soonest first."""
+    return tuple(sorted(jobs, key=_due)[:SOON])
+
+
+def joined_pulse(parts: list[Pulse]) -> Pulse:
+    """Make one pulse of those of the parts of a schedule. A listener is there once for each part."""
+    return Pulse(
+        now_ms=max(one.now_ms for one in parts),
+        counts=summed_counts([one.counts for one in parts]),
+        control=joined_control([one.control for one in parts]),
+        soon=soonest([job for one in parts for job in one.soon]),
+        listeners=tuple(info for one in parts for info in one.listeners),
+        version=" ".join(one.version for one in parts),
+        unknown={part: why for one in parts for part, why in one.unknown.items()},
+    )
+
+
+def joined_control(parts: list[Control]) -> Control:
+    """Put the pauses of all parts of a schedule together; its own limits are those of the first part."""
+    paused = {target: pause for control in parts for target, pause in control.paused.items()}
+    return replace(parts[0], paused=paused, quiet=frozenset().union(*(control.quiet for control in parts)))
+
+
+def summed_counts(parts: Sequence[Counts]) -> Counts:
+    """Add up the counts of the parts of one schedule. A listener counts once in each."""
+    totals: dict[str, int] = {}
+    for counts in parts:
+        for what, n in counts.totals.items():
+            totals[what] = totals.get(what, 0) + n
+    summed = {
+        field.name: sum(getattr(counts, field.name) for counts in parts)
+        for field in fields(Counts)
+        if field.name not in ("totals", "late_ms", "unknown")
+    }
+    late_ms = max((counts.late_ms for counts in parts if counts.late_ms is not None), default=None)
+    return Counts(**summed, late_ms=late_ms, totals=totals)
+
+
+def _due(job: Job) -> float:
+    return float("-inf") if job.due is None else job.due.timestamp()

@@ -1,0 +1,112 @@
+"""What a layout may have beside the five protocols of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
+says whether it does, in `keeps`; a side that it has not raises Unsupported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, Protocol
+
+from workkit.contract.changes import Change
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.inspector import Missed, QueueInfo
+from workkit.contract.plans import CodePlan, Made, Mode, Verdict
+from workkit.contract.producer import NewJob
+from workkit.contract.result import Result
+from workkit.errors import Unsupported
+from workkit.jobs.job import Job
+from workkit.jobs.known import Known
+
+
+class History(Protocol):
+    """What listeners and callers leave on the server, `Keeps.REMEMBER`: past runs, results, changes, functions."""
+
+    def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
+        """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
+        and up to `until_ms`, before the place of one. Raises InvalidOptions for a text that is no place.
+        """
+
+    def run(self, place: str) -> PastRun:
+        """Read one single run by its place. Raises NotFound."""
+
+    def lately(self, jobs: Sequence[str]) -> Mapping[str, Sequence[PastRun]]:
+        """Read the last 60 runs of recurring jobs, by name or else id, the last one first."""
+
+    def days(self, job: str) -> list[Day]:
+        """Read the last 400 days on which a recurring job ran, by its name or else id, the first one first."""
+
+    def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
+        """Read the counts of a subject (see `contract.history`) in each span of time, the first one first. A span
+        without runs has an empty cell. Spans that are no longer kept are left out.
+        """
+
+    def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> Mapping[str, Cell]:
+        """Add up the counts of a span by function, as stored. A key counts about 100 functions and recurring jobs."""
+
+    def log(self, of: Job | PastRun) -> list[str]:
+        """Read the last lines that a run has logged, as they were written: of a past run that failed; or of a job, of
+        its run in progress, else of the last one that failed. None where nothing is kept.
+        """
+
+    def missed(self) -> Iterator[Missed]:
+        """Page through the occurrences that did not run, the last one first."""
+
+    def changes(self, *, after: str | None = None) -> Iterator[Change]:
+        """Page through who changed what, the last change first; about 10,000 are kept. `after`: the `number` of the
+        last change that the caller has seen. Raises InvalidOptions.
+        """
+
+    def result_id(self, which: str) -> str | None:
+        """Find the id of a job that has a kept result: by a name, an id, or the beginning of one (6 or more digits).
+        Raises NotFound if several match.
+        """
+
+    def results(self, id: str, *, after: str | None = None, wait_ms: int = 0) -> Sequence[Result]:
+        """Read the results of a job that have not expired, the last one first. `after`: only those behind this place
+        (``0``: any); wait for them, `wait_ms` at most. The server wakes the caller.
+        """
+
+    def knows(self) -> Mapping[str, Known]:
+        """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
+        tell nothing are not there.
+        """
+
+    def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Read of which functions these listeners have given jobs back that they cannot run, by the names that jobs
+        store; a listener without such jobs is not there. At most 100 jobs of each are looked at.
+        """
+
+    def size(self, of: Literal["runs", "results"] = "runs") -> tuple[int, int]:
+        """Count the single runs, or the jobs with kept results, and estimate how many bytes of the server's memory the
+        past runs, or the results, take.
+        """
+
+
+class Plans(Protocol):
+    """The plans of one schedule, `Keeps.PLAN`."""
+
+    def contents(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
+
+    def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
+        """Say of each plan whether it holds, and write that, in one step for all."""
+
+    def made(self) -> Mapping[str, Made]:
+        """Read what plans have made, by the name of the job; also jobs that are over."""
+
+    def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
+        """Remove jobs that a plan has made and no longer has. A run that has begun goes on. False: another plan of the
+        source holds meanwhile, and nothing more was removed.
+        """
+
+
+class Queues(Protocol):
+    """The queues of a layout whose server has many, `Keeps.QUEUES`: its inspector has this too."""
+
+    def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
+        """List the queues; `jobs` are names whose queues are looked for where the server does not list all."""
+
+
+def no_history() -> Unsupported:
+    """Make the error for a layout that keeps nothing of past runs."""
+    return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")
