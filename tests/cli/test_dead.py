@@ -244,6 +244,7 @@ def test_show_prints_the_traceback_of_a_dead_job(run: Run, dying: Dying) -> None
     assert "\n    Traceback (most recent call last):\n" in out
     assert f"\n    {TRACE}\n    OSError: disk 0\n" in out
     record = json.loads(run("show", s.name, dead.id, "--json").out)
+    assert record.pop("log") == []
     assert record | {"acknowledged": False} == json.loads(run("dead", s.name, "--json").out)[0]
     assert "raise OSError(text)" in record["traceback"]
 

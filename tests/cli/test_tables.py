@@ -86,9 +86,10 @@ def test_eighty_columns_show_what_failed_and_why() -> None:
         "1",
         "1",
         "OSError: disk is full",
+        "7, name=1",
     ]
     assert "ERROR" in [title.strip() for title in next(fitted(RUNS, [run], width=80))]
-    assert "ERROR" not in [title.strip() for title in next(fitted(RUNS, [[*run[:9], "-"]], width=80))]
+    assert "ERROR" not in [title.strip() for title in next(fitted(RUNS, [[*run[:9], "-", run[10]]], width=80))]
 
 
 def test_the_least_important_columns_go_first() -> None:

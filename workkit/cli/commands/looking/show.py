@@ -54,7 +54,7 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     if job.state == "done":  # what history keeps is masked
         job = mask().job(job)
     if as_json:
-        terminal.data(record.compact(record.full_record(job) | {"log": log}))
+        terminal.data(record.compact(record.full_record(job) | ({} if log is None else {"log": log})))
         return
 
     for title, value in _details(job, zone, present(s)):
