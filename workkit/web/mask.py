@@ -1,8 +1,8 @@
 """Masked values: what a page, its JSON, its log and its stream do not show of a job. Pure; never raises.
 
 A value is masked under a key or parameter whose name says that it is a secret: in keyword arguments, in positional ones
-where the parameters are known, nested, and in texts (`masked_text.py`). Too much is masked rather than too little. Each
-job and each error passes a `Veil` before a view holds it.
+where the parameters are known, nested, and in texts (`masked_text.py`). So is what looks like a secret, under any name.
+Too much is masked rather than too little. Each job and each error passes a `Veil` before a view holds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import printable
-from workkit.web.masked_text import MASK, masked_text
+from workkit.web.masked_text import MASK, is_card, masked_text, masked_tokens
 
 SECRET: Final = r"pass(word)?|secret|token|api[_-]?key|auth|card|iban|ssn|cookie"
 LONGEST_KEY: Final = 200  # characters of a key; under a longer one all is masked
@@ -52,12 +52,13 @@ _PAIR_KEYS, _PAIR_VALUES = ("name", "key"), ("value", "val")  # of objects that 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
     """What is masked. `more`: regular expressions beside the usual one; `decide`: a program's function, asked first;
-    `everything`: no argument is shown at all.
+    `everything`: no argument is shown at all; `looks`: also what looks like a secret, whatever its name.
     """
 
     more: tuple[str, ...] = ()
     decide: Decide | None = None
     everything: bool = False
+    looks: bool = True
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -86,7 +87,7 @@ class Mask:
         """Mask a text: pairs of a secret key and its value, and the values to `hide` wherever they stand."""
         for value in hide:
             text = text.replace(value, MASK)
-        return masked_text(text, self.names_secret)
+        return masked_text(text, self.names_secret, looks=self.looks)
 
     def value(self, value: Any) -> Any:
         """Mask a JSON value throughout."""
@@ -103,7 +104,10 @@ class Mask:
         for k, (name, value) in enumerate(zip(parameters, listed, strict=False)):
             if self.names_secret(name, value):
                 listed[k] = MASKED
-        shown_args = [one if one is MASKED else walk.value(one, DEEPEST) for one in walk.after_flags(listed)]
+        shown_args = [
+            one if one is MASKED else walk.value(one, DEEPEST, is_named=k < len(parameters))
+            for k, one in enumerate(walk.after_flags(listed))
+        ]
         shown_kwargs = {name: walk.member(name, value, DEEPEST) for name, value in (kwargs or {}).items()}
         return tuple(shown_args), shown_kwargs
 
@@ -145,7 +149,7 @@ class Mask:
         return list(_cut([*parts, (")", "arg")], most))
 
 
-def mask(*more: str, decide: Decide | None = None, everything: bool = False) -> Mask:
+def mask(*more: str, decide: Decide | None = None, everything: bool = False, looks: bool = True) -> Mask:
     """Make a mask, with further regular expressions. Raises InvalidOptions for one that is none."""
     for pattern in more:
         try:
@@ -157,7 +161,7 @@ def mask(*more: str, decide: Decide | None = None, everything: bool = False) -> 
             raise InvalidOptions.about(
                 f'mask="{pattern}"', trouble, remedy, where="mask", given=pattern, position=position
             ) from None
-    return Mask(more=more, decide=decide, everything=everything)
+    return Mask(more=more, decide=decide, everything=everything, looks=looks)
 
 
 class _Walk:
@@ -166,18 +170,24 @@ class _Walk:
     def __init__(self, mask: Mask) -> None:
         self._mask, self._room = mask, MOST_VALUES
 
-    def value(self, value: Any, deep: int) -> Any:
+    def value(self, value: Any, deep: int, *, is_named: bool = True) -> Any:
         self._room -= 1
+        looks = self._mask.looks
         if isinstance(value, str):
-            return self._mask.text(value) if self._room > 0 else MASKED
+            if self._room <= 0:
+                return MASKED
+            seen = self._mask.text(value)
+            seen = seen if is_named or not looks else masked_tokens(seen)
+            return MASKED if seen == MASK else seen
         if value is None or isinstance(value, bool | int | float):
-            return value if self._room > 0 else MASKED
+            is_shown = self._room > 0 and not (looks and type(value) is int and value > 0 and is_card(str(value)))
+            return value if is_shown else MASKED
         if deep <= 0 or self._room <= 0:
             return MASKED
         if isinstance(value, Mapping):
             return self._object(value, deep)
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-            return self._list(value, deep)
+            return self._list(value, deep, is_named=is_named)
         return self._mask.text(_repr(value))
 
     def member(self, key: Any, value: Any, deep: int) -> Any:
@@ -193,10 +203,12 @@ class _Walk:
                 members[key] = MASKED
         return {key: self.member(key, one, deep) for key, one in members.items()}
 
-    def _list(self, value: Sequence[Any], deep: int) -> list[Any]:
+    def _list(self, value: Sequence[Any], deep: int, *, is_named: bool) -> list[Any]:
         if len(value) == 2 and isinstance(value[0], str) and self._mask.names_secret(value[0], value[1]):
             return [value[0][:LONGEST_KEY], MASKED]
-        return [one if one is MASKED else self.value(one, deep - 1) for one in self.after_flags(value)]
+        return [
+            one if one is MASKED else self.value(one, deep - 1, is_named=is_named) for one in self.after_flags(value)
+        ]
 
     def after_flags(self, values: Sequence[Any]) -> Iterator[Any]:
         """Mask what follows a flag of a command: ``["--password", "x"]``."""
@@ -281,13 +293,23 @@ def _cut(parts: Iterable[tuple[str, str]], most: int) -> Iterator[tuple[str, str
 
 _TYPE: Final = re.compile(r"[\w.]{1,100}")
 
+Parameters = Callable[[str, int], Sequence[str]]
+"""Names the parameters of the first positional arguments of a function, as far as known. It asks no server."""
+
+
+def _unknown(_: str, __: int) -> Sequence[str]:
+    return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """Masks what a view is to hold. `everything` is for those who see no argument at all."""
+    """Masks what a view is to hold. `everything` is for those who see no argument at all; `parameters` tells the names
+    of positional arguments.
+    """
 
     usual: Mask
     everything: Mask
+    parameters: Parameters = field(default=_unknown, compare=False, repr=False)
 
     def all_hidden(self) -> Veil:
         """The same, with no argument at all."""
@@ -299,8 +321,16 @@ class Veil:
 
     def job(self, job: Job) -> Job:
         """Mask the arguments of a job, its error, its check-in, and why it waits."""
-        masked = self.usual.job(job)
+        masked = self.usual.job(job, self.names(job))
         return masked if job.why is None else replace(masked, why=self.text(job.why))
+
+    def names(self, job: Job) -> Sequence[str]:
+        """Name the parameters of the positional arguments of a job, as far as known."""
+        return self.parameters(job.fn, len(job.args)) if job.args else ()
+
+    def hidden(self, job: Job) -> list[str]:
+        """List the texts and numbers of a job that are masked: its errors may have them."""
+        return self.usual.hidden(job, *self.usual.arguments(job.args, job.kwargs, self.names(job)))
 
     def listener(self, info: ListenerInfo) -> ListenerInfo:
         """Mask what a listener runs."""
@@ -315,7 +345,7 @@ class Veil:
         if self.usual.everything:
             kind, colon, _ = run.error.partition(": ")
             return replace(run, error=f"{kind}: {MASK}" if colon and _TYPE.fullmatch(kind) else MASK)
-        hide = () if of is None else self.usual.hidden(of, *self.usual.arguments(of.args, of.kwargs))
+        hide = () if of is None else self.hidden(of)
         return replace(run, error=self.usual.text(run.error, hide=hide))
 
     def pause(self, pause: Pause | None) -> Pause | None:
