@@ -10,6 +10,7 @@ import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -27,7 +28,7 @@ from workkit.web.checkup import Checkup
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
-from workkit.web.remembered import Signatures
+from workkit.web.remembered import SeenRecurring, Signatures
 
 SILENT_MS: Final = 5_000
 """A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
@@ -196,6 +197,7 @@ class Served:
     _acts: int = 0
     recent: RecentRuns = field(default_factory=RecentRuns)
     signatures: Signatures = field(default_factory=Signatures)
+    seen: SeenRecurring = field(default_factory=SeenRecurring)
     _learned: float = -math.inf  # when the signatures were read (monotonic)
     _dead: dict[Veil, tuple[int, DeadIndex]] = field(default_factory=dict)  # and for which signatures
     _last: dict[str, Any] = field(default_factory=dict)
@@ -293,6 +295,8 @@ class Served:
         inspector, before = self.inspector(), self.before("recurring", RecurringJobs)
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
+        with suppress(Unsupported):
+            self.seen.note(jobs, now, inspector.changes)
         try:
             found = RecurringJobs(read=now, jobs=jobs, runs=inspector.lately([one.key for one in jobs]))
         except Unsupported as error:

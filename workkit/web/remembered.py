@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import islice, repeat
 from threading import Lock
 from typing import Final
 
+from workkit.contract.changes import Change
+from workkit.contract.recurring import Recurs
 from workkit.jobs.known import Known
 
 MOST_FUNCTIONS: Final = 10_000
@@ -53,3 +56,56 @@ class Signatures:
 def _names_of(known: Known) -> _Names:
     rest = next((one.name for one in known.parameters if one.kind == "rest"), None)
     return _Names(tuple(one.name for one in known.parameters if one.kind == "positional"), rest)
+
+
+MOST_CHANGES: Final = 2_000  # that are read to find who cancelled a job
+STEERED: Final = frozenset({"pause", "resume", "skip", "run", "show", "mark"})  # verbs that leave a job where it is
+KEPT: Final = timedelta(days=1)
+"""So long jobs are missed that are gone."""
+
+SLACK: Final = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Recurring jobs that the server no longer has although nobody took them away: how many, and their last sight."""
+
+    count: int
+    since: datetime
+
+
+@dataclass(slots=True, eq=False)
+class SeenRecurring:
+    """The recurring jobs with a name that this process has seen. Those that run a number of times end by themselves,
+    and are not missed.
+    """
+
+    gone: Gone | None = None
+    _lock: Lock = field(default_factory=Lock)
+    _seen: dict[str, tuple[datetime, datetime | None]] = field(default_factory=dict)  # last sight, and its end
+
+    def note(self, jobs: Iterable[Recurs], now: datetime, changes: Callable[[], Iterable[Change]]) -> None:
+        """Compare with what is there now. `changes`: the last ones first, read where a job is missed. Raises
+        Unsupported where they are not kept, and misses nothing then.
+        """
+        here = {
+            one.key: (now, one.job.trigger.end if one.job.trigger else None)
+            for one in jobs if one.job.name is not None and one.job.terms.count is None
+        }  # fmt: skip
+        with self._lock:
+            missed = {
+                key: (seen, end) for key, (seen, end) in self._seen.items()
+                if key not in here and now - seen < KEPT and (end is None or end > now)
+            }  # fmt: skip
+            self._seen, self.gone = here, None
+            if missed:
+                since = min(seen for seen, _ in missed.values()) - SLACK
+                for change in islice(changes(), MOST_CHANGES):
+                    if change.at < since:
+                        break
+                    if change.verb not in STEERED:
+                        for key in [key for key in missed if change.is_about(key)]:
+                            del missed[key]
+                self._seen |= missed
+            if missed:
+                self.gone = Gone(len(missed), max(seen for seen, _ in missed.values()))
