@@ -84,6 +84,64 @@ def test_positional_arguments_are_masked_by_their_parameter() -> None:
     assert MASKS.arguments([7, "x"], None) == ((7, "x"), {})
 
 
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sk_live_4eC39HqLyjWDarjtT1zdp7dc", "sk_test_abc123", "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "xoxb-1234-5678-abcdef", "AKIAIOSFODNN7EXAMPLE", JWT, PEM, PEM[:40], "4111111111111111", 4111111111111111,
+        "4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005", "3782 822463 10005", "6011000990139424",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "b2f1c9d47e6a4f83a1d05c7e9b8f6a21d3e4c5b6a7f80911",
+        "Zx8-kQ2_vN5tR7yW1mB4cD6fG9hJ0kL3pS", "d3b07384d113edec49eaa6238ad5ff00a1b2c3d4e5f60718293a4b5c6d7e8f90",
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_secret_is_masked_where_nothing_names_it(value: str | int) -> None:
+    for args in ([value], [[value, "x"]]):
+        assert str(value) not in str(MASKS.arguments(args, None))
+    assert MASKS.arguments([value], None)[0] == (MASK,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000",
+        "order-550e8400-e29b-41d4-a716-446655440000",
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709", "5" * 40, "ann@example.com", "4111111111111112", 1764148565000,
+        "1764148565000", 1764148565000123, "2026-11-26T09:16:05.123456+00:00",
+        "report-2026-11-26T09-16-05Z-part-0001-of-0020",
+        "/usr/local/lib/python3.12/site-packages/workkit/web/mask.py", "monthly-report-for-the-finance-department-2026",
+        "calculateMonthlyRevenueForAllRegisteredCustomers", "s3://bucket/exports/2026/11/26/customers-europe-west.csv",
+        "https://example.com/a/very/long/path/that/has/no/secret/in/it?page=2",
+        "00000000000000000000000000000000000001",
+        "sketch", "ask_live_questions", "AKIA", "eyJ", "sk_live_", "1Z999AA10123456784", "GB82WEST12345698765432",
+        3.1415926535897931, "customer_0000000123_invoice_0000004567_final",
+        "SELECT * FROM orders_of_the_year_2026_and_later",
+        -4111111111111111, "user_01ARZ3NDEKTSV4RRFFQ69G5FAV", True, None, 42,
+    ],
+)  # fmt: skip
+def test_plain_ids_and_names_are_shown(value: object) -> None:
+    assert MASKS.arguments([value], None) == ((value,), {})
+    assert MASKS.arguments([[value]], None) == (([value],), {})
+
+
+def test_a_random_value_is_shown_under_a_name_that_is_no_secret() -> None:
+    digest = "d3b07384d113edec49eaa6238ad5ff00a1b2c3d4e5f60718293a4b5c6d7e8f90"
+    assert MASKS.arguments([digest], {"sha256": digest}, ["digest"]) == ((digest,), {"sha256": digest})
+    assert MASKS.arguments(["a", digest], None, ["digest"]) == (("a", MASK), {})
+
+
+def test_what_looks_like_a_secret_is_masked_in_texts_and_under_any_name() -> None:
+    assert MASKS.text(f"charge with sk_live_4eC39HqLyjWD failed, key {PEM}; {JWT}") == (
+        f"charge with {MASK} failed, key {MASK}; {MASK}"
+    )
+    assert MASKS.arguments([], {"note": "paid with 4111 1111 1111 1111."})[1] == {"note": f"paid with {MASK}."}
+    seen = MASKS.job(job(4111111111111111, error="no charge of 4111111111111111"), ["customer"])
+    assert (seen.args, seen.error) == ((MASK,), f"no charge of {MASK}")
+
+
 def test_a_call_is_written_in_pieces() -> None:
     parts = MASKS.call_parts(job(7, token="x"))
     assert parts == [("app.x.f", "fn"), ("(", "arg"), ("7", "arg"), (", token=", "arg"), (MASK, "mask"), (")", "arg")]

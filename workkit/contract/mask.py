@@ -2,7 +2,8 @@
 logged. Pure; never raises.
 
 A value is masked under a key or parameter whose name says that it is a secret: in keyword arguments, in positional ones
-where the parameters are known, nested, and in texts. Too much is masked rather than too little.
+where the parameters are known, nested, and in texts. So is what looks like a secret, under any name. Too much is masked
+rather than too little.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.masked_text import MASK, SECRET, masked_text
+from workkit.text.masked_text import MASK, SECRET, is_card, masked_text, masked_tokens
 from workkit.text.wording import printable
 
 LONGEST_KEY: Final = 200  # characters of a key; under a longer one all is masked
@@ -50,12 +51,13 @@ _PAIR_KEYS, _PAIR_VALUES = ("name", "key"), ("value", "val")  # of objects that 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
     """What is masked. `more`: regular expressions beside the usual one; `decide`: a program's function, asked first;
-    `everything`: no argument is shown at all.
+    `everything`: no argument is shown at all; `looks`: also what looks like a secret, whatever its name.
     """
 
     more: tuple[str, ...] = ()
     decide: Decide | None = None
     everything: bool = False
+    looks: bool = True
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -84,7 +86,7 @@ class Mask:
         """Mask a text: pairs of a secret key and its value, and the values to `hide` wherever they stand."""
         for value in hide:
             text = text.replace(value, MASK)
-        return masked_text(text, self.names_secret)
+        return masked_text(text, self.names_secret, looks=self.looks)
 
     def value(self, value: Any) -> Any:
         """Mask a JSON value throughout."""
@@ -101,7 +103,10 @@ class Mask:
         for k, (name, value) in enumerate(zip(parameters, listed, strict=False)):
             if self.names_secret(name, value):
                 listed[k] = MASKED
-        shown_args = [one if one is MASKED else walk.value(one, DEEPEST) for one in walk.after_flags(listed)]
+        shown_args = [
+            one if one is MASKED else walk.value(one, DEEPEST, is_named=k < len(parameters))
+            for k, one in enumerate(walk.after_flags(listed))
+        ]
         shown_kwargs = {name: walk.member(name, value, DEEPEST) for name, value in (kwargs or {}).items()}
         return tuple(shown_args), shown_kwargs
 
@@ -120,18 +125,19 @@ class Mask:
             job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta
         )
 
-    def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
+    def run(self, run: PastRun, *, of: Job | None = None, parameters: Sequence[str] = ()) -> PastRun:
         """Mask a past run: the arguments that history has kept, and its error. `of`: its job where that is known, whose
         masked values are hidden in the error too. Who may see no argument sees the type of the error alone.
+        `parameters` are the names of its function's parameters, as far as known.
         """
         call, hide = call_of(run), []
         kept = ""
         if call is not None:
-            args, kwargs = self.arguments(*call)
+            args, kwargs = self.arguments(*call, parameters)
             hide = self._hidden(call, args, kwargs)
             kept = json.dumps([args, kwargs] if kwargs else [args])
         if of is not None:
-            hide += self.hidden(of, *self.arguments(of.args, of.kwargs))
+            hide += self.hidden(of, *self.arguments(of.args, of.kwargs, parameters))
         error = run.error
         if error is not None and self.everything:
             kind, colon, _ = error.partition(": ")
@@ -140,13 +146,13 @@ class Mask:
             error = self.text(error, hide=hide)
         return replace(run, error=error, call=kept)
 
-    def log(self, lines: Sequence[str], *, call: Call | None) -> list[str]:
+    def log(self, lines: Sequence[str], *, call: Call | None, parameters: Sequence[str] = ()) -> list[str]:
         """Mask what a run has logged. `call`: its arguments, whose masked values are hidden too. Whoever may see no
-        argument sees none of it.
+        argument sees none of it. `parameters` are the names of its function's parameters, as far as known.
         """
         if self.everything:
             return [MASK] if lines else []
-        hide = [] if call is None else self._hidden(call, *self.arguments(*call))
+        hide = [] if call is None else self._hidden(call, *self.arguments(*call, parameters))
         return self.text("\n".join(lines), hide=hide).split("\n") if lines else []
 
     def hidden(self, job: Job, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
@@ -176,7 +182,7 @@ class Mask:
         return list(_cut([*parts, (")", "arg")], most))
 
 
-def mask(*more: str, decide: Decide | None = None, everything: bool = False) -> Mask:
+def mask(*more: str, decide: Decide | None = None, everything: bool = False, looks: bool = True) -> Mask:
     """Make a mask, with further regular expressions. Raises InvalidOptions for one that is none."""
     for pattern in more:
         try:
@@ -188,7 +194,7 @@ def mask(*more: str, decide: Decide | None = None, everything: bool = False) -> 
             raise InvalidOptions.about(
                 f'mask="{pattern}"', trouble, remedy, where="mask", given=pattern, position=position
             ) from None
-    return Mask(more=more, decide=decide, everything=everything)
+    return Mask(more=more, decide=decide, everything=everything, looks=looks)
 
 
 class _Walk:
@@ -197,18 +203,24 @@ class _Walk:
     def __init__(self, mask: Mask) -> None:
         self._mask, self._room = mask, MOST_VALUES
 
-    def value(self, value: Any, deep: int) -> Any:
+    def value(self, value: Any, deep: int, *, is_named: bool = True) -> Any:
         self._room -= 1
+        looks = self._mask.looks
         if isinstance(value, str):
-            return self._mask.text(value) if self._room > 0 else MASKED
+            if self._room <= 0:
+                return MASKED
+            seen = self._mask.text(value)
+            seen = seen if is_named or not looks else masked_tokens(seen)
+            return MASKED if seen == MASK else seen
         if value is None or isinstance(value, bool | int | float):
-            return value if self._room > 0 else MASKED
+            is_shown = self._room > 0 and not (looks and type(value) is int and value > 0 and is_card(str(value)))
+            return value if is_shown else MASKED
         if deep <= 0 or self._room <= 0:
             return MASKED
         if isinstance(value, Mapping):
             return self._object(value, deep)
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-            return self._list(value, deep)
+            return self._list(value, deep, is_named=is_named)
         return self._mask.text(_repr(value))
 
     def member(self, key: Any, value: Any, deep: int) -> Any:
@@ -224,10 +236,12 @@ class _Walk:
                 members[key] = MASKED
         return {key: self.member(key, one, deep) for key, one in members.items()}
 
-    def _list(self, value: Sequence[Any], deep: int) -> list[Any]:
+    def _list(self, value: Sequence[Any], deep: int, *, is_named: bool) -> list[Any]:
         if len(value) == 2 and isinstance(value[0], str) and self._mask.names_secret(value[0], value[1]):
             return [value[0][:LONGEST_KEY], MASKED]
-        return [one if one is MASKED else self.value(one, deep - 1) for one in self.after_flags(value)]
+        return [
+            one if one is MASKED else self.value(one, deep - 1, is_named=is_named) for one in self.after_flags(value)
+        ]
 
     def after_flags(self, values: Sequence[Any]) -> Iterator[Any]:
         """Mask what follows a flag of a command: ``["--password", "x"]``."""

@@ -1,4 +1,4 @@
-"""Secrets in texts: what follows a key that names one, in errors, tracebacks and check-ins. Pure.
+"""Secrets in texts: what follows a key that names one, and what looks like one whatever names it. Pure.
 
 One pass over the text by a scanner, not by one large pattern: its time grows with the length, whatever the text is.
 What is not closed (texts are cut) is masked to its end.
@@ -44,15 +44,15 @@ Names = Callable[[str, object], bool]
 def without_secrets(text: str) -> str:
     """Mask a text where no program says what its secrets are: what follows the usual names. Never raises."""
     if "://" not in text and _SECRET.search(text) is None and len(text) <= MOST_TEXT:
-        return text
+        return masked_looks(text)
     return masked_text(text, lambda key, _: _SECRET.search(key) is not None)
 
 
-def masked_text(text: str, names: Names, *, most: int = MOST_TEXT) -> str:
+def masked_text(text: str, names: Names, *, most: int = MOST_TEXT, looks: bool = True) -> str:
     """Mask what follows a key that `names` a secret: ``key=value``, ``"key": value``, ``--key value``, ``<key>value``,
-    and the password of a URL. Never raises.
+    and the password of a URL; and what looks like a secret (`masked_looks`). Never raises.
     """
-    cut = _LOGIN.sub(lambda found: f"{found[1]}:{MASK}@", text[:most])
+    cut = _LOGIN.sub(lambda found: f"{found[1]}:{MASK}@", masked_looks(text[:most]) if looks else text[:most])
     said: list[str] = []
     last = at = 0
     while (found := _KEY.search(cut, at)) is not None:
@@ -159,3 +159,72 @@ def _end_of_bracket(text: str, start: int) -> int:
             continue
         at += 1
     return len(text)
+
+
+_ISSUED: Final = re.compile(  # what services issue begins so
+    r"""(?<![A-Za-z0-9])(?:
+    -----BEGIN[ ][\s\S]*?(?:-----END[ ][^\n-]{0,100}-----|\Z)
+    |(?:[sr]k_(?:live|test)_|whsec_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|shpat_|dop_v1_|sk-(?:ant|proj)-
+      |pypi-AgE|ya29\.|hvs\.)[A-Za-z0-9_\-.]{3,}
+    |sk-[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}
+    |(?:AKIA|ASIA)[A-Z0-9]{12,}(?![A-Za-z0-9])|AIza[A-Za-z0-9_\-]{30,}
+    |eyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_=\-]*){0,4}
+    )""",
+    re.VERBOSE,
+)
+_CARD: Final = re.compile(
+    r"(?<![\w.\-])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\w\-]|\.\d)"
+)
+_ISSUER: Final = re.compile(r"4|5[0-8]|3[0-9]|6|222[1-9]|22[3-9]|2[3-6]|27[01]|2720")
+_TOKEN: Final = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{32,}={0,2}(?![A-Za-z0-9])")
+_ID: Final = re.compile(  # a UUID, the SHA-1 that is the id of a job, or a ULID
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+    r"|(?<![a-z0-9])(?:[0-9a-f]{12}[1-8][0-9a-f]{3}[89ab][0-9a-f]{15}|[0-9a-f]{40}|[0-7][0-9a-hjkmnp-tv-z]{25})(?![a-z0-9])",
+    re.IGNORECASE,
+)
+_PIECE: Final = re.compile(r"[^\W_]+")
+_RUN: Final = re.compile(r"[A-Z]?[a-z]{3,}|[0-9]{4,}")
+_HEX: Final = re.compile(r"[0-9a-fA-F]+")
+_WORD: Final = re.compile(r"(?:[^aeiouy]{0,3}[aeiouy])+[^aeiouy]{0,3}|[0-9]+", re.IGNORECASE)
+LEAST_TOKEN: Final = 32
+LEAST_DISTINCT: Final = 10  # characters of a token that is random
+LEAST_PLAIN: Final = 0.6  # of a name: letters in words, and numbers
+
+
+def masked_looks(text: str) -> str:
+    """Mask what looks like a secret of a known kind: keys and tokens that services issue, JWTs, PEM blocks and numbers
+    of cards.
+    """
+    return _CARD.sub(lambda found: MASK if is_card(found[0]) else found[0], _ISSUED.sub(MASK, text))
+
+
+def masked_tokens(text: str) -> str:
+    """Mask what is random and long in a value that nothing names. Ids are shown: UUIDs, and SHA-1 as jobs have it."""
+    return _TOKEN.sub(lambda found: MASK if _is_random(found[0]) else found[0], text)
+
+
+def is_card(text: str) -> bool:
+    """Say whether a text is the number of a card: 13-19 digits of an issuer, whose check digit is right."""
+    digits = [int(one) for one in text if one.isdigit()]
+    if not 13 <= len(digits) <= 19 or _ISSUER.match("".join(map(str, digits))) is None:
+        return False
+    doubled = [sum(divmod(2 * one, 10)) if k % 2 else one for k, one in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0
+
+
+def _is_random(token: str) -> bool:
+    """Say whether no id and no name in words is all of a token, or most of it."""
+    token = _ID.sub("", token.rstrip("="))
+    if len(token) < LEAST_TOKEN or len(set(token)) < LEAST_DISTINCT or token.isdigit():
+        return False
+    pieces = _PIECE.findall(token)
+    plain = sum(map(_plain, pieces)) if len(pieces) > 1 or not _HEX.fullmatch(token) else 0
+    return plain < LEAST_PLAIN * sum(map(len, pieces))
+
+
+def _plain(piece: str) -> int:
+    """Count the characters of a piece that are in words and numbers."""
+    if piece.isdigit() or (len(piece) <= 3 and piece.isalpha()):
+        return len(piece)
+    runs = _RUN.findall(piece.lower() if piece.isupper() else piece)
+    return sum(len(run) for run in runs if _WORD.fullmatch(run))

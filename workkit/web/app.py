@@ -138,7 +138,9 @@ class Site:
 
     async def _line(self, served: Served, who: Who) -> schedules.Line:
         try:
-            return await self.asking.of(served, partial(schedules.line, served, self._veil(who.role(served.name))))
+            return await self.asking.of(
+                served, partial(schedules.line, served, self._veil(served, who.role(served.name)))
+            )
         except ServerError as error:
             return schedules.away_line(served.name, str(error))
 
@@ -153,7 +155,7 @@ class Site:
         params, views = last_values(request), []
         for served in mine:
             with suppress(ServerError, Unsupported):
-                veil = self._veil(who.role(served.name))
+                veil = self._veil(served, who.role(served.name))
                 views.append(await self.asking.of(served, partial(self._found, served, veil, frame, params)))
         found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
         if wants_json(request):
@@ -165,7 +167,7 @@ class Site:
         )
 
     def _found(self, served: Served, veil: Veil, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
-        pulse = veil.pulse(served.inspector().pulse())
+        pulse = veil.pulse(served.pulse())
         return jump.look(
             Asked(served=served, pulse=pulse, veil=veil, zone=frame.zone, names={}, params=params, pages=PAGES)
         )
@@ -205,7 +207,7 @@ class Site:
             fields = await self.entrance.form(request, who=who)
             params |= {name: str(values[-1]) for name, values in fields.items() if values}
         looking = Looking(
-            served=served, page=page, names=names, params=params, veil=self._veil(who.role(served.name)),
+            served=served, page=page, names=names, params=params, veil=self._veil(served, who.role(served.name)),
             zone=frame.zone, works=self.works,
         )  # fmt: skip
         if page.is_live and request.method == "GET":
@@ -227,18 +229,19 @@ class Site:
         request.state.is_json = True
         who = await self.entrance.enter(request)
         served = self._chosen(who, read_spelled(request.path_params["s"]))
-        veil = self._veil(who.role(served.name))
+        veil = self._veil(served, who.role(served.name))
 
         def written() -> bytes:
             assert page.lines is not None, "it was found by them"
-            pulse, params = veil.pulse(served.inspector().pulse()), last_values(request)
+            pulse, params = veil.pulse(served.pulse()), last_values(request)
             asked = Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params=params)
             return b"".join(compact(line).encode("utf-8", "replace") + b"\n" for line in page.lines(asked))
 
         return Response(await self.asking.of(served, written), headers={"content-type": "application/x-ndjson"})
 
-    def _veil(self, role: Role | None) -> Veil:
-        return self.settings.veil.all_hidden() if self.settings.hides_args and role == "viewer" else self.settings.veil
+    def _veil(self, served: Served, role: Role | None) -> Veil:
+        veil = replace(self.settings.veil, parameters=served.signatures.names)
+        return veil.all_hidden() if self.settings.hides_args and role == "viewer" else veil
 
     async def live(self, request: Request) -> Response:
         """Answer the stream of a page."""
@@ -246,7 +249,7 @@ class Site:
         who = await self.entrance.enter(request)
         served = self._chosen(who, read_spelled(request.path_params["s"]))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
-        return await self.streams.answer(request, frame, served, self._veil(frame.role))
+        return await self.streams.answer(request, frame, served, self._veil(served, frame.role))
 
     async def calendar(self, request: Request) -> Response:
         """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""

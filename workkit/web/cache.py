@@ -10,6 +10,7 @@ import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -28,6 +29,7 @@ from workkit.web.checkup import Checkup
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
+from workkit.web.remembered import SeenRecurring, Signatures
 
 SILENT_MS: Final = 5_000
 """A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
@@ -195,7 +197,10 @@ class Served:
     _given: local = field(default_factory=local)  # of each thread: the age of the oldest answer that it got
     _acts: int = 0
     recent: RecentRuns = field(default_factory=RecentRuns)
-    _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
+    signatures: Signatures = field(default_factory=Signatures)
+    seen: SeenRecurring = field(default_factory=SeenRecurring)
+    _learned: float = -math.inf  # when the signatures were read (monotonic)
+    _dead: dict[Veil, tuple[int, DeadIndex]] = field(default_factory=dict)  # and for which signatures
     _last: dict[str, Any] = field(default_factory=dict)
     rail: Rail = field(init=False)
     deaths: Deaths = field(default_factory=Deaths)
@@ -211,6 +216,32 @@ class Served:
     def inspector(self) -> Inspector:
         """Open what looks at the schedule; the same for each question."""
         return producer_of(self.s).inspector
+
+    def pulse(self) -> Pulse:
+        """Read the pulse, and every few seconds what listeners tell of their functions. Notes what is remembered of
+        both. Raises ServerError.
+        """
+        pulse = self.inspector().pulse()
+        self.deaths.note(pulse)
+        self.learn()
+        return pulse
+
+    def learn(self) -> None:
+        """Read the names of parameters that listeners tell, by which arguments are masked, every few seconds. Raises
+        ServerError.
+        """
+        with self._lock:
+            now = time.monotonic()
+            if now - self._learned < NAMED_S:
+                return
+            self._learned = now
+        try:
+            self.signatures.note(self.inspector().history.knows())
+        except Unsupported:
+            return
+        except ServerError:
+            self._learned = -math.inf
+            raise
 
     def reached(self) -> None:
         """Note that the server has answered."""
@@ -265,6 +296,8 @@ class Served:
         inspector, before = self.inspector(), self.before("recurring", RecurringJobs)
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
+        with suppress(Unsupported):
+            self.seen.note(jobs, now, inspector.changes)
         try:
             found = RecurringJobs(read=now, jobs=jobs, runs=inspector.history.lately([one.key for one in jobs]))
         except Unsupported as error:
@@ -332,9 +365,14 @@ class Served:
         return kept.value if kept is not None and isinstance(kept.value, kind) else None
 
     def dead(self, veil: Veil) -> DeadIndex:
-        """Give the index of the dead jobs, as one veil shows them."""
+        """Give the index of the dead jobs, as one veil shows them. It is read anew where listeners have told names of
+        parameters since.
+        """
+        told = self.signatures.changes
         with self._lock:
-            return self._dead.setdefault(veil, DeadIndex(veil))
+            if veil not in self._dead or self._dead[veil][0] != told:
+                self._dead[veil] = (told, DeadIndex(veil))
+            return self._dead[veil][1]
 
     def forget(self) -> None:
         """Read again what an act may have changed."""

@@ -177,9 +177,7 @@ class Looking:
 
     def at(self, pulse: Pulse | None = None) -> tuple[Asked, View]:
         """Look, by a pulse that is known, or by a new one. It blocks. Raises WorkkitError."""
-        pulse = pulse or self.served.inspector().pulse()
-        self.served.deaths.note(pulse)
-        pulse = self.veil.pulse(pulse)
+        pulse = self.veil.pulse(pulse or self.served.pulse())
         asked = Asked(
             served=self.served, pulse=pulse, veil=self.veil, zone=self.zone, names=self.names, params=self.params,
             pages=PAGES, works=self.works.of(self.served.name),

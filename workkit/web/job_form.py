@@ -249,9 +249,10 @@ FIELDS: Final = (*TEXTS, *BOXES, *(name for name in option_fields({})))
 Filled = Mapping[str, str]
 
 
-def form_of_job(job: Job, *, mask: Mask, known: Known | None) -> dict[str, str]:
-    """Fill the form in from a job that stands. What is hidden stands there as its mask."""
-    names = () if known is None else tuple(one.name for one in known.parameters if one.kind == "positional")
+def form_of_job(job: Job, *, mask: Mask, names: Sequence[str] = ()) -> dict[str, str]:
+    """Fill the form in from a job that stands. What is hidden stands there as its mask. `names`: those of the
+    parameters of its positional arguments, as far as known.
+    """
     args, kwargs = mask.arguments(job.args, job.kwargs, names)
     when, tz = of_time(job)
     return {

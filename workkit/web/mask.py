@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workkit.contract.changes import Change
@@ -12,16 +12,27 @@ from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.mask import Decide, Mask, mask
+from workkit.contract.past_runs import call_of
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
+
+Parameters = Callable[[str, int], Sequence[str]]
+"""Names the parameters of the first positional arguments of a function, as far as known. It asks no server."""
+
+
+def _unknown(_: str, __: int) -> Sequence[str]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """Masks what a view is to hold. `everything` is for those who see no argument at all."""
+    """Masks what a view is to hold. `everything` is for those who see no argument at all; `parameters` tells the names
+    of positional arguments.
+    """
 
     usual: Mask
     everything: Mask
+    parameters: Parameters = field(default=_unknown, compare=False, repr=False)
 
     def all_hidden(self) -> Veil:
         """The same, with no argument at all."""
@@ -33,8 +44,16 @@ class Veil:
 
     def job(self, job: Job) -> Job:
         """Mask the arguments of a job, its error, its check-in, and why it waits."""
-        masked = self.usual.job(job)
+        masked = self.usual.job(job, self.names(job))
         return masked if job.why is None else replace(masked, why=self.text(job.why))
+
+    def names(self, job: Job) -> Sequence[str]:
+        """Name the parameters of the positional arguments of a job, as far as known."""
+        return self.parameters(job.fn, len(job.args)) if job.args else ()
+
+    def hidden(self, job: Job) -> list[str]:
+        """List the texts and numbers of a job that are masked: its errors may have them."""
+        return self.usual.hidden(job, *self.usual.arguments(job.args, job.kwargs, self.names(job)))
 
     def listener(self, info: ListenerInfo) -> ListenerInfo:
         """Mask what a listener runs."""
@@ -42,7 +61,17 @@ class Veil:
 
     def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
         """Mask the arguments and the error of a past run; see `Mask.run`."""
-        return self.usual.run(run, of=of)
+        return self.usual.run(run, of=of, parameters=self._parameters(run))
+
+    def log(self, of: Job | PastRun, lines: Sequence[str]) -> tuple[str, ...]:
+        """Mask what a run has logged; see `Mask.log`."""
+        call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
+        parameters = self._parameters(of) if isinstance(of, PastRun) else self.names(of)
+        return tuple(self.usual.log(lines, call=call, parameters=parameters))
+
+    def _parameters(self, run: PastRun) -> Sequence[str]:
+        call = call_of(run)
+        return self.parameters(run.fn, len(call[0])) if run.fn and call is not None and call[0] else ()
 
     def pause(self, pause: Pause | None) -> Pause | None:
         """Mask the reason of a pause."""

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
-from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.job import Job
 from workkit.web.address import read_spelled
@@ -52,9 +51,8 @@ class Asked:
         """Read what a run has logged, masked: that of a past run, or the last one of a job. Nothing where the layout
         keeps none.
         """
-        call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
         try:
-            return tuple(self.veil.usual.log(self.served.inspector().history.log(of), call=call))
+            return self.veil.log(of, self.served.inspector().history.log(of))
         except Unsupported:
             return ()
 

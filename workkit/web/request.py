@@ -340,9 +340,10 @@ class Acting:
         return _did(request, frame, fields, number, result)
 
     def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
+        served.learn()
         doing = Doing(
             served=served, role=role, now=datetime.now(UTC), zone=zone, works=self.works,
-            veil=self.entrance.settings.veil,
+            veil=replace(self.entrance.settings.veil, parameters=served.signatures.names),
         )  # fmt: skip
         with acting(author if author.by else replace(author, by=author_of(None).by)):
             return carry_out_all(doing, orders)

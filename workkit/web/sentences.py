@@ -20,6 +20,7 @@ from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
 from workkit.web.address import job_path
 from workkit.web.cache import Death, is_silent
+from workkit.web.remembered import Gone
 from workkit.web.words import Ref, Sentence, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
@@ -101,6 +102,7 @@ class Facts:
     now: datetime
     zone: tzinfo
     is_empty: bool = False
+    gone: Gone | None = None
     listeners: int | None = 0
     busy: int = 0
     threads: int = 0
@@ -154,6 +156,7 @@ def sentence(facts: Facts) -> Sentence:
 
 def needs(facts: Facts) -> Iterator[Need]:
     """Say all that needs somebody, the worst first."""
+    yield from _gone(facts)
     yield from _nobody(facts)
     yield from _paused(facts)
     yield from _overdue(facts)
@@ -195,6 +198,15 @@ def _herd(herd: Herd, facts: Facts) -> Need:
         f" are due at one second, {moment(herd.at, facts.now, facts.zone)}.",
     )
     return Need(said=said, why=herd.more)
+
+
+def _gone(facts: Facts) -> Iterator[Need]:
+    if facts.gone is None:
+        return
+    count, at = facts.gone.count, moment(facts.gone.since.replace(second=0, microsecond=0), facts.now, facts.zone)
+    why = "The server no longer has them, and nobody has cancelled them. Restore its data, or sync the plan again."
+    said = (f"{plural(count, 'recurring job')} {'is' if count == 1 else 'are'} gone since {at}.",)
+    yield Need(said=said, why=why, tone="fail")
 
 
 def _nobody(facts: Facts) -> Iterator[Need]:

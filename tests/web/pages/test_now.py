@@ -283,3 +283,35 @@ def test_the_first_one_due_is_first_and_what_has_no_time_last() -> None:
     info = ListenerInfo(listener="a", host="a", pid=1, version="1", schedules={}, threads=1, running=tuple(jobs))
     found = running_jobs([info, info], {}, now=NOW, most=3)
     assert [(each.job.id, each.for_ms) for each in found] == [("1", 0), ("1", 0), ("0", None)]
+
+
+def wiped(s: Schedule, server: Server) -> None:
+    """Take all keys of a schedule away, as a server does that came back without its data."""
+    client = server.client()
+    client.delete(*client.scan_iter(f"*{s.name}*", count=1000))
+
+
+def test_recurring_jobs_that_the_server_no_longer_has_are_gone(
+    opened: Open, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until they are back. One that was cancelled, and one whose end has come, is not gone."""
+    monkeypatch.setattr("workkit.web.cache.NAMED_S", 0.0)
+    browser = opened(s, schedule.create(f"{s.name}-2", redis=server.url))
+    for name in ("a", "b", "c", "d"):
+        schedule.add(s, handlers.note, every="day at 9am", name=name)
+    schedule.add(s, handlers.note, every="day at 9am", count=1, name="counted")
+    for path in ("/", f"/s/{s.name}/"):
+        assert "gone" not in text_of(browser.get(path))
+    schedule.cancel(s, "d")
+    assert "gone" not in text_of(browser.get(f"/s/{s.name}/"))
+    wiped(s, server)
+    assert re.fullmatch(r"3 recurring jobs are gone since \d\d:\d\d\.", headline(browser.get(f"/s/{s.name}/")))
+    need = browser.json(f"/s/{s.name}.json")["needs"][0]
+    assert need["tone"] == "fail"
+    assert need["why"].startswith("The server no longer has them, and nobody has cancelled them.")
+    assert "3 recurring jobs are gone since" in text_of(browser.get("/"))
+    schedule.add(s, handlers.note, every="day at 9am", name="a")
+    schedule.add(s, handlers.note, every="day at 9am", name="b")
+    assert headline(browser.get(f"/s/{s.name}/")).startswith("1 recurring job is gone since")
+    schedule.add(s, handlers.note, every="day at 9am", name="c")
+    assert headline(browser.get(f"/s/{s.name}/")) == "Nobody listens."

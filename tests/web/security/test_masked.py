@@ -184,3 +184,39 @@ def test_the_attempts_of_a_job_do_not_show_its_masked_values(opened: Open, s: Sc
     answer = opened(s).get(f"/s/{s.name}/jobs/{id}")
     assert "no login with" in answer.text
     assert SECRET not in answer.text + opened(s).get(f"/s/{s.name}/jobs/{id}.json").text
+
+
+POSITIONAL, ISSUED = "correct horse battery", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+
+
+def login(user: str, password: str, *secrets: str) -> None:
+    raise ValueError(f"no login of {user} with {ISSUED}")
+
+
+def test_positional_arguments_are_masked_by_the_parameters_that_listeners_tell(opened: Open, s: Schedule) -> None:
+    """Also once the listeners are gone, and no page waits for them."""
+    given = ("ann@example.com", POSITIONAL, f"{POSITIONAL} staple")
+    schedule.add(s, login, args=given, in_="1 hour", name="once")
+    schedule.add(s, login, args=given, every="day at 9am", name="nightly")
+    schedule.add(s, handlers.note, args=("note", ISSUED), in_="2 hours", name="issued")
+    dead = schedule.add_now(s, login, args=given).id
+    plain, pages = opened(s), (f"/s/{s.name}/", f"/s/{s.name}/jobs/once")
+    assert any(POSITIONAL in plain.get(path).text for path in pages)  # nobody tells what it is
+    with schedule.listener(s, **HOW):
+        until(lambda: schedule.job(s, dead).state == "dead", what="the dead job")
+        until(lambda: POSITIONAL not in plain.get(pages[1]).text, what="the names of the parameters")
+    for browser in (plain,):
+        place = Place(browser, s.name)
+        assert (len(place.dead), len(place.jobs)) == (1, 4)
+        found = [(where, word) for where, answer in everything(place, more=1)
+                 for word in (POSITIONAL, ISSUED) if word in answer.text]  # fmt: skip
+        assert not found
+        sent = browser.run(streams(browser, s))
+        assert "ann@example.com" in sent + browser.get(f"/s/{s.name}/jobs").text
+        assert not [word for word in (POSITIONAL, ISSUED) if word in sent]
+    for q in (ISSUED, ISSUED[:8], "correct", f"arg:{ISSUED}", f'arg:"{POSITIONAL}"', "arg:correct", 'args:"correct"'):
+        for page in ("jobs", "dead", "recurring"):
+            answer = plain.get(f"/s/{s.name}/{page}.json", params={"q": q, "by": "job"})
+            if answer.status_code != 400:
+                assert not answer.json()["jobs" if page != "recurring" else page], (page, q)
+    assert len(plain.json(f"/s/{s.name}/jobs.json?q=ann@example.com")["jobs"]) == 3

@@ -96,7 +96,7 @@ def _put_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) 
 def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, str]) -> Done:
     """Change a part of a job, and keep the rest as it is stored, its time too."""
     stands = _stands(doing, order, which)
-    stored = job_form.form_of_job(stands, mask=mask(decide=_show), known=None)
+    stored = job_form.form_of_job(stands, mask=mask(decide=_show, looks=False))
     if "args" in said and order.fields.get("shown"):
         stored["shown"] = order.fields["shown"]
     return _save(doing, job_form.keywords({**stored, **said}, stands=stands), stands, keeps_time=True)

@@ -169,7 +169,7 @@ class Channel:
         self.pulsed = now
         self._is_hurried = False
         if self._asked is None:
-            self._asked = asyncio.ensure_future(self._asking.call(lambda: self.served.inspector().pulse()))
+            self._asked = asyncio.ensure_future(self._asking.call(self.served.pulse))
         done, _ = await asyncio.wait({self._asked}, timeout=PATIENCE_S)
         if not done:
             error = ServerUnreachable(f"{self.served.name}: the server does not answer.")

@@ -278,7 +278,7 @@ class Live:
         try:
             pieces = shown.pieces if shown is not None else None
             if pieces is None:
-                pieces = await self.asking.call(lambda: view.draw(_pulse(served)))
+                pieces = await self.asking.call(lambda: view.draw(served.pulse()))
         except ServerError as error:
             served.lost(error)
             banner = write("parts/away-banner.html", error=str(error), as_of=None)
@@ -289,10 +289,6 @@ class Live:
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         return JSONResponse({"version": static_version(), "patch": changed({}, pieces)}, headers=headers)
-
-
-def _pulse(served: Served) -> Pulse:
-    return served.inspector().pulse()
 
 
 def _view(request: Request, frame: Frame, served: Served, veil: Veil, works: Works) -> LiveView:

@@ -83,7 +83,7 @@ def new(asked: Asked) -> EditView:
     given: dict[str, str] = {}
     if like := asked.params.get("like"):
         job = asked.served.inspector().job(like)
-        given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+        given = form_of_job(job, mask=asked.veil.usual, names=asked.veil.names(job))
         given |= {"name": "", "seen": "", "shown": ""}
     return _view(asked, given, job=None)
 
@@ -91,7 +91,7 @@ def new(asked: Asked) -> EditView:
 def edit(asked: Asked) -> EditView:
     """Show the form of a job that stands. Raises NotFound."""
     job = asked.served.inspector().job(asked.names["which"])
-    given = form_of_job(job, mask=asked.veil.usual, known=_knows(asked)[1].get(job.fn))
+    given = form_of_job(job, mask=asked.veil.usual, names=asked.veil.names(job))
     return _view(asked, given, job=job)
 
 
@@ -146,8 +146,7 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
 
 def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
     """Take the hidden arguments of a job out of a sentence."""
-    mask = asked.veil.usual
-    return mask.text(sentence, hide=() if job is None else mask.hidden(job, *mask.arguments(job.args, job.kwargs)))
+    return asked.veil.usual.text(sentence, hide=() if job is None else asked.veil.hidden(job))
 
 
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:

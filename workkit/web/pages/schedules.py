@@ -69,7 +69,7 @@ class SchedulesView:
 
 def line(served: Served, veil: Veil) -> Line:
     """Look at one schedule as the page Now does."""
-    pulse = veil.pulse(served.inspector().pulse())
+    pulse = veil.pulse(served.pulse())
     view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params={}))
     past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
     return Line(

@@ -50,11 +50,14 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
     is_told = not pulse.unknown and not counts.unknown
     threads = sum(info.threads for info in pulse.listeners)
     cannot_run, faults = look_over(asked)
+    gone = asked.served.seen.gone
+    is_empty = is_told and paused is None and not any(standing) and not counts.listeners and not counts.totals
     return Facts(
         schedule=asked.served.name,
         now=asked.now,
         zone=asked.zone,
-        is_empty=is_told and paused is None and not any(standing) and not counts.listeners and not counts.totals,
+        is_empty=is_empty and gone is None,
+        gone=gone,
         listeners=None if "listeners" in counts.unknown else counts.listeners,
         busy=sum(len(info.running) for info in pulse.listeners),
         threads=threads,
