@@ -297,7 +297,7 @@ class Served:
         jobs = tuple(inspector.recurring())
         self.rail.note("recurring", len(jobs))
         with suppress(Unsupported):
-            self.seen.note(jobs, now, inspector.changes)
+            self.seen.note(jobs, now, lambda: inspector.history.changes())
         try:
             found = RecurringJobs(read=now, jobs=jobs, runs=inspector.history.lately([one.key for one in jobs]))
         except Unsupported as error:
