@@ -39,7 +39,7 @@ from workkit.web.background.works import Works
 from workkit.web.calendar.feed import feed
 from workkit.web.door.guard import Guard
 from workkit.web.door.role import Role, Who
-from workkit.web.frame import Frame
+from workkit.web.frame import Frame, shown_zone
 from workkit.web.hiding.veil import Veil
 from workkit.web.live.answering import Live
 from workkit.web.live.hub import Hub
@@ -134,15 +134,16 @@ class Site:
         is_json = wants_json(request)
         if len(mine) == 1 and not is_json:
             return RedirectResponse(f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/", 303)
-        view = schedules.SchedulesView(lines=tuple([await self._line(one, who) for one in mine]))
+        frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
+        view = schedules.SchedulesView(lines=tuple([await self._line(one, frame, who) for one in mine]))
         if is_json:
             return json_answer(request, view.record())
-        frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
         return html(request, schedules.TEMPLATE, {"frame": frame, "view": view})
 
-    async def _line(self, served: Served, who: Who) -> schedules.Line:
+    async def _line(self, served: Served, frame: Frame, who: Who) -> schedules.Line:
+        zone, veil = shown_zone(frame.chosen, served.zone), self._veil(who.role(served.name))
         try:
-            return await self.asking.of(served, partial(schedules.line, served, self._veil(who.role(served.name))))
+            return await self.asking.of(served, partial(schedules.line, served, veil, zone))
         except ServerError as error:
             return schedules.away_line(served.name, str(error))
 

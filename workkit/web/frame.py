@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
-from typing import Final
+from datetime import UTC, datetime, tzinfo
+from typing import Final, Literal
 
 from workkit.contract.inspector import Counts
+from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.web.acts.act import Result
 from workkit.web.acts.registry import ACTS
@@ -18,7 +19,14 @@ from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
 
 THEMES: Final = ("auto", "light", "dark")
+ZoneChoice = Literal["mine", "schedule", "UTC"]
 COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
+
+
+def shown_zone(chosen: tzinfo | None, own: tzinfo) -> tzinfo:
+    """Choose the zone in which the times of a schedule are shown; one that is not its own is named beside each."""
+    is_own = chosen is None or zone_name(chosen) == zone_name(own)
+    return own if chosen is None or is_own else OtherZone(zone_name(chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +47,8 @@ class Frame:
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
     `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
     page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
-    place of a stream. `is_shared`: several viewers get what is written.
+    place of a stream. `is_shared`: several viewers get what is written. `zone`: that of the times that are shown;
+    `own_zone`: that of the schedule, in which typed times are read; `chosen`: the one that the asker wants.
     """
 
     root: str
@@ -70,7 +79,8 @@ class Frame:
     live: str = ""
     polls: bool = False
     is_shared: bool = False
-    is_zone_chosen: bool = False
+    own_zone: tzinfo = UTC
+    chosen: tzinfo | None = None
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -105,6 +115,23 @@ class Frame:
     def zone_name(self) -> str:
         """The zone of the times."""
         return zone_name(self.zone)
+
+    @property
+    def own_zone_name(self) -> str:
+        """The zone in which typed times are read."""
+        return zone_name(self.own_zone)
+
+    @property
+    def other_zone(self) -> str:
+        """The zone of the times, where it is not the schedule's; else nothing."""
+        return self.zone_name if isinstance(self.zone, OtherZone) else ""
+
+    @property
+    def zone_choice(self) -> ZoneChoice:
+        """Which button of the switch is pressed."""
+        if self.chosen is None:
+            return "schedule"
+        return "UTC" if zone_name(self.chosen) == "UTC" else "mine"
 
     def href(self, path: str) -> str | None:
         """Make the address of a path below the schedule; None where no page has it, or one that is of no use to the

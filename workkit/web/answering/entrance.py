@@ -22,7 +22,7 @@ from workkit.web.door.guard import is_same_origin
 from workkit.web.door.role import Who
 from workkit.web.door.signer import LOGIN_S
 from workkit.web.door.ways import COOKIE, Login
-from workkit.web.frame import THEMES, Frame
+from workkit.web.frame import THEMES, Frame, shown_zone
 from workkit.web.pages.registry import PAGES
 from workkit.web.settings import Settings
 
@@ -118,15 +118,18 @@ class Entrance:
         return answer
 
     async def look(self, request: Request) -> Response:
-        """Keep how somebody wants to see the pages, theme and zone, in cookies of theirs."""
+        """Keep how somebody wants to see the pages, theme and zone, in cookies. Raises TriggerError."""
         who = await self.settings.way.who(request)
         fields = await self.form(request, who=who)
         answer = self._back(request, fields)
-        kept = {THEME: fields.get("theme", [""])[-1], ZONE: fields.get("zone", [""])[-1]}
-        if kept[ZONE] == OWN_ZONE:
+        theme, zone = (str(fields.get(name, [""])[-1]) for name in ("theme", "zone"))
+        if zone == OWN_ZONE:
             answer.delete_cookie(ZONE, path=self._root(request) or "/")
-        for name, value in kept.items():
-            if value and _is_look(name, value):
+            zone = ""
+        elif zone:
+            read_zone(zone)
+        for name, value in ((THEME, theme if theme in THEMES else ""), (ZONE, zone)):
+            if value:
                 answer.set_cookie(
                     name, value, max_age=YEAR_S, path=self._root(request) or "/", httponly=True, samesite="lax"
                 )
@@ -137,15 +140,16 @@ class Entrance:
         session = who.session if who is not None else NOBODY
         theme = request.cookies.get(THEME, "auto")
         known.setdefault("now", datetime.now(UTC))
-        zone: tzinfo = _chosen_zone(request) or known.pop("zone", UTC)
-        known.pop("zone", None)
+        chosen, own = _chosen_zone(request), known.pop("zone", None)
         schedule = known.get("schedule", "")
         return Frame(
             root=self._root(request),
             here=url_path(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             title=title,
             theme=theme if theme in THEMES else "auto",
-            zone=zone,
+            zone=shown_zone(chosen, own) if own is not None else chosen or UTC,
+            own_zone=own if own is not None else UTC,
+            chosen=chosen,
             pages=PAGES,
             env=self.settings.env,
             brand=self.settings.title,
@@ -154,7 +158,6 @@ class Entrance:
             token=self.settings.signer.form_token(session),
             has_login=self.settings.way.has_login,
             polls=self.settings.polls,
-            is_zone_chosen=_chosen_zone(request) is not None,
             feed=self._feed(who, schedule) if schedule else "",
             **known,
         )
@@ -214,17 +217,8 @@ def own_path(back: str, *, root: str) -> str:
     return back if is_ours and back.isprintable() and "\\" not in back else f"{root}/"
 
 
-def _is_look(name: str, value: str) -> bool:
-    if name == THEME:
-        return value in THEMES
-    return _zone(value) is not None
-
-
 def _chosen_zone(request: Request) -> tzinfo | None:
-    return _zone(request.cookies.get(ZONE, ""))
-
-
-def _zone(name: str) -> tzinfo | None:
+    name = request.cookies.get(ZONE, "")
     if not name:
         return None
     try:

@@ -9,7 +9,7 @@ from math import log
 
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.text.duration import duration_text
-from workkit.text.glance import brief_day, clock_at
+from workkit.text.glance import bare_clock, brief_day
 from workkit.text.listing import plural
 from workkit.web.drawing.endings import kind_of, tally
 from workkit.web.drawing.shape import Drawing, Paths
@@ -99,5 +99,5 @@ def _ticks(shown: Sequence[PastRun], first: int, *, now: datetime, zone: tzinfo)
     days: set[date] = {run.due.astimezone(zone).date() for run in shown}
     today = now.astimezone(zone).date()
     if len(days) == 1:
-        return tuple("" if due is None else clock_at(due) for due in dues)
+        return tuple("" if due is None else bare_clock(due) for due in dues)
     return tuple("" if due is None else brief_day(due.date(), today) for due in dues)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
 from workkit.contract.history import Bucket, Cell
-from workkit.text.glance import clock_at
+from workkit.text.glance import bare_clock, clock_at
 from workkit.web.drawing.shape import Drawing, Paths, Tick
 
 MINUTE = timedelta(minutes=1)
@@ -45,7 +45,7 @@ def strip(past: Iterable[Bucket], planned: Sequence[int], *, now: datetime, zone
     paths = _paths(cells, plan)
     ran = sum(cell.runs for _, cell in cells)
     ticks = tuple(
-        Tick(x=k * STEP, text=clock_at((start + k * MINUTE).astimezone(zone)), kind="here" if k == REACH else "")
+        Tick(x=k * STEP, text=bare_clock((start + k * MINUTE).astimezone(zone)), kind="here" if k == REACH else "")
         for k in range(0, 2 * REACH + 1, 20)
     )
     return Strip(

@@ -99,7 +99,8 @@ class PageViewer:
         """Say what time it was, in the shown zone, when the server was last heard."""
         if (pulse := self._channel.pulse) is None:
             return None
-        return f"{pulse.now.astimezone(self._shown.sight.frame.zone):%H:%M:%S}"
+        frame = self._shown.sight.frame
+        return f"{pulse.now.astimezone(frame.zone):%H:%M:%S} {frame.other_zone}".rstrip()
 
     def rest_s(self) -> float:
         """Say how long to rest: see `Viewer`."""

@@ -95,7 +95,7 @@ def _time(q: str, asked: Asked) -> Trigger | None:
     if not q:
         return None
     try:
-        return read_text(q, tz=zone_name(asked.zone), now=asked.now)
+        return read_text(q, tz=zone_name(asked.served.zone), now=asked.now)
     except Invalid:
         return None
 
@@ -104,7 +104,7 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
     name = asked.served.name
     if trigger is not None and at is not None:
         yield Hit(schedule=name, text="What is planned then", path=f"timeline?at={quote(iso(at))}", icon="line")
-        add = f"new?when={quote(q)}&tz={quote(zone_name(asked.zone))}"
+        add = f"new?when={quote(q)}&tz={quote(zone_name(asked.served.zone))}"
         yield Hit(schedule=name, text="Add a job at that time", path=add, icon="plus")
         if not trigger.recurs:
             yield Hit(schedule=name, text=f"Pause {name} until then…", icon="pause", until=at.isoformat())

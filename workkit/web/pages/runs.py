@@ -79,7 +79,7 @@ def look(asked: Asked) -> RunsView:
     given = {name: value for name in FILTERS if (value := asked.params.get(name, "").strip())}
     where = _where(given)
     bounds = {
-        name: read_instant(given[name], name=name, now=asked.now, zone=asked.zone)
+        name: read_instant(given[name], name=name, now=asked.now, zone=asked.served.zone)
         for name in ("from", "to") if name in given
     }  # fmt: skip
     found: list[PastRun] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any, Final
 
 from workkit.contract.inspector import Counts
@@ -67,10 +68,10 @@ class SchedulesView:
         return {"schedules": [line.record() for line in self.ordered]}
 
 
-def line(served: Served, veil: Veil) -> Line:
-    """Look at one schedule as the page Now does."""
+def line(served: Served, veil: Veil, zone: tzinfo) -> Line:
+    """Look at one schedule as the page Now does, with its times in a zone."""
     pulse = veil.pulse(served.inspector().pulse())
-    view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params={}))
+    view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=zone, names={}, params={}))
     past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
     return Line(
         schedule=served.name,

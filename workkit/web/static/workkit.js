@@ -7,7 +7,7 @@ const data = document.body.dataset, pill = () => $("#pill"), on = (...of) => doc
 const QUIETLY = { preventScroll: true };
 let seen, lostAt, skew = 0, state = "As of", told = state, toldAt = 0;
 const now = () => Date.now() + skew;
-const clock = (ms) => new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19);
+const clock = (ms) => `${new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19)} ${pill().dataset.zone || ""}`.trim();
 
 function distance(ms) {
   let rest = Math.floor(Math.abs(ms) / 1e3);
@@ -109,6 +109,7 @@ function keeping(work) {
   work();
   if (was !== document.activeElement && was.isConnected) was.focus(QUIETLY);
   for (const n of $$("[data-script]")) n.hidden = false;
+  for (const n of $$("[data-mine]")) n.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   tick();
 }
 
@@ -283,6 +284,14 @@ function act(...verbs) {
   $("input:not([type=hidden]), button", form).focus();
 }
 
+// The next of the zones: those that show what is shown already are passed over.
+function nextZone() {
+  const found = $$("#looks [name=zone]"), at = found.findIndex((n) => n.ariaPressed === "true");
+  const named = (n) => (n.value === "schedule" ? n.title : n.value);
+  const others = [...found.slice(at + 1), ...found.slice(0, at)].filter((n) => !n.hidden && named(n) !== named(found[at]));
+  others[0]?.click();
+}
+
 const KEYS = {
   "/": () => $("#main [name=q], #main [type=search]")?.focus(),
   j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1),
@@ -294,7 +303,7 @@ const KEYS = {
   a: () => mark(rows(), rows().some((at) => box(at)?.checked === false)),
   p: () => act("resume", "pause"), r: () => act("retry", "run"), s: () => act("skip"), u: () => act("undo"),
   e: () => $('#main a[href$="/edit"]')?.click(), ".": () => $("#main .more > summary")?.click(),
-  T: () => $("[name=theme]")?.click(), L: pause, "?": () => $("#keys")?.showModal(),
+  T: () => $("[name=theme]")?.click(), z: nextZone, L: pause, "?": () => $("#keys")?.showModal(),
 };
 
 on("keydown", (e) => {
