@@ -13,13 +13,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
 from workkit import schedule as verbs
 from workkit.brokers.layout import layout_of
 from workkit.brokers.redis_server.care.unhurried import Unhurried
 from workkit.errors import InvalidOptions
+from workkit.text.duration import epoch_ms
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs import control as undoing
 from workkit.verbs import rescheduling, saving
@@ -147,18 +148,24 @@ def _served(s: Schedule, tz: str | None) -> Served:
     zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
     checkup = Checkup(doctor=lambda: Unhurried(producer_of(s).doctor), patience=layout_of(s.layout).patience)
     return Served(
-        name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, checkup=checkup, verbs=_Verbs(s)
+        name=s.name, zone=zone, inspector=lambda: producer_of(s).inspector, checkup=checkup, verbs=_Verbs(s, tz or s.tz)
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Verbs:
-    """The verbs on one schedule, as `workkit.web.acts.verbs` wants them."""
+    """The verbs on one schedule, as `workkit.web.acts.verbs` wants them. `tz`: the zone of the end of a pause."""
 
     s: Schedule
+    tz: str
 
     def pause(self, which: str | None, *, reason: str | None, until: str | None) -> None:
-        verbs.pause(self.s, which, reason=reason, until=until)
+        verbs.pause(self.s, which, reason=reason, until=None if until is None else self.pause_end(until))
+
+    def pause_end(self, until: str) -> datetime:
+        found = undoing.pause_until(None, until, tz=self.tz, now_ms=epoch_ms(datetime.now(UTC))).until
+        assert found is not None, "it has an end"
+        return found
 
     def resume(self, which: str | None) -> None:
         verbs.resume(self.s, which)

@@ -91,6 +91,20 @@ class Frame:
         """Say whether the asker may undo what was done."""
         return self.did is not None and bool(self.did.undo) and all(self.may(one.verb) for one in self.did.undo)
 
+    def typed(self, verb: str, which: str | None = None) -> Mapping[str, str]:
+        """Give what was typed into the form of an act that was refused: that of a job, of the schedule (""), or of
+        those that were chosen (None). Nothing else.
+        """
+        asked = None if self.did is None else self.did.asked
+        if asked is None or asked.verb != verb:
+            return {}
+        is_it = bool(asked.which) if which is None else asked.which == ((which,) if which else ())
+        return asked.fields if is_it else {}
+
+    def is_chosen(self, which: str) -> bool:
+        """Say whether a job is one of those for which an act was refused: it stays chosen."""
+        return self.did is not None and self.did.asked is not None and which in self.did.asked.which
+
     @property
     def number(self) -> str:
         """A number for a form, so that it acts once. In what is shared there is none: the script makes one."""

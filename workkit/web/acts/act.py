@@ -63,7 +63,7 @@ class Result:
     """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
     it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
     cannot be undone, where it can be for others. `work`: what goes on in the background, of which every page tells by
-    itself.
+    itself. `asked`: what was typed, where all of it was refused: it stands in its form again.
     """
 
     done: tuple[str, ...]
@@ -74,6 +74,7 @@ class Result:
     lasting: int = 0
     work: str = ""
     shown: str | None = None
+    asked: Order | None = None
 
     @property
     def line(self) -> str:

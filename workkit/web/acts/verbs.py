@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Protocol
 
 from workkit.contract.admin import Arguments
@@ -24,6 +25,9 @@ class Verbs(Protocol):
 
     def pause(self, which: str | None, *, reason: str | None, until: str | None) -> None:
         """Start nothing more of a job, or of the whole schedule."""
+
+    def pause_end(self, until: str) -> datetime:
+        """Read until when a pause lasts. Raises an Invalid."""
 
     def resume(self, which: str | None) -> None:
         """End a pause."""

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from workkit.contract.changes import Author
-from workkit.errors import WorkkitError
+from workkit.errors import Invalid, WorkkitError
 from workkit.web.acts.act import Doing, Order, Result
 from workkit.web.acts.carry_out import carry_out_all, read_order
 from workkit.web.acts.deeds import Deeds
@@ -30,6 +30,7 @@ from workkit.web.frame import Frame
 from workkit.web.served import Served
 
 UNDO: Final = "undo"
+WHOLE: Final = "job or schedule"  # what is refused for the whole schedule is told where it was typed, as for a job
 VERBS: Final = (*(verb for verb, act in ACTS.items() if act.stage == "form"), UNDO)
 
 
@@ -66,10 +67,16 @@ class Acting:
                 served, partial(self._carried_out, served, served.verbs, orders, role, frame.zone, author)
             )
         except WorkkitError as error:
-            self.deeds.keep(who.session, number, None)
             told(error)
-            raise
+            if request.state.is_json or not isinstance(error, Invalid) or ACTS[orders[0].verb].needs != WHOLE:
+                self.deeds.keep(who.session, number, None)
+                raise
+            result = Result(done=(), lines=(), refused=((served.name, error),), asked=orders[0])
+            self.deeds.keep(who.session, number, result)
+            return _did(request, frame, fields, number, result)
         shown, result = result.shown, replace(result, shown=None)
+        if result.refused and not result.done:
+            result = replace(result, asked=orders[0])
         self.deeds.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
             self.deeds.undone(who.session, str(fields.get("of", [""])[-1]))

@@ -228,6 +228,8 @@ on("submit", async (e) => {
     const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page);
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
+    const did = $("#did[data-refused]", page);
+    if (did) return $("#did").replaceChildren(...did.childNodes);
     if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
     if (new URL(answer.url).pathname !== location.pathname && answer.redirected) return location.assign(answer.url);
     form.closest("details")?.removeAttribute("open");
@@ -253,14 +255,21 @@ let typing, asked = 0;
 on("input", type), on("change", type);
 
 function type(e) {
-  const form = e.target.closest("form"), parts = form?.dataset[e.type];
-  if (!parts) return;
+  const box = e.target, form = box.closest("form"), parts = form?.dataset[e.type], asks = e.type === "input" && box.dataset.say;
+  if (!parts && !asks) return;
   clearTimeout(typing);
   typing = setTimeout(async () => {
-    const mine = ++asked, to = form.getAttribute("action"), { method } = form, body = fields(form);
-    const answer = await (method === "post" ? fetch(to, { method, body }) : fetch(`${to}?${body}&fragment=1`));
+    const mine = ++asked, { method } = form, body = fields(form);
+    let to = form.getAttribute("action");
+    if (asks) to = `${asks}?${new URLSearchParams({ [box.name]: box.value })}`;
+    const answer = await (asks ? fetch(`${to}&fragment=1`) : method === "post" ? fetch(to, { method, body }) : fetch(`${to}?${body}&fragment=1`));
     const page = parsed(await answer.text());
-    if (answer.ok && mine === asked) for (const one of $$(parts)) morph(one, $(`#${one.id}`, page), true);
+    if (!answer.ok || mine !== asked) return;
+    if (!asks) for (const one of $$(parts)) morph(one, $(`#${one.id}`, page), true);
+    else {
+      box.ariaInvalid = !!$(".no", page);
+      box.labels[0].nextElementSibling.replaceChildren(...(box.value ? $("#answer", page).childNodes : []));
+    }
   }, 120);
 }
 
