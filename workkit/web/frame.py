@@ -13,7 +13,7 @@ from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.web.acts.act import Result
 from workkit.web.acts.registry import ACTS
-from workkit.web.address import spelled, url_path
+from workkit.web.address import spelled, url_path, with_parameter
 from workkit.web.background.works import Work
 from workkit.web.door.role import Role, Who, may
 from workkit.web.page import Page
@@ -48,7 +48,8 @@ class Frame:
     `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
     page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
     place of a stream. `is_shared`: several viewers get what is written. `zone`: that of the times that are shown;
-    `own_zone`: that of the schedule, in which typed times are read; `chosen`: the one that the asker wants.
+    `did_work`: what goes on, or went on, since the asker's last act. `own_zone`: that of the schedule, in which typed
+    times are read; `chosen`: the one that the asker wants.
     """
 
     root: str
@@ -74,6 +75,7 @@ class Frame:
     findings: int | None = None
     did: Result | None = None
     did_number: str = ""
+    did_work: Work | None = None
     works: Sequence[Work] = ()
     age_ms: float | None = None
     live: str = ""
@@ -104,6 +106,11 @@ class Frame:
     def is_chosen(self, which: str) -> bool:
         """Say whether a job is one of those for which an act was refused: it stays chosen."""
         return self.did is not None and self.did.asked is not None and which in self.did.asked.which
+
+    @property
+    def undid(self) -> str:
+        """The address of this page without the line that says what was done."""
+        return with_parameter(self.here, "did", None)
 
     @property
     def number(self) -> str:

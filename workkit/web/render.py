@@ -37,7 +37,7 @@ HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
 TYPES: Final = {"workkit.css": "text/css; charset=utf-8", "workkit.js": "text/javascript; charset=utf-8"}
 TEXTS: Final = re.compile(rb"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
-BLANKS: Final = re.compile(rb" ?([=<>?:;,{}()\[\]&|!*%]+) ?")
+BLANKS: Final = re.compile(rb"\s*([=<>?:;,{}()\[\]&|!*%]+|(?<= )[+/-]=?(?= ))\s*")
 LONGEST_LINE, LONGEST_TEXT = 200, 64_000
 SIGNS: Final[Mapping[str, str]] = {
     "running": "run", "cancelling": "run", "retrying": "fail", "dead": "fail", "paused": "pause", "done": "done",
@@ -123,7 +123,10 @@ def _lean(script: bytes) -> bytes:
     """
     lines = (line.strip() for line in script.splitlines())
     parts = TEXTS.split(b"\n".join(line for line in lines if line and not line.startswith(b"//")))
-    return b"".join(part if k % 2 else BLANKS.sub(rb"\1", part) for k, part in enumerate(parts))
+    return b"".join(
+        part if k % 2 else BLANKS.sub(rb"\1", part).replace(b"const ", b"let ").replace(b";}", b"}")
+        for k, part in enumerate(parts)
+    )
 
 
 @cache

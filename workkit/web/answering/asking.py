@@ -13,7 +13,7 @@ from workkit.web.served import Served
 
 THREADS: Final = 8
 PATIENCE_S: Final = 2.0
-LONGEST_S: Final = 15.0
+LONGEST_S: Final = 10.0
 
 T = TypeVar("T")
 

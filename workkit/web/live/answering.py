@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError
+from workkit.web import sentences
 from workkit.web.answering.answer import Refused, json_answer, last_values, refusal_of
 from workkit.web.answering.asking import Asking
 from workkit.web.answering.looking import Looking
@@ -70,7 +72,9 @@ class Live:
                 pieces = await self.asking.call(lambda: sight.draw(_pulse(served)))
         except ServerError as error:
             served.lost(error)
-            banner = write("parts/away-banner.html", error=str(error), as_of=None)
+            since = datetime.now(UTC) - timedelta(milliseconds=served.away_ms or 0)
+            said = sentences.away_sentence(error, since=since, zone=sight.frame.zone)
+            banner = write("parts/away-banner.html", away=said, as_of="then")
             known = {"away_ms": served.away_ms or 0, "html": banner}
             return json_answer(request, refusal_of(error).record() | known, status=503)
         served.reached()

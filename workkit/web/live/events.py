@@ -9,9 +9,6 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.record import compact, counts_record, job_record, listener_record
 from workkit.text.wording import iso
 
-COMMENT = b":\n\n"
-"""Keeps a still stream from being taken for a dead one, by proxies and by us."""
-
 
 def event(kind: str, record: Mapping[str, Any]) -> bytes:
     """Write a server-sent event. JSON has no line end in it, so one line holds it."""

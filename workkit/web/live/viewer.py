@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from workkit.web import sentences
 from workkit.web.hiding.veil import Veil
 from workkit.web.live import events
 from workkit.web.live.channel import Away, Channel
@@ -15,7 +17,9 @@ from workkit.web.live.sight import Sight
 from workkit.web.render import write
 
 CLOCK_S: Final = 10.0
-STILL_S: Final = 15.0
+BEAT_S: Final = 4.0
+"""So long a stream is still at most: its page takes 12 s of silence for a server that is gone."""
+
 LIFE_S: Final = 300.0
 SPREAD: Final = 0.15  # of a life, so that streams that began together do not end together
 
@@ -60,8 +64,8 @@ class PageViewer:
         """Take what the client lacks: see `Viewer`."""
         now = time.monotonic()
         said = b"".join(self._lacks(now))
-        if not said and now - self._last >= STILL_S:
-            said = events.COMMENT
+        if not said and now - self._last >= BEAT_S:
+            said = events.event("beat", {})
         if said:
             self._last = now
         if now >= self._ends:  # the client opens the next one at once
@@ -81,7 +85,7 @@ class PageViewer:
                 said.append(events.event("back", {}))
                 self._sent = {}  # what was missed meanwhile is not reckoned, all is sent
             else:
-                banner = write("parts/away-banner.html", error=away.error, as_of=self._as_of())
+                banner = write("parts/away-banner.html", **self._away_words(away, now))
                 said.append(events.event("away", {"away_ms": int((now - away.since) * 1000), "html": banner}))
             self._away = away
         if away is None and (pulse := self._channel.pulse) is not None:
@@ -95,16 +99,16 @@ class PageViewer:
                 self._sent = pieces
         return said
 
-    def _as_of(self) -> str | None:
-        """Say what time it was, in the shown zone, when the server was last heard."""
-        if (pulse := self._channel.pulse) is None:
-            return None
-        frame = self._shown.sight.frame
-        return f"{pulse.now.astimezone(frame.zone):%H:%M:%S} {frame.other_zone}".rstrip()
+    def _away_words(self, away: Away, now: float) -> dict[str, str | None]:
+        """Say since when the server is away, in the shown zone, and of when it is what is seen of it."""
+        zone, present, pulse = self._shown.sight.frame.zone, datetime.now(UTC), self._channel.pulse
+        since = present - timedelta(seconds=now - away.since)
+        said = sentences.away_sentence(away.error, since=since, now=present, zone=zone)
+        return {"away": said, "as_of": None if pulse is None else sentences.as_of(pulse.now, since, zone)}
 
     def rest_s(self) -> float:
         """Say how long to rest: see `Viewer`."""
-        next_s = min(self._ends, self._clock + CLOCK_S if self._away is None else self._ends, self._last + STILL_S)
+        next_s = min(self._ends, self._clock + CLOCK_S if self._away is None else self._ends, self._last + BEAT_S)
         return max(0.01, next_s - time.monotonic())
 
     def leave(self) -> None:
@@ -134,7 +138,7 @@ class PulseViewer:
         name = channel.served.name
         if (away := channel.away) is not None:
             ms = int((now - away.since) * 1000)
-            return events.line({"schedule": name, "error": away.error, "away_ms": ms})
+            return events.line({"schedule": name, "error": str(away.error), "away_ms": ms})
         assert channel.pulse is not None, "it is the newest"
         return events.line(events.pulse_record(name, self._veil.pulse(channel.pulse)))
 

@@ -52,6 +52,11 @@ class SchedulesView:
         return sorted(self.lines, key=lambda line: -1_000 if line.needs is None else -line.needs)
 
     @property
+    def first(self) -> Line | None:
+        """The schedule that needs somebody most."""
+        return next((line for line in self.ordered if line.needs != 0), None)
+
+    @property
     def said(self) -> str:
         """One sentence about all of them."""
         bad = [line.schedule for line in self.ordered if line.needs != 0]
@@ -73,9 +78,10 @@ def line(served: Served, veil: Veil, zone: tzinfo) -> Line:
     pulse = veil.pulse(served.inspector().pulse())
     view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=zone, names={}, params={}))
     past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
+    first = next(iter(view.needs), None)
     return Line(
         schedule=served.name,
-        said=view.said,
+        said=view.said if first is None or not first.is_aside else first.said,
         needs=len(view.needs),
         counts=view.counts,
         hour=None if "history" in view.unknown else last_hour(past),
