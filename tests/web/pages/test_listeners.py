@@ -118,7 +118,8 @@ def test_a_listener_has_a_name(browser: Browser, s: Schedule) -> None:
         assert (named.called, other.called) == ("web-1", f"{socket.gethostname()}:{os.getpid()}")
         said = text_of(browser.get(f"/s/{s.name}/listeners"))
         assert f"web-1 process {os.getpid()}" in said
-        assert f"{socket.gethostname()}:{os.getpid()} process" in said
+        assert f"listening {socket.gethostname()}:{os.getpid()} " in said
+        assert said.count("process") == 2  # one in the head of the host
         names = {one["name"]: one["listener"] for one in browser.json(f"/s/{s.name}/listeners.json")["listeners"]}
         assert names == {"web-1": named.listener, other.called: other.listener}
         assert plain is not None

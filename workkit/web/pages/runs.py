@@ -143,4 +143,4 @@ def _ms(at: datetime | None) -> int | None:
     return None if at is None else max(0, epoch_ms(at))
 
 
-PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look)
+PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look, icon="run", key="u")
