@@ -16,6 +16,7 @@ LONG = "app.export:rows"
 ALONE = "app.stock:count"
 DEAF = "app.backup:dump"
 FOLLOW = "app.feed:follow"
+MANY = "app.orders:place"
 
 WAIT = threading.Event()  # nobody sets it: what waits for it runs until it is cancelled, or its listener ends
 
@@ -64,6 +65,21 @@ def alone(shop: str) -> None:
 def deaf() -> None:
     """Hear of no cancellation."""
     WAIT.wait()
+
+
+@job("app.orders/place")
+def many(
+    customer: str,
+    product: str,
+    quantity: int,
+    price: float,
+    currency: str = "EUR",
+    country: str = "FR",
+    street: str = "",
+    postcode: str = "",
+    is_gift: bool = False,
+) -> None:
+    """Do nothing with many arguments."""
 
 
 @job("app.feed/follow")

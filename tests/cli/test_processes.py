@@ -151,6 +151,17 @@ def test_listeners_shows_who_listens(processes: Processes, server: Server, name:
     ended(listener)
 
 
+def test_a_listener_with_a_name_is_shown_by_it(processes: Processes, server: Server, name: str) -> None:
+    listener = processes.workkit("listen", name, "--name", "web-1", "--redis", server.url)
+    listener.wait_for("listening")
+    shown = ended(processes.workkit("listeners", name, "--redis", server.url))
+    assert re.match(rf"web-1:{listener.pid}:\w+ +{name} ", shown.out[1])
+    record = json.loads("".join(ended(processes.workkit("listeners", name, "--json", "--redis", server.url)).out))[0]
+    assert record["name"] == "web-1"
+    listener.send(signal.SIGTERM)
+    ended(listener)
+
+
 def test_a_reader_that_leaves_is_no_error(server: Server, name: str) -> None:
     s = schedule.create(name, redis=server.url)
     for year in range(2050, 2056):

@@ -144,6 +144,8 @@ def test_options_that_exclude_each_other_are_named_alike(
         (("listen", "t", "--health-port", "x"), "--health-port 'x' is not a port."),
         (("listen", "t", "--import", "no_such.py"), "--import no_such.py: no such module."),
         (("listen", "t", "--import", "no_such.py"), "For a file write --import no_such."),
+        (("listen", "t", "--name", "web:1"), "--name 'web:1' has a : (column 4)."),
+        (("listen", "t", "--name", "web 1"), "--name 'web 1' has a blank (column 4)."),
         (("pause", "t", "--until", "tomorow"), '--until "tomorow"'),
         (("retry", "t", "--all", "--rate", "fast"), "--rate 'fast' is not a rate."),
         (("doctor", "t", "--older-than", "30"), '--older-than "30" has no unit.'),
@@ -164,7 +166,8 @@ def test_a_command_says_what_was_typed(
 
 
 @pytest.mark.parametrize(
-    "how", [{"deadline": "soon"}, {"health_port": "x"}, {"threads": 0}, {"imports": ["no_such.py"]}]
+    "how",
+    [{"deadline": "soon"}, {"listener_name": "a b"}, {"health_port": "x"}, {"threads": 0}, {"imports": ["no_such.py"]}],
 )
 def test_listening_in_python_names_keywords(server: Server, name: str, how: dict[str, Any]) -> None:
     with pytest.raises(errors.Invalid) as caught:

@@ -24,7 +24,7 @@ from workkit.verbs.new_job import KEYWORDS
 ROOT = Path(__file__).parents[2]
 TYPES = {ADD: AddOptions, JOB: JobOptions, LISTEN: ListenOptions, FORWARD: ForwardOptions}
 NO_FLAG = {"listener_timeout"}  # every listener of a schedule must have the same one
-OTHER_FLAGS = {"imports": "--import", "folder": "--only-imports", "consumers": "--consumer"}
+OTHER_FLAGS = {"imports": "--import", "folder": "--only-imports", "consumers": "--consumer", "listener_name": "--name"}
 
 
 def union(kind: Any) -> set[Any]:

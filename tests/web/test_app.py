@@ -19,6 +19,10 @@ from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import environment
+from workkit.web.sentences import Need
+
+ADVICE = re.compile(r"Start a Redis|--\w|REDIS_URL|Try redis")
+"""What a developer is told of a server, and who looks at a page is not."""
 
 HOSTILE = "</a><script>alert(1)</script>\u202e\x1b[31m\"'"
 
@@ -36,9 +40,25 @@ def test_several_schedules_are_listed_the_worst_first(opened: Open, s: Schedule)
     browser = opened(well, s, gone)
     answer = browser.get("/")
     assert headline(answer) == f"2 of 3 schedules need you: {gone.name}, {s.name}."
+    assert f"First: {gone.name} : redis://127.0.0.1:1/0 does not answer: connection refused." in text_of(answer)
+    assert not ADVICE.search(text_of(answer))
     found = browser.json("/schedules.json")["schedules"]
     assert [(line["schedule"], line["needs"]) for line in found] == [(gone.name, None), (s.name, 1), (well.name, 0)]
     assert browser.json("/", headers={"accept": "application/json"})["schedules"][1]["sentence"] == "Nobody listens."
+
+
+def test_the_list_of_schedules_names_the_first_thing_that_needs_somebody(
+    opened: Open, s: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = schedule.create(f"{s.name}-b", redis=s.redis)
+    asides = (Need(said=("One job waits nowhere.",), is_aside=True),)
+    monkeypatch.setattr("workkit.web.pages.now.needs", lambda facts: iter(asides if facts.schedule == s.name else ()))
+    monkeypatch.setattr("workkit.web.pages.now.sentence", lambda facts: ("All on time.",))
+    for one in (s, other):
+        schedule.add(one, handlers.note, in_="1 hour")
+    answer = opened(s, other).get("/")
+    assert f"First: {s.name} : One job waits nowhere." in text_of(answer)
+    assert f"{s.name} needs you One job waits nowhere." in text_of(answer)
 
 
 def test_the_last_hour_of_each_schedule_is_drawn(opened: Open, s: Schedule) -> None:
@@ -123,7 +143,7 @@ def test_nothing_is_asked_before_the_first_page(opened: Open, s: Schedule, serve
 def test_a_server_that_is_away_leaves_the_last_look_and_comes_back(opened: Open, own_server: Server, name: str) -> None:
     s = schedule.create(name, redis=own_server.url)
     schedule.add(s, handlers.note, in_="1 hour", name="nightly")
-    browser = opened(s)
+    browser = made = opened(s)
     assert "nightly" in text_of(browser.get(f"/s/{name}/"))
     seen = [browser.get(f"/s/{name}/{page}").status_code for page in ("jobs", "runs", "limits", "dead")]
     assert seen == [200, 200, 200, 200]
@@ -134,6 +154,14 @@ def test_a_server_that_is_away_leaves_the_last_look_and_comes_back(opened: Open,
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
         assert headline(answer).startswith("The server ")
         assert "Listeners finish what they run and wait for the server" in answer.text
+        said = text_of(answer)
+        assert f"{s.redis} does not answer: " in said
+        assert re.search(r", since \d\d:\d\d(:\d\d)?\. ", said), said
+        assert not ADVICE.search(said), said
+    token = made.token(f"/s/{name}/")
+    act = browser.post(f"/s/{name}/do/pause", {"token": token})
+    assert act.status_code == 503
+    assert not ADVICE.search(text_of(act)), text_of(act)
     assert "nightly" in text_of(browser.get(f"/s/{name}/"))  # as it was last seen
     record = browser.get(f"/s/{name}.json")
     assert record.status_code == 503

@@ -171,11 +171,10 @@ def test_the_theme_and_the_zone_stay_in_cookies(browser: Browser, s: Schedule) -
     assert "Times in Asia/Tokyo" in shown
     browser.post("/-/look", {"token": browser.token(page), "theme": '"><script>', "zone": "Mars/Base", "back": page})
     assert browser.get(page).text.count("data-theme=") == 1
-    assert 'name="zone" value="schedule"' in browser.get(page).text
+    assert "Times in Asia/Tokyo" in browser.get(page).text
     browser.post("/-/look", {"token": browser.token(page), "zone": "schedule", "back": page})
     back = browser.get(page).text
     assert "Times in UTC" in back
-    assert 'name="zone" value="schedule"' not in back
 
 
 def test_a_token_lets_a_program_in_and_no_cookie_is_read_with_it(opened: Open, s: Schedule, users: Path) -> None:

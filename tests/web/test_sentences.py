@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from workkit.errors import ServerError, ServerRefused, ServerUnreachable
 from workkit.jobs.admission import Pause
+from workkit.web import sentences
 from workkit.web.sentences import Died, Facts, Failing, Fault, Herd, MissedRun, Mixed, away, needs, rest, sentence
 from workkit.web.words import Ref, joined, plain, until
 
@@ -51,6 +53,15 @@ HERD = Herd(at=NOW.replace(hour=17, minute=0, second=0), count=212, more="60 thr
             "31 jobs are overdue, the oldest by 1 min 4 s: all 60 threads are busy.",
         ),
         ({"due": 1, "late_ms": 10_000}, "1 job is overdue by 10 s."),
+        (
+            {"due": 1, "late_ms": 10_000, "stuck": ("app.f",), "cannot_run": ("app.f",)},
+            "1 job is overdue by 10 s: no listener can run app.f.",
+        ),
+        (
+            {"due": 9, "late_ms": 10_000, "stuck": ("app.f", "app.g"), "cannot_run": ("app.f", "app.g", "app.h")},
+            "9 jobs are overdue, the oldest by 10 s: no listener can run app.f and app.g.",
+        ),
+        ({"due": 9, "late_ms": 10_000, "paused": Pause(), "waits": 2}, "app-tasks is paused. 2 jobs wait."),
         ({"failing": (SYNC,)}, "invoice-sync has failed 3 times in a row."),
         ({"failing": (NIGHTLY,)}, "nightly failed at 02:30."),
         ({"failing": (NIGHTLY, SYNC)}, "nightly and invoice-sync are failing."),
@@ -96,6 +107,20 @@ def test_needs_are_in_the_order_of_trouble() -> None:
     assert [said[: len(start)] for said, start in zip(found, beginnings, strict=True)] == beginnings
 
 
+def test_what_is_overdue_and_its_cause_are_one_item() -> None:
+    def items(**known: Any) -> list[str]:
+        return [plain(need.said) for need in needs(replace(WELL, due=3, late_ms=64_000, **known))]
+
+    assert items(stuck=("app.f",), cannot_run=("app.f", "app.h")) == [
+        "3 jobs are overdue, the oldest by 1 min 4 s: no listener can run app.f.",
+        "No listener can run app.h.",
+    ]
+    assert items(paused=Pause(reason="migration"), waits=3) == ['app-tasks is paused: "migration". 3 jobs wait.']
+    assert items(busy=60) == ["3 jobs are overdue, the oldest by 1 min 4 s: all 60 threads are busy."]
+    early = replace(WELL, due=3, late_ms=900, stuck=("app.f",), cannot_run=("app.f",))
+    assert [plain(need.said) for need in needs(early)] == ["No listener can run app.f."]
+
+
 def test_the_rest_says_what_is_next_and_never_what_has_passed() -> None:
     assert plain(rest(WELL)) == "38 of 39 recurring jobs are on time. "
     soon = replace(WELL, next=("mail-poll", "jobs/mail-poll", NOW + timedelta(seconds=30)))
@@ -112,6 +137,33 @@ def test_names_in_sentences_lead_to_their_pages() -> None:
 def test_the_server_is_away_for_a_distance() -> None:
     assert plain(away(12_400)) == "The server has not answered for 12 s."
     assert plain(away(400)) == "The server does not answer."
+
+
+URL = "redis://db:6379/0"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ServerUnreachable(f"{URL}: connection refused. Start one.", where=URL, trouble="connection refused"),
+            f"{URL} does not answer: connection refused, since 11:15:18.",
+        ),
+        (
+            ServerUnreachable("x", where=URL, trouble="it accepts no more clients; raise maxclients, or close some"),
+            f"{URL} does not answer: it accepts no more clients, since 11:15:18.",
+        ),
+        (ServerUnreachable("the server has not answered within 15 s."), "The server does not answer, since 11:15:18."),
+        (
+            ServerRefused("x", where=URL, trouble="needs a password", remedy="Write it."),
+            f"{URL} refuses to answer: needs a password, since 11:15:18.",
+        ),
+    ],
+)
+def test_a_server_that_is_away_is_named_with_its_trouble_and_no_advice(error: ServerError, said: str) -> None:
+    since, zone = NOW - timedelta(seconds=12), ZoneInfo("Europe/Paris")
+    assert sentences.away_sentence(error, since=since, now=NOW, zone=zone) == said
+    assert sentences.away_sentence(error) == said.replace(", since 11:15:18", "")
 
 
 @pytest.mark.parametrize(

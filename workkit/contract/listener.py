@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,15 @@ class Serving:
 
     priority: int = 1
     options: RunOptions = UNSAID
+
+
+_OWN = re.compile(r"(.+:\d+):[0-9a-f]{12}")
+
+
+def called(listener: str) -> str:
+    """Leave the random part of a listener's name out: ``web-1:4242``."""
+    found = _OWN.fullmatch(listener)
+    return listener if found is None else found[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +54,13 @@ class ListenerInfo:
     functions: tuple[Known, ...] = field(default=(), repr=False)
 
     __repr__ = brief_repr
+
+    @property
+    def called(self) -> str:
+        """What it is called: its name, where it was given one; else its host and process."""
+        name = called(self.listener)
+        is_named = name != self.listener and self.host and not name.startswith(f"{self.host}:")
+        return name.rpartition(":")[0] if is_named else name
 
     @property
     def busy(self) -> int:

@@ -115,6 +115,7 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
     """Write a listener as `listeners --json` does. What the layout does not tell is None."""
     return {
         "listener": info.listener,
+        "name": info.called,
         "host": info.host,
         "pid": info.pid or None,
         "version": info.version,

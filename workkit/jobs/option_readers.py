@@ -83,7 +83,9 @@ def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
             raise InvalidOptions.about(f'{name}="{value[:20]}..."', trouble, remedy, where=name, given=value)
         if found := forbidden.search(value):
             is_control = CONTROL.match(found[0])
-            what = "a *" if found[0] == "*" else "a control character" if is_control else "a blank at its end"
+            is_inside = found.start() > 0 and found.end() < len(value)
+            blank = "a blank" if is_inside else "a blank at its end"
+            what = f"a {found[0]}" if found[0] in "*:" else "a control character" if is_control else blank
             where = found.start()
             raise option_error(name, value, f"has {what} (column {where + 1})", "Write it without.", position=where)
         return value

@@ -101,6 +101,7 @@ class ListenOptions(TypedDict, total=False):
     consumers: Mapping[str, str | Callable[..., Any]] | Iterable[str] | None
     folder: str | Path | None
     deadline: Duration | None
+    listener_name: str | None
     strict: bool | None
     burst: bool | None
     listener_timeout: Duration | None

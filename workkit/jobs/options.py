@@ -42,9 +42,10 @@ OF_LISTENER = "The listener"
 
 PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
-LONGEST_NAME, LONGEST_KEY = 200, 500
+LONGEST_NAME, LONGEST_KEY, LONGEST_LISTENER = 200, 500, 64
 MOST_RESULT = 64_000_000  # bytes
 _NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
+_LISTENER_NAME = re.compile(rf"{read.CONTROL.pattern}|[\s:*]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +204,9 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="functions of modules under this folder are allowed; None: only those of imports"),
     VerbOption(name="deadline", **_BOTH_LISTEN, type=Duration, read=read.seconds, value="DURATION", default='"25s"',
                meaning="time to finish at a stop"),
+    VerbOption(name="listener_name", **_LISTENER, type=str, value="NAME",
+               read=read.read_text(LONGEST_LISTENER, forbidden=_LISTENER_NAME),
+               meaning="what the listener is called, without blanks and colons; none: as its host and process"),
     VerbOption(name="strict", **_LISTENER, type=bool, read=read.boolean, value="", default="False",
                meaning="schedules strictly in order"),
     VerbOption(name="burst", **_BOTH_LISTEN, type=bool, read=read.boolean, value="", default="False",

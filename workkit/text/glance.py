@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime, tzinfo
 from math import isinf
+from zoneinfo import ZoneInfo
 
 from workkit.text.calendar import MONTH_NAMES, short_date_text
 from workkit.text.duration import MILLISECOND, duration_text
@@ -16,8 +17,19 @@ from workkit.text.wording import instant_text
 TICKING_S = 120  # below this, a distance is told to the second
 
 
+class OtherZone(ZoneInfo):
+    """A zone in which times are shown that belong to another one: every time of day on its clock names it."""
+
+
 def clock_at(at: datetime) -> str:
-    """Write the time of day on the clock of `at`: ``02:30``; seconds only where they are not 0: ``11:20:30``."""
+    """Write the time of day on the clock of `at`: ``02:30``; seconds only where they are not 0: ``11:20:30``. In an
+    `OtherZone` it names the zone: ``10:30 Asia/Tokyo``.
+    """
+    return bare_clock(at) + (f" {at.tzinfo.key}" if isinstance(at.tzinfo, OtherZone) else "")
+
+
+def bare_clock(at: datetime) -> str:
+    """Write the time of day where its zone stands beside it, as below an axis."""
     return f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
 
 
@@ -40,15 +52,18 @@ def brief_day(day: date, today: date) -> str:
 
 def moment(at: datetime, now: datetime, zone: tzinfo) -> str:
     """Write an instant in a zone: ``02:30`` today, ``tomorrow 02:30``, ``Sun 22 Nov 05:00``."""
-    local, today = at.astimezone(zone), now.astimezone(zone).date()
-    day = "" if local.date() == today else f"{day_text(local.date(), today)} "
-    return day + clock_at(local)
+    local, day = at.astimezone(zone), _other_day(at, now, zone)
+    return f"{day} {clock_at(local)}".lstrip()
 
 
 def at_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
     """Write it as a sentence does: ``at 02:30`` today, ``tomorrow at 02:30``, ``Sun 22 Nov at 05:00``."""
-    day, _, clock = moment(at, now, zone).rpartition(" ")
-    return f"{day} at {clock}".lstrip()
+    return f"{_other_day(at, now, zone)} at {clock_at(at.astimezone(zone))}".lstrip()
+
+
+def _other_day(at: datetime, now: datetime, zone: tzinfo) -> str:
+    day, today = at.astimezone(zone).date(), now.astimezone(zone).date()
+    return "" if day == today else day_text(day, today)
 
 
 def away(ms: float) -> str:
@@ -74,7 +89,7 @@ def towards(at: datetime, now: datetime) -> str:
 
 def full_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
     """Write an instant in full: ``Saturday 21 November 2026 at 02:30 Europe/Paris = 01:30 UTC, in 15 h 14 min``."""
-    return f"{instant_text(at, zone, clock=clock_at)}, {towards(at, now)}"
+    return f"{instant_text(at, zone, clock=bare_clock)}, {towards(at, now)}"
 
 
 def within(shares: Iterable[tuple[float, float | None]]) -> str:

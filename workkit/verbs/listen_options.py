@@ -13,6 +13,7 @@ from workkit.worker.loop import How
 _DEFAULTS: Mapping[str, Any] = {
     "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
     "health_port": None, "jobs": None, "consumers": (), "publish": True, "keep_unfit": 600.0,
+    "listener_name": "",
 }  # fmt: skip
 
 
@@ -46,6 +47,7 @@ def _how(options: Mapping[str, Any]) -> tuple[How, int]:
         health=read["health_port"],
         stuck_after=timedelta(seconds=3 * timeout),
         publish=read["publish"],
+        name=read["listener_name"],
         keep_unfit=timedelta(seconds=0 if read["burst"] else read["keep_unfit"]),  # a burst must end
     )
     return how, round(timeout * 1000)

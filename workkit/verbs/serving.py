@@ -22,7 +22,8 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
     consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
-    deadline="25s", strict=False (schedules strictly in order), burst=False (only what is due now),
+    deadline="25s", listener_name=None (what it is called where listeners are shown; None: by its host and process),
+    strict=False (schedules strictly in order), burst=False (only what is due now),
     listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
     or "ADDRESS:PORT", for /livez, /readyz and /metrics), keep_unfit="10m" (for so long from its due time, a job whose
     arguments do not fit is left for other listeners; then it is dead), publish=True (False: do not tell on the server

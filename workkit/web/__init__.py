@@ -55,7 +55,8 @@ in it. In a template:
 - `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
 - `data-input="#ID, #ID"`, `data-change=...` on a form: as one types, or has typed, these elements become those of the
   page that the form asks for.
-- `data-script hidden`: shown with the script only.
+- `data-script hidden`: shown with the script only. `data-r`: what the key r presses, once asked, for a row.
+- `data-say="ADDRESS"` on a box: as one types, the `output` behind its label becomes the answer to what is in the box.
 
 `every_s=30` in the `Page` where it draws much; `is_live=False` where it is one form, which a stream would fill anew.
 Everything works without the script, and is tried so first.

@@ -47,8 +47,10 @@ def _hex(found: re.Match[str]) -> str:
     return "".join(f"~{byte:02x}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
-def with_parameter(address: str, name: str, value: str) -> str:
-    """Set one parameter of an address, and leave the others."""
+def with_parameter(address: str, name: str, value: str | None) -> str:
+    """Set one parameter of an address, or with None leave it out, and leave the others."""
     path, _, query = address.partition("?")
-    others = [(one, given) for one, given in parse_qsl(query, keep_blank_values=True) if one != name]
-    return f"{path}?{urlencode([*others, (name, value)])}"
+    found = [(one, given) for one, given in parse_qsl(query, keep_blank_values=True) if one != name]
+    if value is not None:
+        found.append((name, value))
+    return f"{path}?{urlencode(found)}" if found else path

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Thread
 from typing import Any, Final, TypeVar
@@ -25,7 +25,7 @@ from workkit.web.address import JSON, read_spelled, spelled, url_path
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
 from workkit.web.calendar import feed
-from workkit.web.frame import Frame, Looking, live_address
+from workkit.web.frame import Frame, Looking, live_address, shown_zone
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
 from workkit.web.mask import Veil
@@ -130,19 +130,19 @@ class Site:
         is_json = wants_json(request)
         if len(mine) == 1 and not is_json:
             return RedirectResponse(f"{request.scope.get('root_path', '')}/s/{url_path(spelled(mine[0].name))}/", 303)
-        view = schedules.SchedulesView(lines=tuple([await self._line(one, who) for one in mine]))
+        frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
+        view = schedules.SchedulesView(lines=tuple([await self._line(one, frame, who) for one in mine]))
         if is_json:
             return json_answer(request, view.record())
-        frame = self.entrance.frame(request, who, title="Schedules", now=datetime.now(UTC))
         return html(request, schedules.TEMPLATE, {"frame": frame, "view": view})
 
-    async def _line(self, served: Served, who: Who) -> schedules.Line:
+    async def _line(self, served: Served, frame: Frame, who: Who) -> schedules.Line:
+        zone = shown_zone(frame.chosen, served.zone)
         try:
-            return await self.asking.of(
-                served, partial(schedules.line, served, self._veil(served, who.role(served.name)))
-            )
+            veil = self._veil(served, who.role(served.name))
+            return await self.asking.of(served, partial(schedules.line, served, veil, zone))
         except ServerError as error:
-            return schedules.away_line(served.name, str(error))
+            return schedules.away_line(served.name, sentences.away_sentence(error))
 
     async def find(self, request: Request) -> Response:
         """Answer what a text finds in all schedules; where there is one, that one answers."""
@@ -194,7 +194,9 @@ class Site:
         served = self._chosen(who, read_spelled(piece))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
-        frame = replace(frame, did=self.results.result(who.session, number), did_number=number)
+        did = self.results.result(who.session, number)
+        work = self.works.find(did.work) if did is not None and not did.refused else None
+        frame = replace(frame, did=did, did_number=number, did_work=work)
         request.state.frame = frame
         found = found_page(PAGES, path)
         if found is None:
@@ -291,8 +293,11 @@ class Site:
         )
         now, view = kept or (datetime.now(UTC), None)
         frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
+        since = datetime.now(UTC) - timedelta(milliseconds=ms)
+        away = sentences.away_sentence(error, since=since, now=now, zone=frame.zone)
+        as_of = None if view is None else sentences.as_of(now, since, frame.zone)
         said = sentences.away(ms, refuses=isinstance(error, ServerRefused))
-        values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "error": str(error)}
+        values: Mapping[str, Any] = {"frame": frame, "view": view, "said": said, "away": away, "as_of": as_of}
         return html(request, page.template if view else "away.html", values, status=503)
 
     async def nowhere(self, request: Request) -> Response:

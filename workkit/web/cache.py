@@ -23,6 +23,9 @@ from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
+from workkit.text.duration import epoch_ms
+from workkit.text.wording import zone_name
+from workkit.verbs.control import pause_until
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.checkup import Checkup
@@ -212,6 +215,12 @@ class Served:
     def name(self) -> str:
         """The name of the schedule."""
         return self.s.name
+
+    def pause_end(self, until: str) -> datetime:
+        """Read until when a pause lasts, on the clock of the schedule's times. Raises an Invalid."""
+        found = pause_until(None, until, tz=zone_name(self.zone), now_ms=epoch_ms(datetime.now(UTC))).until
+        assert found is not None, "it has an end"
+        return found
 
     def inspector(self) -> Inspector:
         """Open what looks at the schedule; the same for each question."""

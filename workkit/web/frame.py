@@ -7,15 +7,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
-from typing import Final
+from datetime import UTC, datetime, tzinfo
+from typing import Final, Literal
 from urllib.parse import urlencode
 
 from workkit.contract.inspector import Counts, Pulse
+from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.web.actions.action import Result
 from workkit.web.actions.perform import ACTS, act_of
-from workkit.web.address import spelled, url_path
+from workkit.web.address import spelled, url_path, with_parameter
 from workkit.web.cache import Served
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, View
@@ -25,7 +26,14 @@ from workkit.web.users import Role, Who, may
 from workkit.web.works import Work, Works
 
 THEMES: Final = ("auto", "light", "dark")
+ZoneChoice = Literal["mine", "schedule", "UTC"]
 COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
+
+
+def shown_zone(chosen: tzinfo | None, own: tzinfo) -> tzinfo:
+    """Choose the zone in which the times of a schedule are shown; one that is not its own is named beside each."""
+    is_own = chosen is None or zone_name(chosen) == zone_name(own)
+    return own if chosen is None or is_own else OtherZone(zone_name(chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +54,9 @@ class Frame:
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
     `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
     page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
-    place of a stream. `is_shared`: several viewers get what is written.
+    place of a stream. `is_shared`: several viewers get what is written. `zone`: that of the times that are shown;
+    `did_work`: what goes on, or went on, since the asker's last act. `own_zone`: that of the schedule, in which typed
+    times are read; `chosen`: the one that the asker wants.
     """
 
     root: str
@@ -72,12 +82,14 @@ class Frame:
     findings: int | None = None
     did: Result | None = None
     did_number: str = ""
+    did_work: Work | None = None
     works: Sequence[Work] = ()
     age_ms: float | None = None
     live: str = ""
     polls: bool = False
     is_shared: bool = False
-    is_zone_chosen: bool = False
+    own_zone: tzinfo = UTC
+    chosen: tzinfo | None = None
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -89,6 +101,25 @@ class Frame:
         if self.did is None or self.role is None or not self.did.undo:
             return False
         return all(may(self.role, act_of(order).role) for order in self.did.undo)
+
+    def typed(self, verb: str, which: str | None = None) -> Mapping[str, str]:
+        """Give what was typed into the form of an act that was refused: that of a job, of the schedule (""), or of
+        those that were chosen (None). Nothing else.
+        """
+        asked = None if self.did is None else self.did.asked
+        if asked is None or asked.verb != verb:
+            return {}
+        is_it = bool(asked.which) if which is None else asked.which == ((which,) if which else ())
+        return asked.fields if is_it else {}
+
+    def is_chosen(self, which: str) -> bool:
+        """Say whether a job is one of those for which an act was refused: it stays chosen."""
+        return self.did is not None and self.did.asked is not None and which in self.did.asked.which
+
+    @property
+    def undid(self) -> str:
+        """The address of this page without the line that says what was done."""
+        return with_parameter(self.here, "did", None)
 
     @property
     def number(self) -> str:
@@ -114,6 +145,23 @@ class Frame:
     def zone_name(self) -> str:
         """The zone of the times."""
         return zone_name(self.zone)
+
+    @property
+    def own_zone_name(self) -> str:
+        """The zone in which typed times are read."""
+        return zone_name(self.own_zone)
+
+    @property
+    def other_zone(self) -> str:
+        """The zone of the times, where it is not the schedule's; else nothing."""
+        return self.zone_name if isinstance(self.zone, OtherZone) else ""
+
+    @property
+    def zone_choice(self) -> ZoneChoice:
+        """Which button of the switch is pressed."""
+        if self.chosen is None:
+            return "schedule"
+        return "UTC" if zone_name(self.chosen) == "UTC" else "mine"
 
     def href(self, path: str) -> str | None:
         """Make the address of a path below the schedule; None where no page has it, or one that is of no use to the

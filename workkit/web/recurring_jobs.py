@@ -18,6 +18,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
+from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.triggers import Trigger, explain
 from workkit.web.words import LATE_MS
@@ -205,8 +206,8 @@ def words_of(job: Job) -> str:
 
 
 def words_in(job: Job, zone: tzinfo) -> str:
-    """Say when a recurring job runs; its zone is left out where all times are shown in it."""
-    return words_of(job).removesuffix(f" {zone_name(zone)}")
+    """Say when a recurring job runs; its zone is left out where it is the schedule's, and all times are shown in it."""
+    return words_of(job) if isinstance(zone, OtherZone) else words_of(job).removesuffix(f" {zone_name(zone)}")
 
 
 @lru_cache(maxsize=50_000)

@@ -7,6 +7,7 @@ autoescape does the rest. So nothing that the server holds can steer a page.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -35,6 +36,8 @@ from workkit.web.address import job_path, url_path
 HERE: Final = Path(__file__).parent
 STATIC: Final = HERE / "static"
 TYPES: Final = {"workkit.css": "text/css; charset=utf-8", "workkit.js": "text/javascript; charset=utf-8"}
+TEXTS: Final = re.compile(rb"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
+BLANKS: Final = re.compile(rb"\s*([=<>?:;,{}()\[\]&|!*%]+|(?<= )[+/-]=?(?= ))\s*")
 LONGEST_LINE, LONGEST_TEXT = 200, 64_000
 SIGNS: Final[Mapping[str, str]] = {
     "running": "run", "cancelling": "run", "retrying": "fail", "dead": "fail", "paused": "pause", "done": "done",
@@ -115,9 +118,15 @@ def static_files() -> dict[str, bytes]:
 
 
 def _lean(script: bytes) -> bytes:
-    """Leave out what a browser does not need of our script: indents, and lines that are comments."""
+    """Leave out what a browser does not need of our script: indents, lines that are comments, and blanks beside signs
+    outside of texts.
+    """
     lines = (line.strip() for line in script.splitlines())
-    return b"\n".join(line for line in lines if line and not line.startswith(b"//"))
+    parts = TEXTS.split(b"\n".join(line for line in lines if line and not line.startswith(b"//")))
+    return b"".join(
+        part if k % 2 else BLANKS.sub(rb"\1", part).replace(b"const ", b"let ").replace(b";}", b"}")
+        for k, part in enumerate(parts)
+    )
 
 
 @cache

@@ -23,7 +23,7 @@ from starlette.responses import RedirectResponse, Response
 
 from workkit.contract.changes import Author
 from workkit.contract.record import compact
-from workkit.errors import TriggerError, WorkkitError
+from workkit.errors import Invalid, TriggerError, WorkkitError
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs.author import acting, author_of
 from workkit.web.actions.action import Doing, Order, Result
@@ -32,7 +32,7 @@ from workkit.web.actions.undo import UNDO, Results
 from workkit.web.address import url_path, with_parameter
 from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
 from workkit.web.cache import Served
-from workkit.web.frame import THEMES, Frame
+from workkit.web.frame import THEMES, Frame, shown_zone
 from workkit.web.login import COOKIE, Login, TooManyFailures
 from workkit.web.mask import Veil
 from workkit.web.pages.registry import PAGES
@@ -152,15 +152,18 @@ class Entrance:
         return answer
 
     async def look(self, request: Request) -> Response:
-        """Keep how somebody wants to see the pages, theme and zone, in cookies of theirs."""
+        """Keep how somebody wants to see the pages, theme and zone, in cookies. Raises TriggerError."""
         who = await self.settings.way.who(request)
         fields = await self.form(request, who=who)
         answer = self._back(request, fields)
-        kept = {THEME: fields.get("theme", [""])[-1], ZONE: fields.get("zone", [""])[-1]}
-        if kept[ZONE] == OWN_ZONE:
+        theme, zone = (str(fields.get(name, [""])[-1]) for name in ("theme", "zone"))
+        if zone == OWN_ZONE:
             answer.delete_cookie(ZONE, path=self._root(request) or "/")
-        for name, value in kept.items():
-            if value and _is_look(name, value):
+            zone = ""
+        elif zone:
+            read_zone(zone)
+        for name, value in ((THEME, theme if theme in THEMES else ""), (ZONE, zone)):
+            if value:
                 answer.set_cookie(
                     name, value, max_age=YEAR_S, path=self._root(request) or "/", httponly=True, samesite="lax"
                 )
@@ -171,15 +174,16 @@ class Entrance:
         session = who.session if who is not None else NOBODY
         theme = request.cookies.get(THEME, "auto")
         known.setdefault("now", datetime.now(UTC))
-        zone: tzinfo = _chosen_zone(request) or known.pop("zone", UTC)
-        known.pop("zone", None)
+        chosen, own = _chosen_zone(request), known.pop("zone", None)
         schedule = known.get("schedule", "")
         return Frame(
             root=self._root(request),
             here=url_path(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             title=title,
             theme=theme if theme in THEMES else "auto",
-            zone=zone,
+            zone=shown_zone(chosen, own) if own is not None else chosen or UTC,
+            own_zone=own if own is not None else UTC,
+            chosen=chosen,
             pages=PAGES,
             env=self.settings.env,
             brand=self.settings.title,
@@ -188,7 +192,6 @@ class Entrance:
             token=self.settings.signer.form_token(session),
             has_login=self.settings.way.has_login,
             polls=self.settings.polls,
-            is_zone_chosen=_chosen_zone(request) is not None,
             feed=self._feed(who, schedule) if schedule else "",
             **known,
         )
@@ -264,17 +267,8 @@ def own_path(back: str, *, root: str) -> str:
     return back if is_ours and back.isprintable() and "\\" not in back else f"{root}/"
 
 
-def _is_look(name: str, value: str) -> bool:
-    if name == THEME:
-        return value in THEMES
-    return _zone(value) is not None
-
-
 def _chosen_zone(request: Request) -> tzinfo | None:
-    return _zone(request.cookies.get(ZONE, ""))
-
-
-def _zone(name: str) -> tzinfo | None:
+    name = request.cookies.get(ZONE, "")
     if not name:
         return None
     try:
@@ -289,6 +283,7 @@ def _is_secure(request: Request) -> bool:
 
 
 LOGGER: Final = logging.getLogger("workkit.web")
+WHOLE: Final = "job or schedule"  # what is refused for the whole schedule is told where it was typed, as for a job
 VERBS: Final = (*ACTS, UNDO)
 
 
@@ -323,10 +318,16 @@ class Acting:
         try:
             result = await self.asking.of(served, partial(self._carried_out, served, orders, role, frame.zone, author))
         except WorkkitError as error:
-            self.results.keep(who.session, number, None)
             log(error)
-            raise
+            if request.state.is_json or not isinstance(error, Invalid) or act_of(orders[0]).needs != WHOLE:
+                self.results.keep(who.session, number, None)
+                raise
+            result = Result(done=(), lines=(), refused=((served.name, error),), asked=orders[0])
+            self.results.keep(who.session, number, result)
+            return _did(request, frame, fields, number, result)
         shown, result = result.shown, replace(result, shown=None)
+        if result.refused and not result.done:
+            result = replace(result, asked=orders[0])
         self.results.keep(who.session, number, result)
         if verb == UNDO and not result.refused:
             self.results.undone(who.session, str(fields.get("of", [""])[-1]))

@@ -30,6 +30,7 @@ from workkit.web.actions.action import NotAllowed, Result
 from workkit.web.address import job_path
 from workkit.web.cache import Served
 from workkit.web.render import render
+from workkit.web.sentences import away_sentence
 
 LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
 
@@ -44,9 +45,11 @@ class Refused(Exception):
         *,
         links: tuple[tuple[str, str], ...] = (),
         fields: Mapping[str, Any] | None = None,
+        headline: str = "",
     ) -> None:
         super().__init__(sentence)
         self.status, self.sentence, self.links, self.fields = status, sentence, links, dict(fields or {})
+        self.headline = headline or sentence  # what a page says
 
     @property
     def suggestion(self) -> str | None:
@@ -89,7 +92,8 @@ def refusal_of(error: WorkkitError) -> Refused:
     fields = {name: getattr(error, name) for name in names}
     if isinstance(error, Ambiguous):
         fields["ids"] = list(error.ids)
-    return Refused(status, str(error), fields=fields)
+    headline = away_sentence(error) if isinstance(error, ServerError) and status == 503 else ""
+    return Refused(status, str(error), fields=fields, headline=headline)
 
 
 def html(request: Request, template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
@@ -159,7 +163,7 @@ def result_status(result: Result | None) -> int:
 
 THREADS: Final = 8
 PATIENCE_S: Final = 2.0
-LONGEST_S: Final = 15.0
+LONGEST_S: Final = 10.0
 
 T = TypeVar("T")
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Literal
 from urllib.parse import urlencode
 
 from workkit.contract.listener import ListenerInfo
+from workkit.errors import ServerRefused, WorkkitError
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
 from workkit.text.duration import MILLISECOND
@@ -26,9 +27,13 @@ from workkit.web.words import Ref, Sentence, joined, pause_end
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""
 
+SOON_LOST: Final = timedelta(seconds=15)
+"""So long before a server is known to be away the last look at it may be."""
+
 RECENT: Final = timedelta(hours=24)
 """So long a missed run needs somebody."""
 
+GIVEN_BACK: Final = "Every listener has given its jobs back. Their logs say why."
 MOST_NEEDS: Final = 8
 Tone = Literal["fail", "late"]
 
@@ -95,7 +100,8 @@ class Fault:
 class Facts:
     """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
     those of them whose last run neither failed nor began late. `cannot_run` and `faults` are empty where nobody has
-    looked; `ailing`: what is wrong with listeners, each with what follows; `deaths`: of listeners, lately.
+    looked; `ailing`: what is wrong with listeners, each with what follows; `deaths`: of listeners, lately; `stuck`:
+    those of `cannot_run` of which a job is due.
     """
 
     schedule: str
@@ -116,6 +122,7 @@ class Facts:
     missed: tuple[MissedRun, ...] = ()
     died: tuple[Died, ...] = ()
     cannot_run: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
     herds: tuple[Herd, ...] = ()
     faults: tuple[Fault, ...] = ()
     ailing: tuple[tuple[str, str], ...] = ()
@@ -142,6 +149,23 @@ def away(ms: int, *, refuses: bool = False) -> Sentence:
     if refuses:
         return ("The server refuses to answer.",)
     return ("The server does not answer.",) if ms < 1000 else (f"The server has not answered for {distance(ms)}.",)
+
+
+def away_sentence(
+    error: WorkkitError, *, since: datetime | None = None, now: datetime | None = None, zone: tzinfo = UTC
+) -> str:
+    """Say which server does not answer, what its trouble is, and since when. What to do about it is told to developers,
+    not to who looks at a page.
+    """
+    does = "refuses to answer" if isinstance(error, ServerRefused) else "does not answer"
+    why = f": {error.trouble.partition(';')[0]}" if error.trouble else ""
+    when = f", since {moment(since.replace(microsecond=0), now or since, zone)}" if since else ""
+    return f"{error.where or 'The server'} {does}{why}{when}."
+
+
+def as_of(seen: datetime, since: datetime, zone: tzinfo) -> str:
+    """Say of when it is what is seen of a server that does not answer since then."""
+    return "then" if since - seen < SOON_LOST else moment(seen.replace(microsecond=0), since, zone)
 
 
 def sentence(facts: Facts) -> Sentence:
@@ -173,9 +197,8 @@ def needs(facts: Facts) -> Iterator[Need]:
         )
         yield Need(said=said, why=died.error, tone="fail")
     for name in facts.cannot_run:
-        path = f"jobs?{urlencode({'q': f'fn:{shown(name)}'})}"
-        why = "Every listener has given its jobs back. Their logs say why."
-        yield Need(said=("No listener can run ", Ref(shown(name), path), "."), why=why)
+        if name not in facts.stuck or not _is_overdue(facts):
+            yield Need(said=("No listener can run ", _function(name), "."), why=GIVEN_BACK)
     yield from (_herd(herd, facts) for herd in facts.herds)
     for fault in facts.faults:
         more = f", and {fault.more:,} more like it" if fault.more else ""
@@ -238,17 +261,27 @@ def _end(pause: Pause, facts: Facts) -> str:
     return "" if until is None else f" until {moment(until, facts.now, facts.zone)}"
 
 
+def _is_overdue(facts: Facts) -> bool:
+    """Say whether jobs are overdue by a cause of their own: not as nobody listens, nor as the schedule is paused."""
+    return bool(facts.listeners and facts.due and (facts.late_ms or 0) >= OVERDUE_MS and facts.paused is None)
+
+
+def _function(name: str) -> Ref:
+    return Ref(shown(name), f"jobs?{urlencode({'q': f'fn:{shown(name)}'})}")
+
+
 def _overdue(facts: Facts) -> Iterator[Need]:
-    if not facts.listeners or not facts.due or (facts.late_ms or 0) < OVERDUE_MS:
+    if not _is_overdue(facts):
         return
     is_full = facts.threads > 0 and facts.busy >= facts.threads
-    why = f": all {facts.threads:,} threads are busy." if is_full else "."
+    why: Sentence = (f": all {facts.threads:,} threads are busy.",) if is_full else (".",)
+    if facts.stuck:
+        why = (": no listener can run ", *joined([_function(name) for name in facts.stuck]), ".")
     are = "1 job is" if facts.due == 1 else f"{facts.due:,} jobs are"
     jobs, _, verb = are.rpartition(" ")
-    said = (Ref(jobs, "jobs?state=due"), f" {verb} overdue{_oldest(facts, 'by')[:-1]}{why}")
-    yield Need(
-        said=said, why="" if is_full else "Threads are free, so a limit holds them, or no listener can run them."
-    )
+    said = (Ref(jobs, "jobs?state=due"), f" {verb} overdue{_oldest(facts, 'by')[:-1]}", *why)
+    free = "Threads are free, so a limit holds them, or no listener can run them."
+    yield Need(said=said, why=GIVEN_BACK if facts.stuck else "" if is_full else free)
 
 
 def _oldest(facts: Facts, word: str) -> str:

@@ -19,9 +19,10 @@ from workkit.errors import InvalidOptions, WorkkitError
 
 MOST_AT_ONCE: Final = 20
 SHOWN_S: Final = 60.0
-"""How long pages show a work that is over."""
+"""How long pages show a work that is over to everyone."""
 
 KEPT_S: Final = 600.0
+"""So long it is kept, for who started it."""
 
 Kind = Literal["retry", "discard", "try", "all"]
 Fate = Literal["going", "failing", "ran", "failed", "over"]
@@ -146,7 +147,7 @@ class Works:
         """List those of a schedule that go on, and those that have ended a short while ago."""
         with self._lock:
             self._forget()
-            return tuple(one for one in self._works.values() if one.schedule == schedule)
+            return tuple(one for one in self._works.values() if one.schedule == schedule and _is_told(one))
 
     def close(self) -> None:
         """Stop all: what was not done stays as it is."""
@@ -158,5 +159,9 @@ class Works:
     def _forget(self) -> None:
         now = time.monotonic()
         for id, one in [*self._works.items()]:
-            if one.ended is not None and now - one.ended > (KEPT_S if one.kind == "try" else SHOWN_S):
+            if one.ended is not None and now - one.ended > KEPT_S:
                 del self._works[id]
+
+
+def _is_told(work: Work) -> bool:
+    return work.ended is None or work.kind == "try" or time.monotonic() - work.ended <= SHOWN_S

@@ -58,6 +58,7 @@ class How:
     stuck_after: timedelta = timedelta(seconds=30)
     keep_unfit: timedelta = timedelta(minutes=10)
     publish: bool = True  # tell which functions it knows
+    name: str = ""  # what the listener is called; else by its host
 
 
 Message = LaneRun | LookUp | Lane | Callable[[], None]
@@ -133,7 +134,7 @@ class Loop:
         self.once_imported()
         names = {lane.broker.schedule: lane.weight for lane in self._lanes}
         info = ListenerInfo(
-            listener="",
+            listener=self._how.name,
             host=socket.gethostname(),
             pid=os.getpid(),
             version=__version__,

@@ -19,6 +19,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, text_of
 from workkit import schedule
 from workkit.schedule import Schedule
+from workkit.web import works
 from workkit.web.actions import dead as dead_acts
 from workkit.web.auth import Local
 from workkit.web.users import Role
@@ -216,3 +217,19 @@ def test_when_the_process_dies_the_rest_is_still_dead(processes: Processes, serv
     assert len(back) == len(set(back)) == 10
     assert still | set(back) == ids
     assert not still & set(back)
+
+
+def test_what_a_work_has_done_is_kept_for_who_started_it(
+    browser: Browser, s: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(works, "SHOWN_S", 0.0)
+    for n in range(3):
+        schedule.add_now(s, handlers.fail, args=[f"disk {n}"])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    page = f"/s/{s.name}/dead"
+    dead = [job.dead_id for job in schedule.jobs(s, state="dead")]
+    fields = {"token": browser.token(page), "back": page, "which": dead, "rate": "100/second"}
+    where = browser.post(f"/s/{s.name}/do/retry", fields).headers["location"]
+    until(lambda: "Retried 3." in text_of(browser.get(where)), what="the end of the work")
+    assert "Retried 3." in text_of(browser.get(where))
+    assert "Retried" not in text_of(browser.get(page))

@@ -231,3 +231,38 @@ def test_what_was_done_is_said_where_the_job_of_the_page_is_gone(browser: Browse
     answer = browser.get(browser.post(f"/s/{s.name}/do/cancel", fields).headers["location"])
     assert answer.status_code == 404
     assert "ancelled nightly" in text_of(answer)
+
+
+TYPO = {"until": "tomorow", "reason": "a move"}
+
+
+@pytest.mark.parametrize(
+    ("path", "which"), [("", ""), ("jobs/nightly", "nightly"), ("recurring", "nightly"), ("jobs", "nightly")]
+)
+def test_a_refused_pause_stands_in_its_form_again(browser: Browser, s: Schedule, path: str, which: str) -> None:
+    add_nightly(s)
+    page = f"/s/{s.name}/{path}"
+    fields = TYPO | ({"which": which} if which else {})
+    shown = act(browser, s, "pause", back=page, **fields)
+    assert shown.url.path == page
+    assert "is not understood" in text_of(shown)
+    form = re.search(
+        r'<details class="ask[^"]*" open>(?:(?!</details>).)*name="until" value="tomorow"', shown.text, re.DOTALL
+    )
+    assert form is not None
+    assert 'name="reason" value="a move"' in form[0] + shown.text[form.end() :].partition("</details>")[0]
+    if path in ("recurring", "jobs"):
+        assert re.search(r'value="nightly" checked', shown.text)
+    assert 'name="until" value="tomorow"' not in browser.get(page).text  # it is told once
+    bare = browser.post(
+        f"/s/{s.name}/do/pause", fields | {"token": browser.token(page)}, headers={"accept": "application/json"}
+    )
+    assert bare.status_code == 400
+
+
+def test_a_refused_rescheduling_stands_in_its_form_again(browser: Browser, s: Schedule) -> None:
+    job = add_nightly(s)
+    page = f"/s/{s.name}/jobs/nightly"
+    shown = act(browser, s, "reschedule", back=page, which="nightly", seen=job, when="every dey at 8", tz="Asia/Tokyo")
+    assert 'name="when" value="every dey at 8" aria-invalid="true"' in shown.text
+    assert 'name="tz" value="Asia/Tokyo"' in shown.text

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -16,6 +17,7 @@ from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 from workkit.web.auth import Local, Mounted
 from workkit.web.live import channel
+from workkit.web.live import stream as sending
 from workkit.web.live.stream import PageViewer
 from workkit.web.live.stream import Stream as Answer
 
@@ -158,6 +160,9 @@ def test_the_server_goes_away_and_comes_back(opened: Open, own_server: Server, n
             leave()
             away = await stream.event("away")
             assert "this page goes on by itself" in away["html"]
+            assert re.search(r" does not answer[^<]*, since \d\d:\d\d(:\d\d)?\.", away["html"]), away["html"]
+            assert "embedded" not in away["html"]
+            assert away["html"].count("does not answer") == 1
             await lines.event("line", "away_ms")
             late = Stream(browser.app, f"/s/{name}/live?page=")
             assert (await late.event("away"))["away_ms"] >= 0
@@ -308,3 +313,19 @@ def test_a_page_that_is_gone_says_so(browser: Browser, s: Schedule) -> None:
 def test_a_way_of_keeping_fresh_that_there_is_not_is_refused(s: Schedule) -> None:
     with pytest.raises(InvalidOptions, match="live='often' is no way to keep a page fresh"):
         asgi.build(s, way=Local(), signer=asgi.signer("secret"), live="often")
+
+
+def test_a_still_stream_is_heard_every_few_seconds(
+    browser: Browser, s: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sending.BEAT_S <= 5  # a page takes 12 s of silence for a server that is gone
+    monkeypatch.setattr(sending, "BEAT_S", 0.05)
+
+    async def work() -> None:
+        stream = Stream(browser.app, f"/s/{s.name}/live?page=limits")
+        await stream.event("patch")
+        for _ in range(3):
+            await stream.event("beat")
+        await stream.close()
+
+    run(browser, work)

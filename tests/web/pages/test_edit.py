@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from datetime import datetime
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -123,3 +126,22 @@ def test_what_somebody_has_typed_is_shown_to_nobody_else(opened: Open, own_serve
     answer = browser.get(f"/s/{name}/new")
     assert answer.status_code == 503
     assert "sesame1" not in answer.text
+
+
+def test_the_end_of_a_pause_is_answered_as_pause_reads_it(opened: Open, server: Server, name: str) -> None:
+    paris = schedule.create(name, redis=server.url, tz="Europe/Paris")
+    browser = opened(paris)
+    found = browser.json(f"/s/{name}/say.json?until=tomorrow+at+9am")
+    (at,) = found["next"]
+    assert datetime.fromisoformat(at).astimezone(ZoneInfo("Europe/Paris")).hour == 9
+    said = browser.get(f"/s/{name}/say?until=tomorrow+at+9am&fragment=1").text
+    assert re.search(r"until \w+ \d+ \w+ \d{4} at 09:00 Europe/Paris = 0[78]:00 UTC, in ", said)
+    for text, trouble in (
+        ("tomorow", "is not understood"), ("yesterday at 9am", ""), ("every day", "recurs"),
+        ("2020-01-01T09:00Z", "has passed"),
+    ):  # fmt: skip
+        answer = browser.get(f"/s/{name}/say?until={quote(text)}&fragment=1")
+        assert 'class="no"' in answer.text, text
+        assert trouble in answer.text
+        assert browser.json(f"/s/{name}/say.json?until={quote(text)}")["error"], text
+    assert 'class="no"' not in browser.get(f"/s/{name}/say?until=&fragment=1").text

@@ -56,7 +56,7 @@ def test_a_pause_is_said_on_the_clock_of_the_page(browser: Browser, s: Schedule)
     schedule.pause(s, "digest", reason="the partner moves, token=hunter2", until=until)
     for path in ("jobs", "jobs/digest"):
         said = text_of(browser.get(f"/s/{s.name}/{path}", headers={"cookie": "workkit_zone=Asia/Tokyo"}))
-        assert re.search(r"aused until Wed 1 Jan 2031 21:00: the partner moves, token=••••••", said), path
+        assert re.search(r"aused until Wed 1 Jan 2031 21:00 Asia/Tokyo: the partner moves, token=••••••", said), path
 
 
 def test_a_filter_with_qualifiers(browser: Browser, s: Schedule) -> None:

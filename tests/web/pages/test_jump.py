@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
@@ -73,3 +74,36 @@ def test_above_the_schedules_all_are_asked(opened: Open, s: Schedule, server: Se
     assert "Pause" not in text_of(browser.get(f"/s/{s.name}/-/jump?q=7pm+tomorrow"))
     alone = opened(s)
     assert alone.get("/-/jump?q=digest").headers["location"] == f"/s/{s.name}/-/jump?q=digest"
+
+
+@pytest.mark.parametrize("q", ["yesterday 3am", "2 hours ago", "yesterday", "2020-01-01T09:00Z"])
+def test_a_time_that_has_passed_leads_to_the_timeline(browser: Browser, s: Schedule, q: str) -> None:
+    found = browser.json(f"/s/{s.name}/-/jump.json?q={quote(q)}")
+    at = datetime.fromisoformat(found["at"])
+    assert at < datetime.now(UTC)
+    assert [hit["text"] for hit in found["hits"]] == ["What ran then"]
+    assert " ago" in text_of(browser.get(f"/s/{s.name}/-/jump?q={quote(q)}"))
+    if "2020" not in q:  # else it lies further back than the Timeline reaches
+        assert browser.get(f"/s/{s.name}/{found['hits'][0]['path']}").status_code == 200
+
+
+def test_a_listener_is_found_by_its_name(browser: Browser, s: Schedule) -> None:
+    with schedule.listener(s, imports=["tests.handlers"], folder=None, listener_name="batch-7"):
+        (hit,) = browser.json(f"/s/{s.name}/-/jump.json?q=batch-7")["hits"]
+    assert (hit["text"], hit["path"], hit["note"]) == ("batch-7", "listeners", "listener")
+
+
+def test_the_fragment_says_that_nothing_is_found(browser: Browser, s: Schedule) -> None:
+    assert "Nothing is called “zzzzzz”" in browser.get(f"/s/{s.name}/-/jump?q=zzzzzz&fragment=1").text
+    assert "Nothing" not in browser.get(f"/s/{s.name}/-/jump?q=now&fragment=1").text
+
+
+def test_an_error_of_the_dead_is_found_and_a_masked_text_is_not(browser: Browser, s: Schedule) -> None:
+    for n in range(2):
+        schedule.add_now(s, handlers.fail, args=[f"disk {n} is full, token=hunter2"])
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    (hit,) = browser.json(f"/s/{s.name}/-/jump.json?q=is full")["hits"]
+    assert hit["text"].startswith("OSError: disk ")
+    assert hit["note"] == "2 dead"
+    assert browser.get(f"/s/{s.name}/{hit['path']}").status_code == 200
+    assert browser.json(f"/s/{s.name}/-/jump.json?q=hunter2")["hits"] == []

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 import re
+import socket
 from typing import Any
 
 import msgpack
+import pytest
 
 from tests import handlers
 from tests.processes import until
@@ -11,6 +14,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
+from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "threads": 3}
@@ -102,3 +106,26 @@ def test_a_listener_is_made_quiet_and_listens_again(browser: Browser, s: Schedul
         assert [change.target for change in schedule.changes(s)] == [f"listener:{name}"] * 2
     refused = browser.post(f"/s/{s.name}/do/quiet", {"token": browser.token(page), "which": name, "back": page})
     assert "does not listen to" in browser.get(refused.headers["location"]).text
+
+
+def test_a_listener_has_a_name(browser: Browser, s: Schedule) -> None:
+    schedule.add_now(s, handlers.note)
+    with schedule.listener(s, **HOW, listener_name="web-1"), schedule.listener(s, **HOW) as plain:
+        until(lambda: len(schedule.listeners(s)) == 2, what="both")
+        until(lambda: schedule.counts(s).totals.get("done") == 1, what="the run")
+        named, other = sorted(schedule.listeners(s), key=lambda info: info.called != "web-1")
+        assert re.fullmatch(rf"web-1:{os.getpid()}:[0-9a-f]{{12}}", named.listener)
+        assert (named.called, other.called) == ("web-1", f"{socket.gethostname()}:{os.getpid()}")
+        said = text_of(browser.get(f"/s/{s.name}/listeners"))
+        assert f"web-1 process {os.getpid()}" in said
+        assert f"listening {socket.gethostname()}:{os.getpid()} " in said
+        assert said.count("process") == 2  # one in the head of the host
+        names = {one["name"]: one["listener"] for one in browser.json(f"/s/{s.name}/listeners.json")["listeners"]}
+        assert names == {"web-1": named.listener, other.called: other.listener}
+        assert plain is not None
+
+
+@pytest.mark.parametrize("called", ["", "a b", "a:b", "a\nb", "x" * 65, 7, "a*"])
+def test_what_is_no_name_of_a_listener_is_refused(s: Schedule, called: Any) -> None:
+    with pytest.raises(InvalidOptions, match="listener_name="):
+        schedule.listener(s, listener_name=called)

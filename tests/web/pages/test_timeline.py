@@ -7,6 +7,7 @@ import html
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -346,3 +347,20 @@ def test_a_mark_of_another_program_may_be_anything(browser: Browser, s: Schedule
     answer = browser.get(path_of(s))
     assert "\x07" not in answer.text
     assert len(answer.content) < 200_000
+
+
+def test_a_date_is_typed_on_the_clock_of_the_schedule(opened: Open, server: Server, name: str) -> None:
+    browser = opened(schedule.create(name, redis=server.url, tz="Europe/Paris"))
+    tokyo = {"cookie": "workkit_zone=Asia/Tokyo"}
+    page = browser.get(f"/s/{name}/timeline?span=2h&at=yesterday+3am", headers=tokyo)
+    assert re.search(r"<label>At, in Europe/Paris <input[^>]* name=\"at\"", page.text)
+    found = browser.json(f"/s/{name}/timeline.json?span=2h&at=yesterday+3am", headers=tokyo)
+    start = datetime.fromisoformat(found["from"]).astimezone(ZoneInfo("Europe/Paris"))
+    assert (start.hour, start.minute) == (1, 0)
+
+
+def test_runs_are_in_the_rail(browser: Browser, s: Schedule) -> None:
+    page = browser.get(f"/s/{s.name}/").text
+    assert re.search(rf'<a href="/s/{s.name}/runs" data-g="u"', page)
+    here = browser.get(f"/s/{s.name}/runs").text
+    assert re.search(rf'<a href="/s/{s.name}/runs" data-g="u" aria-current="page"', here)

@@ -72,7 +72,7 @@ class Session:
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name."""
-        name = new_name()
+        name = new_name(info.listener)
         with self._server.translated() as client:
             seconds, micros = client.time()
         self._who = Description(info, began_ms=int(seconds) * 1000 + int(micros) // 1000)

@@ -70,9 +70,9 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
     )
 
 
-def new_name() -> str:
-    """Make a name that no listener has used before: its host, its process, and a random part."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+def new_name(called: str = "") -> str:
+    """Make a name that no listener has used before: as it is called, else by its host; its process; a random part."""
+    return f"{called or socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
 class Description:

@@ -124,6 +124,14 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     help="run this function under a job name, as if it was marked with @job; repeatable",
 )
 @click.option(
+    "--name",
+    "listener_name",
+    cls=Option,
+    metavar="NAME",
+    envvar="WORKKIT_NAME",
+    help="what the listener is called where listeners are shown; default its host and process",
+)
+@click.option(
     "--threads",
     cls=Option,
     type=Count(),
@@ -178,6 +186,7 @@ def listen_command(
     only_imports: bool,
     jobs: str | None,
     consumers: tuple[str, ...],
+    listener_name: str | None,
     threads: int | None,
     processes: int | None,
     sources: tuple[str, ...],
@@ -214,6 +223,8 @@ def listen_command(
         raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
     how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
     how["threads"] = threads or settings.threads or 10
+    if listener_name:
+        how["listener_name"] = listener_name
     how["deadline"] = deadline or settings.deadline or "25s"
     how["health_port"] = health_port or settings.health_port
     if burst:

@@ -69,7 +69,7 @@ class Result:
     """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
     it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
     cannot be undone, where it can be for others. `work`: the work in the background, which every page shows by
-    itself.
+    itself. `asked`: what was typed, where all of it was refused: it stands in its form again.
     """
 
     done: tuple[str, ...]
@@ -80,6 +80,7 @@ class Result:
     lasting: int = 0
     work: str = ""
     shown: str | None = None
+    asked: Order | None = None
 
     @property
     def line(self) -> str:

@@ -28,11 +28,13 @@ class Left:
 def pause(doing: Doing, order: Order, which: str | None) -> Done:
     """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
     before = _checked(doing, order, which)
-    schedule.pause(doing.s, which, reason=order.fields.get("reason"), until=order.fields.get("until"))
+    until = order.fields.get("until")
+    end = None if until is None else doing.served.pause_end(until)
+    schedule.pause(doing.s, which, reason=order.fields.get("reason"), until=end)
     left = Left(_pause(doing, which))
-    until = f" until {doing.at(left.pause.until)}" if left.pause is not None and left.pause.until else ""
+    lasts = f" until {doing.at(left.pause.until)}" if left.pause is not None and left.pause.until else ""
     undo = Order(verb="resume", which=_listed(which), kept=left) if before is None else _again(which, before, left)
-    return Done(f"Paused {which or doing.schedule}{until}.", undo)
+    return Done(f"Paused {which or doing.schedule}{lasts}.", undo)
 
 
 def resume(doing: Doing, order: Order, which: str | None) -> Done:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from workkit.text.calendar import MONTH_NAMES, weekday_name
 from workkit.text.cells import cells, shorten
-from workkit.text.glance import clock_at
+from workkit.text.glance import bare_clock
 from workkit.text.wording import printable
 from workkit.web.charts.shapes import Tick
 
@@ -92,7 +92,7 @@ def _ticks(axis: Axis) -> tuple[Tick, ...]:
         if axis.start <= at <= axis.end
     ]
     if axis.shows_now:
-        found.append(Tick(x=round(axis.here, 1), text=clock_at(_local(axis.now, axis.zone, 60)), kind="here"))
+        found.append(Tick(x=round(axis.here, 1), text=bare_clock(_local(axis.now, axis.zone, 60)), kind="here"))
     return tuple(found)
 
 
@@ -136,7 +136,7 @@ def _half_hours(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
     past = timedelta(minutes=local.minute % 30, seconds=local.second, microseconds=local.microsecond)
     at = axis.start + (step - past if past else timedelta())
     while at <= axis.end:
-        yield at, clock_at(at.astimezone(axis.zone)), ""
+        yield at, bare_clock(at.astimezone(axis.zone)), ""
         at += step
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Bucket, Buckets, PastRun, bucket_of, upper_ms
 from workkit.text.duration import duration_text
-from workkit.text.glance import brief_day, capital, clock_at, moment, within
+from workkit.text.glance import bare_clock, brief_day, capital, moment, within
 from workkit.text.listing import plural
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.shapes import Drawing, Paths, kind_of, tally
@@ -101,7 +101,7 @@ def _ticks(shown: Sequence[PastRun], first: int, *, now: datetime, zone: tzinfo)
     days: set[date] = {run.due.astimezone(zone).date() for run in shown}
     today = now.astimezone(zone).date()
     if len(days) == 1:
-        return tuple("" if due is None else clock_at(due) for due in dues)
+        return tuple("" if due is None else bare_clock(due) for due in dues)
     return tuple("" if due is None else brief_day(due.date(), today) for due in dues)
 
 

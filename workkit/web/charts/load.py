@@ -11,7 +11,7 @@ from operator import add
 
 from workkit.contract.history import LATE_MS, Bucket, Buckets, Cell, upper_ms
 from workkit.text.duration import duration_text
-from workkit.text.glance import at_moment, clock_at, moment
+from workkit.text.glance import at_moment, bare_clock, clock_at, moment
 from workkit.text.listing import listed, plural
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.shapes import Drawing, Mark, Paths, Tick, number
@@ -161,7 +161,9 @@ def strip(past: Iterable[Bucket], planned: Sequence[int], *, now: datetime, zone
     paths = _paths(cells, plan)
     ran = sum(cell.runs for _, cell in cells)
     ticks = tuple(
-        Tick(x=k * MINUTE_STEP, text=clock_at((start + k * MINUTE).astimezone(zone)), kind="here" if k == REACH else "")
+        Tick(
+            x=k * MINUTE_STEP, text=bare_clock((start + k * MINUTE).astimezone(zone)), kind="here" if k == REACH else ""
+        )
         for k in range(0, 2 * REACH + 1, 20)
     )
     return Strip(

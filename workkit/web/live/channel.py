@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class Away:
     """Why the server is not there, and since when (monotonic)."""
 
-    error: str
+    error: ServerError
     since: float
 
 
@@ -55,6 +55,11 @@ class Shown:
         if self.is_stale or self.pulse is None or since >= every_s:
             return True
         return (every_s <= DEAR_S or since >= DEAR_S) and stirred(self.pulse, pulse)
+
+
+def _silent(name: str) -> ServerUnreachable:
+    server = f"The server of {name}"
+    return ServerUnreachable(f"{server} does not answer.", where=server)
 
 
 def stirred(before: Pulse, after: Pulse) -> bool:
@@ -172,9 +177,9 @@ class Channel:
             self._asked = asyncio.ensure_future(self._asking.call(self.served.pulse))
         done, _ = await asyncio.wait({self._asked}, timeout=PATIENCE_S)
         if not done:
-            error = ServerUnreachable(f"{self.served.name}: the server does not answer.")
+            error = _silent(self.served.name)
             self.served.lost(error)
-            self._lose(str(error), now)
+            self._lose(error, now)
             return
         asked, self._asked = self._asked, None
         try:
@@ -183,7 +188,7 @@ class Channel:
             return
         except ServerError as error:
             self.served.lost(error)
-            self._lose(str(error), now)
+            self._lose(error, now)
             return
         self.answered = time.monotonic()
         self.served.reached()
@@ -193,9 +198,9 @@ class Channel:
                 shown.is_stale = True
         self._wake()
 
-    def _lose(self, error: str, now: float) -> None:
+    def _lose(self, error: ServerError, now: float) -> None:
         known = self.away
-        if known is None or known.error != error:
+        if known is None or str(known.error) != str(error):
             self.away = Away(error, known.since if known else now)
             self._wake()
 

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
 from starlette.requests import Request
@@ -20,6 +21,7 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.record import compact, counts_record, job_record, listener_record
 from workkit.errors import ServerError
 from workkit.text.wording import iso
+from workkit.web import sentences
 from workkit.web.cache import Served
 from workkit.web.frame import OWN, Frame, Looking
 from workkit.web.live.channel import Away, Channel, Hub
@@ -30,9 +32,6 @@ from workkit.web.pages.registry import PAGES
 from workkit.web.render import static_version, write
 from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of
 from workkit.web.works import Works
-
-COMMENT = b":\n\n"
-"""Keeps a still stream from being taken for a dead one, by proxies and by us."""
 
 
 def event(kind: str, record: Mapping[str, Any]) -> bytes:
@@ -59,7 +58,9 @@ def pulse_record(schedule: str, pulse: Pulse) -> dict[str, Any]:
 
 
 CLOCK_S: Final = 10.0
-STILL_S: Final = 15.0
+BEAT_S: Final = 4.0
+"""How long a stream is still at most: its page takes 12 s of silence for a server that is gone."""
+
 LIFE_S: Final = 300.0
 SPREAD: Final = 0.15  # of a life, so that streams that began together do not end together
 
@@ -104,8 +105,8 @@ class PageViewer:
         """Take what the client lacks: see `Viewer`."""
         now = time.monotonic()
         said = b"".join(self._lacks(now))
-        if not said and now - self._last >= STILL_S:
-            said = COMMENT
+        if not said and now - self._last >= BEAT_S:
+            said = event("beat", {})
         if said:
             self._last = now
         if now >= self._ends:  # the client opens the next one at once
@@ -125,7 +126,7 @@ class PageViewer:
                 said.append(event("back", {}))
                 self._sent = {}  # what was missed meanwhile is not reckoned, all is sent
             else:
-                banner = write("parts/away-banner.html", error=away.error, as_of=self._as_of())
+                banner = write("parts/away-banner.html", **self._away_words(away, now))
                 said.append(event("away", {"away_ms": int((now - away.since) * 1000), "html": banner}))
             self._away = away
         if away is None and (pulse := self._channel.pulse) is not None:
@@ -139,15 +140,16 @@ class PageViewer:
                 self._sent = pieces
         return said
 
-    def _as_of(self) -> str | None:
-        """Say what time it was, in the shown zone, of the last answer of the server."""
-        if (pulse := self._channel.pulse) is None:
-            return None
-        return f"{pulse.now.astimezone(self._shown.view.frame.zone):%H:%M:%S}"
+    def _away_words(self, away: Away, now: float) -> dict[str, str | None]:
+        """Say since when the server is away, in the shown zone, and of when it is what is seen of it."""
+        zone, present, pulse = self._shown.view.frame.zone, datetime.now(UTC), self._channel.pulse
+        since = present - timedelta(seconds=now - away.since)
+        said = sentences.away_sentence(away.error, since=since, now=present, zone=zone)
+        return {"away": said, "as_of": None if pulse is None else sentences.as_of(pulse.now, since, zone)}
 
     def rest_s(self) -> float:
         """Say how long to rest: see `Viewer`."""
-        next_s = min(self._ends, self._clock + CLOCK_S if self._away is None else self._ends, self._last + STILL_S)
+        next_s = min(self._ends, self._clock + CLOCK_S if self._away is None else self._ends, self._last + BEAT_S)
         return max(0.01, next_s - time.monotonic())
 
     def leave(self) -> None:
@@ -177,7 +179,7 @@ class PulseViewer:
         name = channel.served.name
         if (away := channel.away) is not None:
             ms = int((now - away.since) * 1000)
-            return line({"schedule": name, "error": away.error, "away_ms": ms})
+            return line({"schedule": name, "error": str(away.error), "away_ms": ms})
         assert channel.pulse is not None, "it is the newest"
         return line(pulse_record(name, self._veil.pulse(channel.pulse)))
 
@@ -281,7 +283,9 @@ class Live:
                 pieces = await self.asking.call(lambda: view.draw(served.pulse()))
         except ServerError as error:
             served.lost(error)
-            banner = write("parts/away-banner.html", error=str(error), as_of=None)
+            since = datetime.now(UTC) - timedelta(milliseconds=served.away_ms or 0)
+            said = sentences.away_sentence(error, since=since, zone=view.frame.zone)
+            banner = write("parts/away-banner.html", away=said, as_of="then")
             known = {"away_ms": served.away_ms or 0, "html": banner}
             return json_answer(request, refusal_of(error).record() | known, status=503)
         served.reached()

@@ -30,7 +30,7 @@ from workkit.web.job_form import (
 )
 from workkit.web.page import Asked, Page
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
-from workkit.web.typed_time import Answer, answer
+from workkit.web.typed_time import LONGEST, Answer, answer, misread
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers
 
@@ -180,12 +180,13 @@ def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SayView:
-    """What the page and the fragment show. `when` and `tz`: what is filled in."""
+    """What the page and the fragment show. `when` and `tz`: what is filled in. `until`: the end of a pause."""
 
     now: datetime
     when: str
     tz: str
     answer: Answer
+    until: datetime | None = None
 
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
@@ -193,7 +194,11 @@ class SayView:
 
 
 def say(asked: Asked) -> SayView:
-    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name."""
+    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name. Or `until`, as the box of a
+    pause has it.
+    """
+    if "until" in asked.params:
+        return _until(asked, asked.params["until"])
     job = None
     if which := asked.params.get("job"):
         try:
@@ -205,6 +210,17 @@ def say(asked: Asked) -> SayView:
     filled["spread"] = filled.get("put_off") or filled.get("spread", "")
     filled["tz"] = filled.get("tz") or zone_name(asked.served.zone)
     return SayView(now=asked.now, when=filled["when"], tz=filled["tz"], answer=answer_of(asked, filled, job))
+
+
+def _until(asked: Asked, text: str) -> SayView:
+    until, wrong = None, None
+    try:
+        until = asked.served.pause_end(text) if text.strip() else None
+    except Invalid as error:
+        wrong = misread(text[:LONGEST], error)
+    tz = zone_name(asked.served.zone)
+    found = Answer(given=text[:LONGEST], tz=tz, coming=() if until is None else (until,), misread=wrong)
+    return SayView(now=asked.now, when="", tz=tz, answer=found, until=until)
 
 
 def answer_of(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:

@@ -17,6 +17,7 @@ from workkit.triggers import Trigger, explain
 from workkit.web.address import job_path
 from workkit.web.job_form import fn_text
 from workkit.web.page import Asked, Page
+from workkit.web.pages.window import instant
 from workkit.web.typed_time import read_text
 
 MOST: Final = 8
@@ -70,7 +71,7 @@ def look(asked: Asked) -> JumpView:
     """Look for `q` in one schedule."""
     q = " ".join(asked.params.get("q", "")[:LONGEST].split())
     trigger = _time(q, asked)
-    at = None if trigger is None else trigger.next_after(asked.now - timedelta(seconds=1))
+    at = _past(q, asked) if trigger is None else trigger.next_after(asked.now - timedelta(seconds=1))
     return JumpView(
         now=asked.now,
         q=q,
@@ -95,16 +96,29 @@ def _time(q: str, asked: Asked) -> Trigger | None:
     if not q:
         return None
     try:
-        return read_text(q, tz=zone_name(asked.zone), now=asked.now)
+        return read_text(q, tz=zone_name(asked.served.zone), now=asked.now)
     except Invalid:
         return None
 
 
+def _past(q: str, asked: Asked) -> datetime | None:
+    """Read a time that has passed: "yesterday 3am", "2 hours ago"; None where the text is none."""
+    if not any(character.isalpha() for character in q) and "-" not in q:
+        return None  # a number alone names no time
+    try:
+        at = instant(q, now=asked.now, zone=asked.served.zone, leans_back=True)
+    except (Invalid, OverflowError, ValueError):
+        return None
+    return at if at is not None and at <= asked.now else None
+
+
 def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) -> Iterator[Hit]:
     name = asked.served.name
+    if trigger is None and at is not None:
+        yield Hit(schedule=name, text="What ran then", path=f"timeline?at={quote(iso(at))}&span=2h", icon="line")
     if trigger is not None and at is not None:
         yield Hit(schedule=name, text="What is planned then", path=f"timeline?at={quote(iso(at))}", icon="line")
-        add = f"new?when={quote(q)}&tz={quote(zone_name(asked.zone))}"
+        add = f"new?when={quote(q)}&tz={quote(zone_name(asked.served.zone))}"
         yield Hit(schedule=name, text="Add a job at that time", path=add, icon="plus")
         if not trigger.recurs:
             yield Hit(schedule=name, text=f"Pause {name} until then…", icon="pause", until=at.isoformat())
@@ -114,6 +128,9 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
     named = [one.job for key, one in asked.served.named().items() if low in key.lower()]
     for job in sorted(named, key=lambda one: (not str(one.name).lower().startswith(low), str(one.name))):
         yield _of_job(asked, job)
+    for info in asked.pulse.listeners:
+        if low in info.called.lower():
+            yield Hit(schedule=name, text=info.called, path="listeners", icon="ear", note="listener")
     for page in asked.pages:
         if page.title.lower().startswith(low) and "{" not in page.path and (page.icon or page.name == "new"):
             yield Hit(schedule=name, text=page.title, path=page.path, icon=page.icon or "plus", note="page")
@@ -121,6 +138,20 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
         text = fn_text(fn)
         if low in text.lower() or low in shown(fn).lower():
             yield Hit(schedule=name, text=text, path=f"new?fn={quote(text)}", icon="plus", note="add a job of it")
+    yield from _errors(asked, low)
+
+
+def _errors(asked: Asked, low: str) -> Iterator[Hit]:
+    """Find the errors of the dead, as they are shown, by a part of their text."""
+    try:
+        known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=asked.pulse.counts.dead)
+    except Unsupported:
+        return
+    for group in known.groups:
+        text = f"{group.error.type or ''}: {''.join(part for part, _ in group.error.parts)}".strip(": ")
+        if low in text.lower():
+            note = f"{group.n:,} dead"
+            yield Hit(schedule=asked.served.name, text=text, path=f"dead/{group.print}", icon="dead", note=note)
 
 
 def _of_job(asked: Asked, job: Job) -> Hit:

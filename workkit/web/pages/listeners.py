@@ -37,11 +37,6 @@ class ListenerRow:
     cannot_run: tuple[str, ...] = ()  # functions whose jobs it has given back
 
     @property
-    def process(self) -> str:
-        """Its name without the host."""
-        return self.info.listener.removeprefix(f"{self.info.host}:")
-
-    @property
     def refusal(self) -> Sentence:
         """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
         if not self.cannot_run:

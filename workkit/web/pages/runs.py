@@ -82,7 +82,7 @@ def look(asked: Asked) -> RunsView:
     given = {name: value for name in FILTERS if (value := asked.params.get(name, "").strip())}
     where = _where(given)
     bounds = {
-        name: read_instant(given[name], name=name, now=asked.now, zone=asked.zone)
+        name: read_instant(given[name], name=name, now=asked.now, zone=asked.served.zone)
         for name in ("from", "to") if name in given
     }  # fmt: skip
     found: list[PastRun] = []
@@ -225,5 +225,5 @@ def _rest(run: PastRun) -> str:
     return " ".join(said)
 
 
-PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look)
+PAGE = Page(name="runs", path="runs", title="Runs", template="runs.html", look=look, icon="run", key="u")
 ONE = Page(name="run", path="runs/{run}", title="Run", template="run.html", look=look_at_one)

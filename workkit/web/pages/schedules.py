@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any, Final
 
 from workkit.contract.inspector import Counts
@@ -51,6 +52,11 @@ class SchedulesView:
         return sorted(self.lines, key=lambda line: -1_000 if line.needs is None else -line.needs)
 
     @property
+    def first(self) -> Line | None:
+        """The schedule that needs somebody most."""
+        return next((line for line in self.ordered if line.needs != 0), None)
+
+    @property
     def said(self) -> str:
         """One sentence about all of them."""
         bad = [line.schedule for line in self.ordered if line.needs != 0]
@@ -67,14 +73,15 @@ class SchedulesView:
         return {"schedules": [line.record() for line in self.ordered]}
 
 
-def line(served: Served, veil: Veil) -> Line:
-    """Look at one schedule as the page Now does."""
+def line(served: Served, veil: Veil, zone: tzinfo) -> Line:
+    """Look at one schedule as the page Now does, with its times in a zone."""
     pulse = veil.pulse(served.pulse())
-    view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=served.zone, names={}, params={}))
+    view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=zone, names={}, params={}))
     past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
+    first = next(iter(view.needs), None)
     return Line(
         schedule=served.name,
-        said=view.said,
+        said=view.said if first is None or not first.is_aside else first.said,
         needs=len(view.needs),
         counts=view.counts,
         hour=None if "history" in view.unknown else last_hour(past),

@@ -136,8 +136,8 @@ def _about(at: datetime, standing: JobFacts) -> str:
 
 
 def _placed(written: str, about: str = "") -> str:
-    """Write a time of today with "at", and one of another day without."""
-    return f"{'' if ' ' in written else 'at '}{about}{written}"
+    """Write a time of today with "at", and one of another day, which begins with its name, without."""
+    return f"{'at ' if written[:1].isdigit() else ''}{about}{written}"
 
 
 def _running(standing: JobFacts) -> str:

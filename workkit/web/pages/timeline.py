@@ -149,7 +149,8 @@ class TimelineView:
 def look(asked: Asked) -> TimelineView:
     """Look at a window of time. Raises InvalidOptions, PhraseError, CronError for what the address asks wrongly."""
     by = cast(GroupBy, asked.one_of("by", GROUPS))
-    axis = read_axis(asked.params, cast(Span, asked.one_of("span", ACCEPTED_SPANS)), now=asked.now, zone=asked.zone)
+    span = cast(Span, asked.one_of("span", ACCEPTED_SPANS))
+    axis = read_axis(asked.params, span, now=asked.now, zone=asked.zone, typed_zone=asked.served.zone)
     q, at = (asked.params.get(name, "").strip() for name in ("q", "at"))
     unknown = dict(asked.pulse.unknown)
     found = read_planned_jobs(asked.served, asked.pulse.control, unknown, now=asked.now)

@@ -72,12 +72,18 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
         died=_died(asked, last_hour),
         herds=() if paused else tuple(_kept_herds(asked, rows, crowds, threads)),
         cannot_run=cannot_run,
+        stuck=_stuck(pulse.soon, cannot_run),
         faults=faults,
         ailing=tuple(wrong for info in pulse.listeners if (wrong := ailing(info)) is not None),
         deaths=tuple(asked.served.deaths.lately(asked.now)[:MOST_DEATHS]),
         mixed=mixed(pulse.listeners),
         next=None if soon is None or soon.due is None else (_title(soon), job_path(soon.name or soon.id), soon.due),
     )
+
+
+def _stuck(soon: Sequence[Job], cannot_run: Sequence[str]) -> tuple[str, ...]:
+    """Find the functions that no listener can run among those of the jobs that are due."""
+    return tuple(dict.fromkeys(job.fn for job in soon if job.state == "due" and job.fn in cannot_run))
 
 
 def _title(job: Job) -> str:

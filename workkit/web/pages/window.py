@@ -133,10 +133,12 @@ class Links:
     later: str
 
 
-def read_axis(params: Mapping[str, str], span: Span, *, now: datetime, zone: tzinfo) -> Axis:
-    """Make the axis that an address asks for."""
+def read_axis(
+    params: Mapping[str, str], span: Span, *, now: datetime, zone: tzinfo, typed_zone: tzinfo | None = None
+) -> Axis:
+    """Make the axis that an address asks for. `typed_zone`: where `at` is read, if not in the zone that is shown."""
     at = params.get("at", "").strip()
-    return axis(span, now=now, zone=zone, at=read_middle(at, now=now, zone=zone) if at else None)
+    return axis(span, now=now, zone=zone, at=read_middle(at, now=now, zone=typed_zone or zone) if at else None)
 
 
 def links(axis: Axis, *, by: str, q: str, at: bool) -> Links:

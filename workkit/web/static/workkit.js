@@ -1,13 +1,14 @@
-// Makes a page live and quick: a stream keeps it fresh, acts answer in place, keys steer. Nothing needs it.
-const $ = (what, within = document) => within.querySelector(what);
-const $$ = (what, within = document) => [...within.querySelectorAll(what)];
-const data = document.body.dataset, pill = () => $("#pill"), on = (...of) => document.addEventListener(...of);
+// Makes a page live and quick: a stream keeps it fresh, acts answer in place. Nothing needs it.
+const doc = document;
+const $ = (what, within = doc) => within.querySelector(what);
+const $$ = (what, within = doc) => [...within.querySelectorAll(what)];
+const data = doc.body.dataset, pill = () => $("#pill"), on = (...of) => doc.addEventListener(...of);
 
 // Time is the server's, in the shown zone. The pill's words are told aloud when they change, at most once in 5 s.
 const QUIETLY = { preventScroll: true };
-let seen, lostAt, skew = 0, state = "As of", told = state, toldAt = 0;
+let seen, lostAt, alive = Date.now(), skew = 0, state = "As of", told = state, toldAt = 0;
 const now = () => Date.now() + skew;
-const clock = (ms) => new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19);
+const clock = (ms) => new Date(ms + 1e3 * pill().dataset.offset).toISOString().slice(11, 19) + pill().dataset.zone;
 
 function distance(ms) {
   let rest = Math.floor(Math.abs(ms) / 1e3);
@@ -30,7 +31,7 @@ function until(due) {
 const put = (node, text) => node.textContent === text || (node.textContent = text);
 
 function tick() {
-  if (!pill() || document.hidden) return;
+  if (!pill() || doc.hidden) return;
   const more = { Live: clock(now()), "As of": clock(seen), "Server away": distance(now() - lostAt) }[state];
   put(pill(), more ? `${state} ${more}` : state);
   pill().className = state === "Live" ? "pill live" : tries || state === "Server away" ? "pill away" : "pill";
@@ -39,11 +40,21 @@ function tick() {
     [told, toldAt] = [state, Date.now()];
   }
   for (const time of $$("time.cd")) put(time, until(Date.parse(time.dateTime)));
-  if (source && state === "Live" && Date.now() - heard > 25e3) lost();
+  if (state === "Paused" || !data.stream) return;
+  const still = Date.now() - 12e3;
+  if (source && heard < still) lost();
+  if (alive < still && !$("main.stale")) dim();
+}
+
+// Nothing was heard for 12 s: what is seen is of then.
+function dim() {
+  $("main").classList.add("stale");
+  become("As of");
+  put($("#away"), `No answer since ${clock(seen)}. What you see is as of then; this page goes on by itself.`);
 }
 
 function become(next) {
-  if (state === "Live" && next !== state) seen = now();
+  if (state === "Live" && next !== state) seen = alive + skew;
   state = next;
   tick();
 }
@@ -102,27 +113,32 @@ function holdRows(old, fresh) {
   (old.closest("table") || old).before(old.ask);
 }
 
-const make = (tag, what) => Object.assign(document.createElement(tag), { isOurs: true }, what);
+const make = (tag, what) => Object.assign(doc.createElement(tag), { isOurs: true }, what);
 
 function keeping(work) {
-  const was = document.activeElement;
+  const was = doc.activeElement;
   work();
-  if (was !== document.activeElement && was.isConnected) was.focus(QUIETLY);
+  if (was !== doc.activeElement && was.isConnected) was.focus(QUIETLY);
   for (const n of $$("[data-script]")) n.hidden = false;
+  for (const n of $$("[data-mine]")) n.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   tick();
 }
 
 function patch(found) {
+  const mine = $(`#work-${$("#did")?.dataset.work}`);
   keeping(() => {
     for (const [id, innerHTML] of Object.entries(found)) {
       const old = $(`#${id}`);
       if (old) morph(old, make("template", { innerHTML }).content.firstElementChild);
     }
+    // What I began stays when it is no longer told to all, until I dismiss it or do something else.
+    if (mine && !mine.isConnected) say($("span", mine).textContent);
   });
 }
 
 function show(page) {
-  document.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
+  $("#did").replaceChildren();
+  doc.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
   keeping(() => ["#rail", "#bar-end", "#main"].forEach((one) => morph($(one), $(one, page), true)));
   data.stream = page.body.dataset.stream || "";
   again();
@@ -149,19 +165,19 @@ const EVENTS = {
   patch: (found) => patch(found, back()),
   clock: ({ ms }) => become("Live", (skew = ms - Date.now())),
   reload: ({ html }) => ($("#did").innerHTML = html),
-  away, back, bye: again,
+  beat() {}, away, back, bye: again,
 };
 
 function begin() {
   clearTimeout(waiting);
-  if (source || !data.stream || document.hidden || state === "Paused") return;
+  if (source || !data.stream || doc.hidden || state === "Paused") return;
   if ("poll" in data) return ask();
   source = new EventSource(data.stream);
   heard = Date.now();
   source.onerror = lost;
   for (const [kind, work] of Object.entries(EVENTS))
     source.addEventListener(kind, (e) => {
-      heard = Date.now();
+      heard = alive = Date.now();
       tries = 0;
       work(JSON.parse(e.data));
     });
@@ -181,9 +197,10 @@ function lost() {
 
 // Without a stream: the pieces once. Then the stream again; where there is none, or no room, the same again later.
 async function ask() {
-  if (document.hidden || state === "Paused") return;
+  if (doc.hidden || state === "Paused") return;
   try {
-    const answer = await fetch(data.stream, { headers: { Accept: "application/json", "If-None-Match": tag } });
+    const answer = await fetch(data.stream, { headers: { Accept: "application/json", "If-None-Match": tag }, signal: AbortSignal.timeout(1e4) });
+    alive = Date.now();
     const found = answer.status === 304 ? null : await answer.json();
     if (found?.away_ms >= 0) away(found);
     else if (answer.status === 503) return lost();
@@ -199,19 +216,21 @@ async function ask() {
 }
 
 on("visibilitychange", () => {
-  if (document.hidden) waiting = setTimeout(close, 1e4);
+  alive = Date.now();
+  if (doc.hidden) waiting = setTimeout(close, 1e4);
   else begin();
 });
 
 function pause() {
-  become(state === "Paused" ? "As of" : "Paused");
+  become(state === "Paused" ? "As of" : "Paused", (alive = Date.now()));
   again();
 }
 
 // Acts in place.
 const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 const fields = (form, by) => new URLSearchParams(new FormData(form, by));
-const say = (text, ...more) => $("#did").replaceChildren(make("span", { textContent: text }), ...more);
+const say = (textContent, ...more) =>
+  $("#did").replaceChildren(make("span", { textContent }), ...more, make("a", { className: "dismiss", href: "#", ariaLabel: "Dismiss" }));
 
 on("submit", async (e) => {
   const form = e.target, to = e.submitter?.getAttribute("formaction") || form.action, { token, number, back } = form.elements;
@@ -221,25 +240,27 @@ on("submit", async (e) => {
   if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
   e.preventDefault();
   if (back) back.value ||= $("#looks").back.value;
-  if (state === "Server away") return say("Server away: nothing was sent.");
+  if ($("main.stale")) return say("No answer: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
     const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page);
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
+    if ($("#did[data-refused]", page)) return say($("#did span", page).textContent);
     if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
     if (new URL(answer.url).pathname !== location.pathname && answer.redirected) return location.assign(answer.url);
     form.closest("details")?.removeAttribute("open");
     show(page);
-    if (document.activeElement === document.body) $("#did").focus(QUIETLY);
+    if (doc.activeElement === doc.body) $("#did").focus(QUIETLY);
   } catch {
     say("No answer: it may be done. A button acts once.");
   }
 });
 
 on("click", (e) => {
-  const at = e.target.closest("#pill, [data-copy], [data-open]");
+  const at = e.target.closest("#pill, [data-copy], [data-open], .dismiss");
   if (!at) return;
+  if (at.matches(".dismiss")) return unsaid(e.preventDefault());
   if (at.dataset.open) return $(at.dataset.open).showModal();
   if (at.dataset.copy) return navigator.clipboard?.writeText(at.dataset.copy).then(() => say("Copied."));
   if (state === "As of") return;
@@ -252,21 +273,27 @@ let typing, asked = 0;
 on("input", type), on("change", type);
 
 function type(e) {
-  const form = e.target.closest("form"), parts = form?.dataset[e.type];
-  if (!parts) return;
+  const box = e.target, form = box.closest("form"), parts = form?.dataset[e.type], asks = e.type === "input" && box.dataset.say;
+  if (!parts && !asks) return;
   clearTimeout(typing);
   typing = setTimeout(async () => {
-    const mine = ++asked, to = form.getAttribute("action"), { method } = form, body = fields(form);
-    const answer = await (method === "post" ? fetch(to, { method, body }) : fetch(`${to}?${body}&fragment=1`));
+    const mine = ++asked, to = asks || form.getAttribute("action"), body = fields(form), { method } = form;
+    const get = asks ? new URLSearchParams({ [box.name]: box.value }) : method !== "post" && body;
+    const answer = await (get ? fetch(`${to}?${get}&fragment=1`) : fetch(to, { method, body }));
     const page = parsed(await answer.text());
-    if (answer.ok && mine === asked) for (const one of $$(parts)) morph(one, $(`#${one.id}`, page), true);
+    if (!answer.ok || mine !== asked) return;
+    if (!asks) for (const one of $$(parts)) morph(one, $(`#${one.id}`, page), true);
+    else {
+      box.ariaInvalid = !!$(".no", page);
+      box.labels[0]?.nextElementSibling.replaceChildren(...(box.value ? $("#answer", page).childNodes : []));
+    }
   }, 120);
 }
 
 // Keys. A page may have its own: what has aria-keyshortcuts is clicked.
 let going, marked;
 const isOff = () => localStorage.workkitKeys === "off";
-const ROW = "#main tbody tr, #main .lines li", row = () => document.activeElement.closest(ROW);
+const ROW = "main :is(tbody tr, .lines li, .att)", row = () => doc.activeElement.closest(ROW);
 const rows = () => $$(ROW).filter((at) => $("a", at)), box = (at) => at && $("[type=checkbox]", at);
 const mark = (some, value) => some.forEach((at) => box(at)?.checked === !value && box(at).click());
 
@@ -277,7 +304,7 @@ function move(by) {
 
 function act(...verbs) {
   const found = (within) => verbs.map((verb) => $(`form[action$="/do/${verb}"]`, within)).find(Boolean);
-  const form = (row() && found(row())) || found(), ask = form?.closest("details");
+  const form = found(row() || doc) || found(), ask = form?.closest("details");
   if (!ask) return form?.requestSubmit();
   ask.open = true;
   $("input:not([type=hidden]), button", form).focus();
@@ -292,21 +319,22 @@ const KEYS = {
     mark(found.slice(ends[0], ends[1] + 1), true);
   },
   a: () => mark(rows(), rows().some((at) => box(at)?.checked === false)),
-  p: () => act("resume", "pause"), r: () => act("retry", "run"), s: () => act("skip"), u: () => act("undo"),
+  p: () => act("resume", "pause"), r: run, s: () => act("skip"), u: () => act("undo"),
   e: () => $('#main a[href$="/edit"]')?.click(), ".": () => $("#main .more > summary")?.click(),
   T: () => $("[name=theme]")?.click(), L: pause, "?": () => $("#keys")?.showModal(),
 };
 
 on("keydown", (e) => {
-  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
+  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(doc.activeElement);
   const isChord = e.ctrlKey || e.metaKey;
   if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
   if (e.target.closest("#jump, #jump-found")) {
     if (e.key === "Escape") $("#jump-found")?.replaceChildren();
-    if (e.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus(e.preventDefault());
+    if (e.key === "ArrowDown") (links[at + 1] || links[at])?.focus(e.preventDefault());
     if (e.key === "ArrowUp") (links[at - 1] || jump).focus(e.preventDefault());
     return;
   }
+  if (e.key === "Escape" && e.target.closest("#did")) return unsaid();
   if (isChord || e.altKey || isOff() || e.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
   const key = CSS.escape(e.key), page = Date.now() - going < 1500 && $(`[data-g="${key}"]`);
   going = e.key === "g" ? Date.now() : 0;
@@ -317,9 +345,32 @@ on("keydown", (e) => {
   else KEYS[e.key]();
 });
 
+// What r does is asked first, of the row in focus alone.
+let asker;
+
+function unsaid() {
+  $("#did").replaceChildren();
+  asker?.focus(QUIETLY);
+}
+
+function run() {
+  const at = row(), go = at && ($("[data-r]", at) || (box(at) && $("[data-r]", box(at).form)));
+  if (!go) return;
+  const ask = at.contains(go) && go.closest("details");
+  if (ask) return go.focus((ask.open = true));
+  asker = $("a", at);
+  const yes = make("button", { className: "btn slim", textContent: "Yes" });
+  yes.onclick = () => {
+    if (!at.contains(go)) mark(rows(), false), mark([at], true);
+    go.form.requestSubmit(go);
+  };
+  say(`${asker.textContent}: ${go.textContent}?`, yes);
+  yes.focus();
+}
+
 if (pill()) {
   $("#keys-on").checked = !isOff();
-  $("#keys-on").onchange = (e) => (localStorage.workkitKeys = e.target.checked ? "on" : "off");
+  $("#keys-on").onchange = (e) => (localStorage.workkitKeys = e.target.checked || "off");
   seen = Date.parse(pill().dataset.now);
   if (pill().dataset.away) away({ away_ms: pill().dataset.away });
   else skew = seen - Date.now();

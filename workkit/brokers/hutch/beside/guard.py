@@ -189,7 +189,7 @@ class Guard:
 
     def _enter(self) -> None:
         assert self._who is not None, "register first"
-        self.name, before = new_name(), self.name
+        self.name, before = new_name(self._who.info.listener), self.name
         try:
             _, control = self._call("register", [self.name, self._who.packed])
         except ServerError:
