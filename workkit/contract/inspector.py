@@ -15,7 +15,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.recurring import Recurs
 from workkit.contract.result import Results
 from workkit.jobs.admission import FREE, Control
-from workkit.jobs.job import Job, JobState
+from workkit.jobs.job import STATES, Job, JobState
 from workkit.jobs.known import Known
 from workkit.text.brief import brief_repr
 
@@ -44,6 +44,11 @@ class Counts:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = brief_repr
+
+    @property
+    def all(self) -> int:
+        """How many jobs there are in all states, dead ones too."""
+        return sum(getattr(self, state) for state in STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

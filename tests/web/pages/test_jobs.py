@@ -161,3 +161,13 @@ def test_a_layout_that_has_only_a_start_counts_its_places(opened: Open, server: 
     found = browser.json(f"/s/{s.name}/jobs.json?state=due")
     assert (len(found["jobs"]), found["next"]) == (50, "jobs.json?state=due&after=50")
     assert len(browser.json(f"/s/{s.name}/{found['next']}")["jobs"]) == 10
+
+
+def test_the_rail_and_the_tab_of_all_jobs_have_one_number(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, at=FAR)
+    schedule.add_now(s, handlers.fail)
+    schedule.drain(s, raise_errors=False, imports=["tests.handlers"], folder=None)
+    answer = browser.get(f"/s/{s.name}/jobs")
+    assert "All 2 " in text_of(answer)
+    rail = answer.text.partition("<main")[0]
+    assert re.search(r"Jobs\s+2\b", re.sub(r"<[^>]*>", " ", rail))
