@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.text.glance import away, brief_day, capital, day_text, full_moment, moment, towards, within
+from workkit.text.glance import away, brief_day, capital, day_text, full_moment, moment, towards, under
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -92,16 +92,20 @@ def test_days_are_written_short() -> None:
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ([(0.5, 3.2), (0.95, 41.0)], "half within 3 ms, 95 % within 41 ms"),
+        ([(0.5, 3.2), (0.95, 41.0)], "half under 4 ms, 95 % under 41 ms"),
+        ([(0.5, 838_860.8)], "half under 14 min"),
+        ([(0.5, 596.6), (0.95, 4_634.1)], "half under 600 ms, 95 % under 4.7 s"),
+        ([(0.5, 52_428.8), (0.95, 104_857.6)], "half under 53 s, 95 % under 1 min 50 s"),
+        ([(0.5, 13_421_772.8), (0.95, 107_374_182.4)], "half under 3 h 50 min, 95 % under 1 d 6 h"),
         ([(0.5, None)], ""),
-        ([(0.95, 1400.0)], "95 % within 1.4 s"),
+        ([(0.95, 1400.0)], "95 % under 1.4 s"),
         ([(0.5, float("inf"))], "half longer than 2 days"),
     ],
 )
 def test_shares_are_written_in_words(shares: list[tuple[float, float | None]], said: str) -> None:
-    assert within(shares) == said
+    assert under(shares) == said
 
 
 def test_a_sentence_begins_with_a_capital() -> None:
-    assert capital("half within 3 ms, on iOS") == "Half within 3 ms, on iOS"
+    assert capital("half under 3 ms, on iOS") == "Half under 3 ms, on iOS"
     assert capital("") == ""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import FREE, Control
-from workkit.jobs.job import Job
+from workkit.jobs.job import STATES, Job
 from workkit.text.brief import brief_repr
 
 
@@ -37,6 +37,11 @@ class Counts:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     __repr__ = brief_repr
+
+    @property
+    def all(self) -> int:
+        """How many jobs there are in all states, dead ones too."""
+        return sum(getattr(self, state) for state in STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, tzinfo
-from math import isinf
+from math import ceil, inf, isinf
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from workkit.text.calendar import MONTH_NAMES, short_date_text
@@ -92,15 +93,30 @@ def full_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
     return f"{instant_text(at, zone, clock=bare_clock)}, {towards(at, now)}"
 
 
-def within(shares: Iterable[tuple[float, float | None]]) -> str:
-    """Write shares of all values, each with the length of time (ms) that it stays below: ``half within 3 ms, 95 %
-    within 41 ms``. A share without a value is left out; one without an end says so.
+_STEPS: Final = (
+    (100, 1), (1_000, 10), (10_000, 100), (60_000, 1_000), (600_000, 10_000), (3_600_000, 60_000),
+    (86_400_000, 600_000), (inf, 3_600_000),
+)  # fmt: skip
+"""Below which length of time (ms) a bound is rounded up to which step: it is the end of a bucket, and not exact."""
+
+
+def bound_text(ms: float) -> str:
+    """Write a bound, rounded up: ``14 min`` of 13 min 58 s."""
+    if isinf(ms):
+        return "over 2 days"
+    step = next(step for below, step in _STEPS if ms < below)
+    return duration_text(ceil(ms / step) * step)
+
+
+def under(shares: Iterable[tuple[float, float | None]]) -> str:
+    """Write shares of all values, each with a bound (ms) below which it stays: ``half under 4 ms, 95 % under 41 ms``. A
+    share without a value is left out; one without an end says so.
     """
     said = []
     for share, ms in shares:
         if ms is not None:
             who = "half" if share == 0.5 else f"{share * 100:g} %"
-            said.append(f"{who} longer than 2 days" if isinf(ms) else f"{who} within {duration_text(ms)}")
+            said.append(f"{who} longer than 2 days" if isinf(ms) else f"{who} under {bound_text(ms)}")
     return ", ".join(said)
 
 

@@ -200,8 +200,7 @@ class Frame:
         if self.counts is None or page.name not in COUNTED or COUNTED[page.name] in self.counts.unknown:
             return None
         if page.name == "jobs":
-            c = self.counts
-            return c.waiting + c.due + c.running + c.cancelling + c.retrying + c.held + c.paused
+            return self.counts.all
         n: int = getattr(self.counts, COUNTED[page.name])
         return n
 

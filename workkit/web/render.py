@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from math import isinf
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
 from workkit.text.duration import duration_text
-from workkit.text.glance import away, clock_at, full_moment, moment, towards
+from workkit.text.glance import away, bound_text, clock_at, full_moment, moment, towards
 from workkit.text.listing import plural
 from workkit.text.wording import printable, progress
 from workkit.triggers.clock.zone import zone as read_zone
@@ -63,7 +62,7 @@ def environment() -> Environment:
         "count": lambda n: f"{n:,}",
         "plural": plural,
         "took": duration_text,
-        "within": lambda ms: "over 2 days" if isinf(ms) else duration_text(ms),
+        "under": bound_text,
         "progress": progress,
         "percent": _percent,
         "args": _args,

@@ -142,14 +142,14 @@ def test_a_single_run_among_thousands_is_still_seen() -> None:
 def test_late_starts_are_amber_from_a_second_on() -> None:
     shown = lateness(counted(4, 5, 900, 1_500, 62_000, 80_000))
     assert len(rects(shown.paths["l"])) == 3
-    assert shown.sentence == "Half within 1.1 s, 95 % within 1 min 44 s. 2 started more than 52.4 s late."
+    assert shown.sentence == "Half under 1.2 s, 95 % under 1 min 50 s. 2 started more than 52.4 s late."
 
 
 def test_its_sentence_says_quantiles_and_the_timeout() -> None:
     shown = durations(counted(*[4_000] * 10), timeout_ms=1_200_000)
-    assert shown.sentence == "Half within 4.6 s, 95 % within 4.6 s. Its timeout is 20 min."
+    assert shown.sentence == "Half under 4.7 s, 95 % under 4.7 s. Its timeout is 20 min."
     assert shown.label == (
-        "How long runs took: half within 4.6 s, 95 % within 4.6 s, none longer than 4.6 s. Its timeout is 20 min."
+        "How long runs took: half under 4.7 s, 95 % under 4.7 s, none longer than 4.7 s. Its timeout is 20 min."
     )
     assert durations(Buckets()).sentence == "No run yet."
     assert lateness(Buckets()).label == "How late runs started: no run yet."

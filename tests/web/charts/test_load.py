@@ -187,7 +187,7 @@ def test_cells_of_a_quarter_are_put_together() -> None:
 def test_its_sentence_says_the_usual_and_the_worst() -> None:
     past = [quarter(k, *[4.0] * 10, 20.0) for k in range(90)] + [quarter(94, 1_400), quarter(95, 5_000)]
     assert spark_of(*past).label == (
-        "Lateness in the last 24 hours: half of all starts within 5 ms; 95 % within 26 ms, "
+        "Lateness in the last 24 hours: half of all starts under 5 ms; 95 % under 26 ms, "
         "but for 6.5 s at 11:00 and 1.6 s at 10:45."
     )
     assert spark_of(*past).ticks == ("yesterday 11:15", "6.5 s at 11:00", "now")

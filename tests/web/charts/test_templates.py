@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from workkit.jobs.run_options import RunOptions
 from workkit.web.charts.attempts import attempts
 from workkit.web.charts.axis import axis
 from workkit.web.charts.bars import bars, burst, durations, function_day, one_time_lane
-from workkit.web.charts.lanes import lane
+from workkit.web.charts.lanes import Dotted, lane
 from workkit.web.charts.load import Step, lateness_spark, load, strip
 from workkit.web.charts.year import year
 
@@ -107,3 +108,17 @@ def test_an_axis_is_printed_with_its_herds() -> None:
 )
 def test_keys_are_well_formed(call: str) -> None:
     ElementTree.fromstring(f"<div>{printed(call)}</div>")
+
+
+def test_a_clock_change_is_drawn_like_no_run() -> None:
+    """Hollow in the year, and in a lane with a line of its own; both keys have the same."""
+    call, values = year_()
+    text = printed(call, **values)
+    marks = re.findall(r'<(\w+) class="h-clock"', text)
+    assert marks == ["circle", "circle"]  # of the day, and in the key
+    key = text.partition('class="key hk"')[2]
+    assert re.search(r'<svg[^>]*><circle class="h-clock"[^>]*/></svg>clock change', key)
+    drawn = replace(lane(DAY, "a", "", past=()), clocks=(Dotted(x=7, says="2:00 to 3:00"),))
+    text = printed("lane(d, axis) ~ draw.lanes_key()", d=drawn, axis=DAY)
+    assert '<path class="clk" d="M7 0V' in text
+    assert re.search(r'<path class="clk"[^>]*/></svg>clock change', text)

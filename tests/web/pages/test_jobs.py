@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+import httpx
 import msgpack
 import pytest
 
@@ -161,3 +163,55 @@ def test_a_layout_that_has_only_a_start_counts_its_places(opened: Open, server: 
     found = browser.json(f"/s/{s.name}/jobs.json?state=due")
     assert (len(found["jobs"]), found["next"]) == (50, "jobs.json?state=due&after=50")
     assert len(browser.json(f"/s/{s.name}/{found['next']}")["jobs"]) == 10
+
+
+def test_the_rail_and_the_tab_of_all_jobs_have_one_number(browser: Browser, s: Schedule) -> None:
+    schedule.add(s, handlers.note, at=FAR)
+    schedule.add_now(s, handlers.fail)
+    schedule.drain(s, raise_errors=False, imports=["tests.handlers"], folder=None)
+    answer = browser.get(f"/s/{s.name}/jobs")
+    assert "All 2 " in text_of(answer)
+    rail = answer.text.partition("<main")[0]
+    assert re.search(r"Jobs\s+2\b", re.sub(r"<[^>]*>", " ", rail))
+
+
+def onward(answer: httpx.Response) -> str | None:
+    """Where a page goes by itself, without a script too."""
+    found = re.search(r'<meta http-equiv="refresh" content="1;url=([^"]+)">', answer.text)
+    return None if found is None else html.unescape(found[1])
+
+
+def test_a_search_goes_on_by_itself_to_a_definite_answer(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how far it is, and never "No job" before it has looked at all."""
+    monkeypatch.setattr(page, "LOOK_MS", 0.0)
+    client, keys = server.client(), Keys(s.name)
+    client.zadd(keys.next, {f'{{"id":"{n:040x}"}}': 2_000_000_000_000 + n for n in range(120)})
+    schedule.add(s, handlers.note, at="2040-01-01T00:00:00Z")
+    for word, end in (("nobody", 'No job here: function is "nobody".'), ("note", f"Jobs of {s.name}")):
+        answer = browser.get(f"/s/{s.name}/jobs?q=fn:{word}")
+        said = [headline(answer)]
+        while (path := onward(answer)) is not None:
+            answer = browser.get(path)
+            said.append(headline(answer))
+        assert said[:2] == ["Not found yet, 41 % looked at.", "Not found yet, 82 % looked at."]
+        assert said[2].startswith(end)
+        assert len(said) == 3
+    assert browser.json(f"/s/{s.name}/jobs.json?q=fn:nobody")["sentence"] == "Not found yet, 41 % looked at."
+
+
+def test_a_search_whose_later_pages_have_none_does_not_deny_the_former(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "LOOK_MS", 0.0)
+    client, keys = server.client(), Keys(s.name)
+    schedule.add(s, handlers.note, at="2027-01-01T00:00:00Z")
+    client.zadd(keys.next, {f'{{"id":"{n:040x}"}}': 2_000_000_000_000 + n for n in range(120)})
+    answer = browser.get(f"/s/{s.name}/jobs?q=fn:note")
+    assert onward(answer) is None
+    answer = browser.get(next(link for link in links(answer.text) if "after=" in link))
+    assert headline(answer) == "No other found yet, 82 % looked at."
+    path = onward(answer)
+    assert path is not None
+    assert headline(browser.get(path)).startswith('No other job here: function is "note".')

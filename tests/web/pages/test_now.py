@@ -181,8 +181,8 @@ def test_the_lateness_of_a_day_is_drawn(browser: Browser, s: Schedule) -> None:
     schedule.add_now(s, handlers.note)
     assert schedule.drain(s, **HOW).ran == 1
     answer = browser.get(f"/s/{s.name}/")
-    assert "Lateness in the last 24 hours: half of all starts within" in answer.text
-    assert "half within" in text_of(answer)
+    assert "Lateness in the last 24 hours: half of all starts under" in answer.text
+    assert "half under" in text_of(answer)
 
 
 def test_ten_deaths_of_one_error_need_somebody(browser: Browser, s: Schedule) -> None:

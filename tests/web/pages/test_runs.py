@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -123,3 +124,17 @@ def test_a_layout_without_history_says_so(opened: Open, server: Server, name: st
     answer = opened(s).get(f"/s/{s.name}/runs")
     assert headline(answer) == "No history is kept here."
     assert "Only the native layout keeps past runs." in text_of(answer)
+
+
+def test_a_search_of_runs_goes_on_by_itself_to_a_definite_answer(
+    browser: Browser, s: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "MOST_LOOKED", 3)
+    ran(s, notes=5, failures=0)
+    answer = browser.get(f"/s/{s.name}/runs?q=fn:nobody")
+    assert headline(answer) == "Not found yet, 3 runs looked at."
+    found = re.search(r'<meta http-equiv="refresh" content="1;url=([^"]+)">', answer.text)
+    assert found is not None
+    answer = browser.get(html.unescape(found[1]))
+    assert headline(answer) == 'No run here: function is "nobody".'
+    assert "refresh" not in answer.text

@@ -11,7 +11,7 @@ from typing import Final
 
 from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Bucket, Buckets, PastRun, bucket_of, upper_ms
 from workkit.text.duration import duration_text
-from workkit.text.glance import bare_clock, brief_day, capital, moment, within
+from workkit.text.glance import bare_clock, bound_text, brief_day, capital, moment, under
 from workkit.text.listing import plural
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.shapes import Drawing, Paths, kind_of, tally
@@ -140,7 +140,7 @@ def lateness(counted: Buckets) -> Histogram:
 def durations(counted: Buckets, *, timeout_ms: float | None = None) -> Histogram:
     """Draw how long runs took, and their timeout as a line."""
     longest = max((bucket for bucket, _ in counted.pairs()), default=0)
-    bound = "" if longest == BUCKETS - 1 else f", none longer than {duration_text(upper_ms(longest))}"
+    bound = "" if longest == BUCKETS - 1 else f", none longer than {bound_text(upper_ms(longest))}"
     sentence, label = f"{capital(_shares(counted))}.", f"How long runs took: {_shares(counted)}{bound}."
     if not counted.total:
         sentence, label = "No run yet.", "How long runs took: no run yet."
@@ -151,7 +151,7 @@ def durations(counted: Buckets, *, timeout_ms: float | None = None) -> Histogram
 
 
 def _shares(counted: Buckets) -> str:
-    return within((share, counted.below_ms(share)) for share in (0.5, 0.95)) if counted.total else ""
+    return under((share, counted.below_ms(share)) for share in (0.5, 0.95)) if counted.total else ""
 
 
 def _histogram(

@@ -11,7 +11,7 @@ from operator import add
 
 from workkit.contract.history import LATE_MS, Bucket, Buckets, Cell, upper_ms
 from workkit.text.duration import duration_text
-from workkit.text.glance import at_moment, bare_clock, clock_at, moment
+from workkit.text.glance import at_moment, bare_clock, bound_text, clock_at, moment
 from workkit.text.listing import listed, plural
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.shapes import Drawing, Mark, Paths, Tick, number
@@ -344,5 +344,5 @@ def _spark_label(half: dict[int, float], most: dict[int, float], named: Sequence
 
 def _usual(values: dict[int, float]) -> str:
     known = sorted(values.values())
-    low, high = (duration_text(known[round(share * (len(known) - 1))]) for share in (0.1, 0.9))
-    return f"within {low}" if low == high else f"within {low} to {high}"
+    low, high = (bound_text(known[round(share * (len(known) - 1))]) for share in (0.1, 0.9))
+    return f"under {low}" if low == high else f"under {low} to {high}"

@@ -23,7 +23,11 @@ from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
-"""So long a request looks at jobs; then the page says how far it came, and a link looks further."""
+"""So long a request looks at jobs; then the page says how far it came, and a link looks further. A page without a job
+goes there by itself, and looks so many times as long: `FURTHER`.
+"""
+
+FURTHER: Final = 8
 
 ALL: Final = "all"
 TABS: Final[Mapping[str, str]] = {
@@ -60,7 +64,8 @@ class JobRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsView:
     """What the page shows. `looked` is a sentence: how far a filter has looked. `more` leads to the next page.
-    `total`: how many jobs the whole list has, where that is known.
+    `total`: how many jobs the whole list has, where that is known. `onward`: where the page goes by itself, as it has
+    found none yet.
     """
 
     schedule: str
@@ -77,6 +82,11 @@ class JobsView:
     page: JobPage
     total: int | None = None
     is_first: bool = True
+
+    @property
+    def onward(self) -> str | None:
+        """The address of the next page, where a filter has found no job on this one."""
+        return None if self.rows or not self.filter else self.more
 
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
@@ -103,11 +113,11 @@ def look(asked: Asked) -> JobsView:
     counts = asked.pulse.counts
     unknown: list[str] = []
     page = _page(asked, where, None if state == ALL else state, unknown)  # type: ignore[arg-type]
-    before = _number(asked.params.get("looked", ""))
+    before, found = (_number(asked.params.get(name, "")) for name in ("looked", "found"))
     total = _total(counts, state)
     more = None
     if page.after is not None:
-        counted = "" if where.is_everything else f"&looked={before + page.looked}"
+        counted = "" if where.is_everything else f"&looked={before + page.looked}&found={found + len(page.jobs)}"
         more = f"{_path(state, text)}&after={quote(page.after)}{counted}"
     return JobsView(
         schedule=asked.served.name,
@@ -117,7 +127,7 @@ def look(asked: Asked) -> JobsView:
         understood="" if where.is_everything else understood(where),
         tabs=tuple(_tabs(counts, state, text)),
         rows=tuple(JobRow(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
-        said=_said(asked.served.name, page, where, state),
+        said=_said(asked.served.name, page, where, state, found=found, looked=before + page.looked, total=total),
         looked=_looked(page, where, before, total, asked),
         more=more,
         unknown=tuple(dict.fromkeys([*unknown, *([page.cut] if page.cut else [])])),
@@ -137,8 +147,9 @@ def _page(asked: Asked, where: Where, state: JobState | None, unknown: list[str]
     missing = inspector.unlisted()
     if state is None:
         unknown += missing.values()
+    budget_ms = LOOK_MS * FURTHER if "looked" in asked.params else LOOK_MS
     query = JobQuery(
-        state=state, where=where, after=asked.params.get("after"), limit=ROWS, budget_ms=LOOK_MS, see=asked.veil.job
+        state=state, where=where, after=asked.params.get("after"), limit=ROWS, budget_ms=budget_ms, see=asked.veil.job
     )
     try:
         return inspector.page(query)
@@ -175,12 +186,22 @@ def _why(job: Job, asked: Asked) -> str:
     return job.error or "" if job.state in ("retrying", "dead") or job.fn == "?" else job.why or job.error or ""
 
 
-def _said(schedule: str, page: JobPage, where: Where, state: str) -> Sentence:
+def _said(
+    schedule: str, page: JobPage, where: Where, state: str, *, found: int, looked: int, total: int | None
+) -> Sentence:
+    """Say what the page has. `found` and `looked`: how many jobs the filter found on the pages before, and how many
+    were looked at until now.
+    """
     if page.jobs:
         return (f"Jobs of {schedule}",)
+    if not where.is_everything and page.after is not None:
+        far = f"{100 * looked // total} %" if total is not None and total > looked else plural(looked, "job")
+        return (f"{'No other' if found else 'Not'} found yet, {'less than 1 %' if far == '0 %' else far} looked at.",)
     if not where.is_everything:
         accepted = listed([f"{one}:" for one in PLACES["jobs"]])
-        return (f"No job here: {understood(where)}. A filter may say {accepted}, or any text.",)
+        return (
+            f"No {'other ' if found else ''}job here: {understood(where)}. A filter may say {accepted}, or any text.",
+        )
     if page.after is not None:
         return (f"Jobs of {schedule}",)
     return ("No job here." if state == ALL else f"No job is {TABS[state].lower()}.",)

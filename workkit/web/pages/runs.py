@@ -16,6 +16,7 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text, epoch_ms
 from workkit.text.glance import capital, moment
+from workkit.text.listing import plural
 from workkit.text.wording import iso
 from workkit.web.address import job_path
 from workkit.web.charts.shapes import KINDS, STATES
@@ -54,6 +55,11 @@ class RunsView:
     looked: str
     more: str | None
     unknown: str
+
+    @property
+    def onward(self) -> str | None:
+        """Where the page goes by itself: to the next one, where it has found no run yet."""
+        return None if self.rows else self.more
 
     def record(self) -> dict[str, Any]:
         """Write it as JSON does."""
@@ -109,7 +115,7 @@ def look(asked: Asked) -> RunsView:
         given={name: given.get(name, "") for name in FILTERS},
         understood="" if where.is_everything else understood(where),
         rows=tuple(row_of(run) for run in found),
-        said=_said(asked.served.name, found, where, unknown),
+        said=_said(asked.served.name, found, where, unknown, looked=looked, is_over=place is None),
         looked=f"Looked at {looked:,} runs{at}." if looked > len(found) else "",
         more=None if place is None else f"runs?{query}{'&' if query else ''}after={place}",
         unknown=unknown,
@@ -136,11 +142,13 @@ def _where(given: dict[str, str]) -> Where:
     return Where(terms=tuple(terms), texts=where.texts, without=where.without)
 
 
-def _said(schedule: str, found: list[PastRun], where: Where, unknown: str) -> str:
+def _said(schedule: str, found: list[PastRun], where: Where, unknown: str, *, looked: int, is_over: bool) -> str:
     if unknown:
         return "No history is kept here."
     if found:
         return f"Runs of {schedule}"
+    if not is_over:
+        return f"Not found yet, {plural(looked, 'run')} looked at."
     return "No run is kept." if where.is_everything else f"No run here: {understood(where)}."
 
 

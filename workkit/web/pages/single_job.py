@@ -23,7 +23,7 @@ from workkit.jobs.job import Job, argument_text, arguments_text
 from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
 from workkit.text.duration import duration_text
-from workkit.text.glance import full_moment, within
+from workkit.text.glance import full_moment, under
 from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, progress
@@ -316,7 +316,7 @@ def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
         name=shown(job.fn),
         path=f"runs?fn={quote(shown(job.fn), safe='', errors='replace')}",
         said=f"24 hours: {plural(cell.runs, 'run')}" + (f", {failed:,} failed" if failed else ""),
-        within=within(((0.5, half), (0.95, cell.durations.below_ms(0.95)))),
+        within=under(((0.5, half), (0.95, cell.durations.below_ms(0.95)))),
         drawing=function_day(past, shown(job.fn), now=asked.now, zone=asked.zone),
     )
     return found, min(half or 0.0, DAY_MS)
