@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
@@ -74,9 +75,31 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
-    made = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
+    middleware = [Middleware(Guard, hosts=settings.hosts), Middleware(Below, root=settings.root_path)]
+    made = Starlette(routes=routes, middleware=middleware, lifespan=site.lifespan)
     made.state.hub = site.hub  # whoever serves it ends its streams
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Puts the application below a path, behind a proxy that strips it from what it sends on, or keeps it. `root`: that
+    path, without a final slash; empty where there is none, or where the program that mounts us says it.
+    """
+
+    app: ASGIApp
+    root: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, with the whole path, as an application has it that is mounted."""
+        if self.root and scope["type"] == "http":
+            path = scope["path"]
+            if path == self.root:
+                path += "/"
+            elif not path.startswith(f"{self.root}/"):
+                path = self.root + path
+            scope = {**scope, "root_path": self.root, "path": path}
+        await self.app(scope, receive, send)
 
 
 async def static(request: Request) -> Response:
