@@ -196,6 +196,7 @@ class Served:
     recent: RecentRuns = field(default_factory=RecentRuns)
     _dead: dict[Veil, DeadIndex] = field(default_factory=dict)
     _last: dict[str, Any] = field(default_factory=dict)
+    shown_age_s: float | None = None  # the age of the oldest answer in the page that was written last
     rail: Rail = field(init=False)
     deaths: Deaths = field(default_factory=Deaths)
 

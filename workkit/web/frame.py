@@ -21,6 +21,7 @@ from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import static_version
+from workkit.web.saved_views import SavedView
 from workkit.web.users import Role, Who, may
 from workkit.web.works import Work, Works
 
@@ -46,7 +47,7 @@ class Frame:
     into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
     `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
     page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
-    place of a stream. `is_shared`: several viewers get what is written.
+    place of a stream. `is_shared`: several viewers get what is written. `views`: those of the asker.
     """
 
     root: str
@@ -78,6 +79,7 @@ class Frame:
     polls: bool = False
     is_shared: bool = False
     is_zone_chosen: bool = False
+    views: Sequence[SavedView] = ()
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -186,7 +188,8 @@ class Looking:
         )  # fmt: skip
         self.served.begin_look()
         view = self.page.look(asked)
-        return replace(asked, age_s=self.served.oldest_s), view
+        self.served.shown_age_s = age_s = self.served.oldest_s
+        return replace(asked, age_s=age_s), view
 
     def keep(self, asked: Asked, view: View, frame: Frame) -> None:
         """Keep what was seen, to be shown while the server is away. What somebody has typed is not shown to others."""
