@@ -60,7 +60,7 @@ SAID = {  # what each prints, wherever in its lines
 }
 
 FRAMEWORKS = ("fastapi_app.py", "flask_app.py", "litestar_app.py")  # of tests/frameworks/
-MOUNTED = ("web_django.py", "web_fastapi.py", "web_flask.py")  # of tests/test_mounts.py
+MOUNTED = ("web_django.py", "web_fastapi.py", "web_flask.py", "web_litestar.py")  # of tests/test_mounts.py
 APPLICATIONS = {"reminders": "fastapi", "pipeline": "workkit", "shop": "flask"}  # folders, each with what it needs
 NEEDS = {"sentry_errors.py": "sentry_sdk"}  # packages that CI has, and others may have
 

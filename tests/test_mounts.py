@@ -46,7 +46,9 @@ class Mount:
     def serve(self, processes: Processes, folder: Path) -> str:
         if self.framework == "flask":
             return processes.python(WSGI, cwd=folder).wait_for(r"(http://127\.0\.0\.1:\d+)")[1]
-        name = {"fastapi": "web_fastapi:api", "django": "web_django:application"}[self.framework]
+        name = {"fastapi": "web_fastapi:api", "litestar": "web_litestar:api", "django": "web_django:application"}[
+            self.framework
+        ]
         words = ("-m", "uvicorn", "--app-dir", ".", "--port", "0", name)
         served = processes.run(sys.executable, *words, cwd=folder)
         return served.wait_for(r"running on (http://127\.0\.0\.1:\d+)")[1]
@@ -54,7 +56,7 @@ class Mount:
     def enter(self, client: httpx.Client, name: str) -> None:
         """Log in as the framework has it."""
         client.cookies.clear()
-        if self.framework == "fastapi":
+        if self.framework in ("fastapi", "litestar"):
             client.headers["x-user"] = name
         else:
             assert client.get(self.login.format(name)).text == f"hello, {name}"
@@ -62,6 +64,7 @@ class Mount:
 
 MOUNTS = (
     Mount("fastapi", '{"hello":"api"}', ""),
+    Mount("litestar", '{"hello":"litestar"}', ""),
     Mount("django", "hello, django", "/login?name={}"),
     Mount("flask", "hello, flask", "/login/{}"),
 )

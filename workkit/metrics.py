@@ -13,8 +13,9 @@ Which metrics there are: spec/metrics.md.
 from __future__ import annotations
 
 from workkit.errors import InvalidOptions, Unsupported
+from workkit.text.exposition import is_installed
 from workkit.worker.listener import Listener
-from workkit.worker.monitoring.exposition import Collector, is_installed
+from workkit.worker.monitoring.exposition import Collector
 from workkit.worker.monitoring.gauges import Gauges
 from workkit.worker.monitoring.run_table import Totals
 

@@ -44,6 +44,18 @@ def test_an_open_address_is_refused_without_users(run: Run) -> None:
         (["--users", "u.toml", "--add-user", "ada:king"], 2, '"ada:king" names no user with a role.'),
         (["--mask", "("], 2, "is not a regular expression"),
         (["--tz", "Mars/Base"], 2, "Mars/Base"),
+        (
+            ["--root-path", "ops"],
+            2,
+            "--root-path ops is no path. Write it as browsers show it, without a final slash: ",
+        ),
+        (["--root-path", "/ops?x"], 2, "--root-path /ops?x is no path."),
+        (["--root-path", "//evil.example"], 2, "--root-path //evil.example is no path."),
+        (["--root-path", "/a/../b"], 2, "--root-path /a/../b is no path."),
+        (["--root-path", "https://x/ops"], 2, "--root-path https://x/ops is no path."),
+        (["--root-path", "/a b"], 2, "is no path."),
+        (["--root-path", "/s/ops"], 2, "--root-path /s/ops begins as addresses of the pages do. Choose another path"),
+        (["--root-path", "/-"], 2, "--root-path /- begins as addresses of the pages do."),
     ],
 )
 def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], status: int, said: str) -> None:
@@ -100,6 +112,23 @@ def test_a_real_process_serves_until_it_is_stopped(
         assert stream.readline().startswith(b"event: ")
         web.send(sign)
         stream.read()  # it is ended as it should be, not cut off
+    assert web.wait() == 0
+
+
+@pytest.mark.parametrize("how", ["option", "env"])
+def test_a_real_process_serves_below_a_path(processes: Processes, server: Server, name: str, how: str) -> None:
+    begin(server, name)
+    words = ("--root-path", "/ops/") if how == "option" else ()
+    env = {"WORKKIT_WEB_ROOT_PATH": "/ops"} if how == "env" else {}
+    web = processes.workkit("web", name, "--redis", server.url, "--bind", "127.0.0.1:0", *words, env=env)
+    address = web.wait_for(r"listening  \S+ on (http://127\.0\.0\.1:\d+)/ops/, read and write")[1]
+    with httpx.Client(base_url=address) as client:
+        for path in ("/", "/ops", "/ops/"):  # the proxy strips the prefix, or keeps it
+            assert client.get(path).headers["location"] == f"/ops/s/{name}/"
+        for path in (f"/s/{name}/", f"/ops/s/{name}/"):
+            assert f'href="/ops/s/{name}/listeners"' in client.get(path).text
+        assert client.get("/ops/-/health").text == client.get("/-/health").text == "ok\n"
+    web.send(signal.SIGTERM)
     assert web.wait() == 0
 
 

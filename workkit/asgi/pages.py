@@ -93,8 +93,11 @@ def build(
     hosts: Collection[str] | None = None,
     origins: Sequence[str] = (),
     live: str = "stream",
+    root_path: str = "",
 ) -> Starlette:
-    """Make the application for a way in. `pattern`: a regular expression for further names that are hidden."""
+    """Make the application for a way in. `pattern`: a regular expression for further names that are hidden.
+    `root_path`: the path of it behind a proxy, without a final slash.
+    """
     schedules = [s] if isinstance(s, Schedule) or not isinstance(s, Iterable) else list(s)
     if live not in LIVE:
         accepted = " or ".join(f'"{one}"' for one in LIVE)
@@ -119,6 +122,7 @@ def build(
         env=env,
         title=title,
         polls=live == "poll",
+        root_path=root_path,
     )
     return application([_served(one, tz) for one in schedules], settings=settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Thread
@@ -16,9 +16,11 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
+from workkit.text.exposition import MISSING, is_installed, page_of
 from workkit.web import sentences
 from workkit.web.actions.undo import Results
 from workkit.web.address import JSON, read_spelled, spelled, url_path
@@ -29,11 +31,12 @@ from workkit.web.frame import Frame, Looking, live_address, shown_zone
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
 from workkit.web.mask import Veil
+from workkit.web.metrics import Measured, Requests, WebCollector
 from workkit.web.page import Asked, Page, found_page
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import TYPES, make_ready, static_files, static_name
-from workkit.web.request import Acting, Entrance, Settings
+from workkit.web.request import YEAR_S, Acting, Entrance, Settings, own_path
 from workkit.web.response import (
     Asking,
     Refused,
@@ -44,6 +47,8 @@ from workkit.web.response import (
     refusal_of,
     wants_json,
 )
+from workkit.web.saved_views import COOKIE as VIEWS
+from workkit.web.saved_views import read_views, with_view, without_view, written
 from workkit.web.users import Role, Who
 from workkit.web.works import Works
 
@@ -61,6 +66,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
     routes = [
         Route("/", site.answering(site.index), methods=["GET"]),
         Route("/schedules.json", site.answering(site.index), methods=["GET"]),
+        Route("/metrics", site.answering(site.metrics), methods=["GET"]),
         Route("/-/health", site.health, methods=["GET"]),
         Route("/-/jump", site.answering(site.find), methods=["GET"]),
         Route("/-/static/{hash}/{name}", static, methods=["GET"]),
@@ -69,14 +75,41 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
+        Route("/s/{s}/-/views", site.answering(site.save_view), methods=["POST"]),
         Route("/s/{s}/do/{verb}", site.answering(site.act), methods=["POST"]),
         Route("/s/{s}/next.ics", site.answering(site.calendar), methods=["GET"]),
         Route("/s/{s}/{path:path}", site.answering(site.page), methods=["GET", "POST"]),
         Route("/{path:path}", site.answering(site.nowhere), methods=["GET", "POST"]),
     ]
-    made = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=settings.hosts)], lifespan=site.lifespan)
+    middleware = [
+        Middleware(Guard, hosts=settings.hosts),
+        Middleware(Below, root=settings.root_path),
+        Middleware(Measured, requests=site.requests),
+    ]
+    made = Starlette(routes=routes, middleware=middleware, lifespan=site.lifespan)
     made.state.hub = site.hub  # whoever serves it ends its streams
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Puts the application below a path, behind a proxy that strips it from what it sends on, or keeps it. `root`: that
+    path, without a final slash; empty where there is none, or where the program that mounts us says it.
+    """
+
+    app: ASGIApp
+    root: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, with the whole path, as an application has it that is mounted."""
+        if self.root and scope["type"] == "http":
+            path = scope["path"]
+            if path == self.root:
+                path += "/"
+            elif not path.startswith(f"{self.root}/"):
+                path = self.root + path
+            scope = {**scope, "root_path": self.root, "path": path}
+        await self.app(scope, receive, send)
 
 
 async def static(request: Request) -> Response:
@@ -98,6 +131,7 @@ class Site:
         self.asking = Asking()
         self.results = Results()
         self.works = Works()
+        self.requests = Requests()
         self.entrance = Entrance(settings)
         self.acting = Acting(asking=self.asking, results=self.results, works=self.works, entrance=self.entrance)
         self.hub = Hub(self.asking)
@@ -221,7 +255,7 @@ class Site:
         looking.keep(asked, view, frame)
         if is_json:
             return json_answer(request, view.record())
-        frame = looking.framed(frame, asked)
+        frame = replace(looking.framed(frame, asked), views=read_views(request.cookies.get(VIEWS, "")))
         if page.fragment and "fragment" in params:  # it stands in another page, and an act in it leads back there
             return html(request, page.fragment, {"frame": replace(frame, here=""), "view": view})
         return html(request, page.template, {"frame": frame, "view": view})
@@ -252,6 +286,23 @@ class Site:
         served = self._chosen(who, read_spelled(request.path_params["s"]))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
         return await self.streams.answer(request, frame, served, self._veil(served, frame.role))
+
+    async def save_view(self, request: Request) -> Response:
+        """Save the filter of a page under a name, or remove one, in a cookie of the asker."""
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(request.path_params["s"]))
+        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        request.state.frame = frame
+        fields = await self.entrance.form(request, who=who)
+        page, name, back = (str(fields.get(field, [""])[-1]) for field in ("page", "name", "back"))
+        views = read_views(request.cookies.get(VIEWS, ""))
+        if "remove" in fields:
+            views = without_view(views, page=page, name=str(fields["remove"][-1]))
+        else:
+            views = with_view(views, page=page, name=name, address=back)
+        answer = RedirectResponse(own_path(back, root=frame.root), 303)
+        answer.set_cookie(VIEWS, written(views), max_age=YEAR_S, path=frame.base, httponly=True, samesite="lax")
+        return answer
 
     async def calendar(self, request: Request) -> Response:
         """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""
@@ -304,6 +355,16 @@ class Site:
         """Answer an address that is none."""
         await self.entrance.enter(request)
         raise Refused(404, "There is no such page.", links=(("The schedules", ""),))
+
+    async def metrics(self, request: Request) -> Response:
+        """Answer the metrics of this process, of the schedules in which the asker has a role."""
+        who = await self.entrance.enter(request)
+        if not is_installed():
+            return PlainTextResponse(f"{MISSING}\n", status_code=404)
+        ages = {one.name: one.shown_age_s for one in self.served.values() if who.role(one.name) is not None}
+        known = {name: age for name, age in ages.items() if age is not None}
+        kind, text = page_of(WebCollector(self.requests, len(self.hub), known))()
+        return Response(text, headers={"content-type": kind})
 
     async def health(self, request: Request) -> Response:
         """Answer that the process lives; with `ready=1`, whether every server answers."""

@@ -205,6 +205,7 @@ class Served:
     _learned: float = -math.inf  # when the signatures were read (monotonic)
     _dead: dict[Veil, tuple[int, DeadIndex]] = field(default_factory=dict)  # and for which signatures
     _last: dict[str, Any] = field(default_factory=dict)
+    shown_age_s: float | None = None  # the age of the oldest answer in the page that was written last
     rail: Rail = field(init=False)
     deaths: Deaths = field(default_factory=Deaths)
 

@@ -22,6 +22,7 @@ from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
 from workkit.web.render import static_version
+from workkit.web.saved_views import SavedView
 from workkit.web.users import Role, Who, may
 from workkit.web.works import Work, Works
 
@@ -56,7 +57,8 @@ class Frame:
     page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
     place of a stream. `is_shared`: several viewers get what is written. `zone`: that of the times that are shown;
     `did_work`: what goes on, or went on, since the asker's last act. `own_zone`: that of the schedule, in which typed
-    times are read; `chosen`: the one that the asker wants.
+    times are read; `chosen`: the one that the asker wants. `views`: those of the
+    asker.
     """
 
     root: str
@@ -90,6 +92,7 @@ class Frame:
     is_shared: bool = False
     own_zone: tzinfo = UTC
     chosen: tzinfo | None = None
+    views: Sequence[SavedView] = ()
 
     def may(self, verb: str) -> bool:
         """Say whether the asker may do something. Buttons for what is not allowed are absent."""
@@ -231,7 +234,8 @@ class Looking:
         )  # fmt: skip
         self.served.begin_look()
         view = self.page.look(asked)
-        return replace(asked, age_s=self.served.oldest_s), view
+        self.served.shown_age_s = age_s = self.served.oldest_s
+        return replace(asked, age_s=age_s), view
 
     def keep(self, asked: Asked, view: View, frame: Frame) -> None:
         """Keep what was seen, to be shown while the server is away. What somebody has typed is not shown to others."""

@@ -45,7 +45,7 @@ from workkit.web.works import Works
 class Settings:
     """How the web is served. `hosts`: see `workkit.web.auth.Guard`; `origins`: see `is_same_origin` there.
     `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
-    sees no argument. `polls`: pages ask again and again, and no stream is opened.
+    sees no argument. `polls`: pages ask again and again, and no stream is opened. `root_path`: see `Below`.
     """
 
     way: Way
@@ -58,6 +58,7 @@ class Settings:
     env: str = ""
     title: str = ""
     polls: bool = False
+    root_path: str = ""
 
 
 MOST_BYTES: Final = 64_000

@@ -14,7 +14,7 @@ from typing import Any
 
 from workkit import events
 from workkit.errors import InvalidOptions
-from workkit.worker.monitoring.exposition import MISSING
+from workkit.text.exposition import MISSING
 
 STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks

@@ -15,11 +15,12 @@ from workkit.clocks import time
 from workkit.contract.broker import Broker, Inspector, Producer
 from workkit.contract.tally import Tally
 from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
+from workkit.text.exposition import Page, is_installed
 from workkit.triggers.duration import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
-from workkit.worker.monitoring.exposition import Page, is_installed, metrics_page
+from workkit.worker.monitoring.exposition import metrics_page
 from workkit.worker.monitoring.gauges import Gauges
 from workkit.worker.monitoring.run_table import RunTable, Totals
 from workkit.worker.service import ServiceManager, served

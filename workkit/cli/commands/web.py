@@ -11,7 +11,7 @@ import click
 
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.web_binding import Binding, check_origins, read_binding
+from workkit.cli.commands.web_binding import Binding, check_origins, read_binding, read_root_path
 from workkit.cli.commands.web_serving import serve
 from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
@@ -74,6 +74,13 @@ if TYPE_CHECKING:
     metavar="URL",
     help="the URL in the browser, where a proxy is in front",
 )
+@click.option(
+    "--root-path",
+    cls=Option,
+    metavar="PATH",
+    envvar="WORKKIT_WEB_ROOT_PATH",
+    help="the path in the browser, where a proxy is in front: /ops",
+)
 @click.option("--read-only", cls=Option, is_flag=True, help="nobody changes anything")
 @click.option("--env", cls=Option, metavar="NAME", help="the environment's name, shown on every page")
 @click.option("--title", cls=Option, metavar="TEXT", help="shown in place of workkit")
@@ -92,6 +99,7 @@ def web_command(
     trust_header: str | None,
     from_proxy: tuple[str, ...],
     origins: tuple[str, ...],
+    root_path: str | None,
     read_only: bool,
     env: str | None,
     title: str | None,
@@ -111,6 +119,7 @@ def web_command(
 
     binding = read_binding(bind or "127.0.0.1:5040")
     names = check_origins(origins)
+    root = read_root_path(root_path or "")
     made = chosen([weighted(name)[0] for name in schedules], command="web", server=server)
     shown = [s.name for s in made]
     signer = asgi.signer()
@@ -129,12 +138,13 @@ def web_command(
         title=title or "",
         hosts={*binding.names, *names},
         origins=origins,
+        root_path=root,
     )
     closed = "for this machine only" if not (users or trust_header) else "for users who log in"
     if trust_header:
         closed = "for users whom the proxy names"
     said = f"{listed(shown)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
-    return serve(application, binding, said=said, opens=opens)
+    return serve(application, binding, root=root, said=said, opens=opens)
 
 
 def check_extra() -> None:

@@ -1,8 +1,9 @@
-"""Where `workkit web` listens: an address and a port, or a socket of this machine."""
+"""Where `workkit web` listens, an address and a port or a socket of this machine; and where browsers see it."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import stat
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ from workkit.errors import InvalidOptions
 UNIX = "unix:"
 LOCALHOST = "localhost"
 BACKLOG = 128
+PIECES = ("s", "-", "metrics", "schedules.json")  # with which the addresses of spec/web.md, 1 begin
+_PATH = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +41,11 @@ class Binding:
         """The names, beside numeric addresses, under which it is known."""
         return frozenset({LOCALHOST} if self.is_local else ())
 
-    def address(self, bound_to: socket.socket) -> str:
-        """Say where it listens: a URL with the port that it has got."""
+    def address(self, bound_to: socket.socket, root: str = "") -> str:
+        """Say where it listens: a URL with the port that it has got, and with the path of the pages."""
         if self.path is not None:
             return str(self)
-        return f"http://{_bracketed(self.host)}:{bound_to.getsockname()[1]}/"
+        return f"http://{_bracketed(self.host)}:{bound_to.getsockname()[1]}{root}/"
 
 
 def read_binding(text: str) -> Binding:
@@ -76,6 +79,19 @@ def check_origins(origins: Iterable[str]) -> frozenset[str]:
             raise InvalidOptions.about(f"--origin {origin}", "is no origin", remedy, given=origin, where="origin")
         found.add(name)
     return frozenset(found)
+
+
+def read_root_path(text: str) -> str:
+    """Read the path below which browsers see the pages: ``/ops``, or nothing. Raises InvalidOptions."""
+    path = text.removesuffix("/")
+    if path and not _PATH.fullmatch(path):
+        remedy = "Write it as browsers show it, without a final slash: /ops. Accepted: letters, digits, and . _ ~ -"
+        raise InvalidOptions.about(f"--root-path {text}", "is no path", remedy, given=text, where="root_path")
+    if path.partition("/")[2].partition("/")[0] in PIECES:
+        remedy = "Choose another path, such as /ops: it could not be told whether a proxy has stripped it."
+        trouble = "begins as addresses of the pages do"
+        raise InvalidOptions.about(f"--root-path {text}", trouble, remedy, given=text, where="root_path")
+    return path
 
 
 def bound(binding: Binding) -> socket.socket:

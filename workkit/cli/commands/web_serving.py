@@ -78,7 +78,7 @@ class Deadlines(asyncio.Protocol):
             self._alarm.cancel()
 
 
-def serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
+def serve(application: Any, binding: Binding, *, root: str, said: str, opens: bool) -> int:
     """Serve an application until it is stopped; return the exit code. Raises Unsupported."""
     with ExitStack() as ends:
         try:
@@ -86,7 +86,7 @@ def serve(application: Any, binding: Binding, *, said: str, opens: bool) -> int:
         except OSError as error:
             raise Unsupported.about(f"--bind {binding}", f"cannot be used: {error.strerror or error}") from error
         ends.callback(bound_to.close)
-        address = binding.address(bound_to)
+        address = binding.address(bound_to, root)
 
         def announce() -> None:
             terminal.say(f"listening  {said.format(address)}")

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from workkit._version import __version__
+from workkit.text.exposition import Page, add_histogram, info, page_of
 from workkit.worker.monitoring.gauges import Gauge, Gauges
 from workkit.worker.monitoring.run_table import (
     DURATION,
@@ -16,34 +15,17 @@ from workkit.worker.monitoring.run_table import (
     LATENESS,
     MISSED,
     OUTCOMES,
-    Histogram,
     Key,
     Totals,
     histogram,
 )
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
-MISSING = "no metrics here. Install the extra: pip install 'workkit[prometheus]'"
-
-Page = Callable[[], tuple[str, bytes]]  # the type of its content, and the content
-
-
-def is_installed() -> bool:
-    """Whether prometheus-client is there."""
-    return find_spec("prometheus_client") is not None
 
 
 def metrics_page(totals: Totals, gauges: Gauges) -> Page:
     """Return a function that writes the page. From any thread."""
-    import prometheus_client
-
-    registry = prometheus_client.CollectorRegistry()
-    registry.register(Collector(totals, gauges))
-
-    def write() -> tuple[str, bytes]:
-        return prometheus_client.CONTENT_TYPE_LATEST, prometheus_client.generate_latest(registry)
-
-    return write
+    return page_of(Collector(totals, gauges))
 
 
 class Collector:
@@ -66,7 +48,7 @@ class Collector:
 
 
 def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
     of = ["schedule", "function"]
     runs = CounterMetricFamily("workkit_job_runs", "Runs that ended, by outcome.", labels=[*of, "outcome"])
@@ -80,11 +62,10 @@ def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
             if number or outcome in ("done", "failed"):  # a rate needs a 0 before its first failure
                 runs.add_metric([*key, outcome], number)
         missed.add_metric(key, numbers[MISSED])
-        _add(duration, key, histogram(numbers, DURATION))
-        _add(lateness, key, histogram(numbers, LATENESS))
-    info = GaugeMetricFamily("workkit_info", "The version of workkit that serves this page.", labels=["version"])
-    info.add_metric([__version__], 1)
-    yield from (runs, missed, duration, lateness, info)
+        for family, at in ((duration, DURATION), (lateness, LATENESS)):
+            found = histogram(numbers, at)
+            add_histogram(family, key, edges=EDGES, buckets=found.buckets, total=found.sum)
+    yield from (runs, missed, duration, lateness, info())
 
 
 def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:
@@ -109,11 +90,3 @@ def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:
         if "listeners" not in counts.unknown:
             listeners.add_metric([gauge.schedule], counts.listeners)
     yield from (up, jobs, oldest, listeners)
-
-
-def _add(family: Any, key: tuple[str, str], found: Histogram) -> None:
-    sums, so_far = [], 0
-    for edge, number in zip((*map(str, EDGES), "+Inf"), found.buckets, strict=True):
-        so_far += number
-        sums.append((edge, so_far))
-    family.add_metric(key, buckets=sums, sum_value=found.sum)

@@ -23,9 +23,10 @@ from typing import Any
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Inspector
+from workkit.text.exposition import is_installed
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.health import Pages
-from workkit.worker.monitoring.exposition import is_installed, metrics_page
+from workkit.worker.monitoring.exposition import metrics_page
 from workkit.worker.monitoring.gauges import Gauges
 from workkit.worker.monitoring.run_table import Totals
 from workkit.worker.service import service_manager
