@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha1
 from itertools import islice
 from threading import Lock, Thread
 from typing import Any, Final
+from urllib.parse import quote
 
 from workkit.contract.broker import Inspector
+from workkit.contract.history import PastRun
 from workkit.contract.inspector import Graves
 from workkit.contract.record import MOST_IDS, error_record
 from workkit.errors import Unsupported, WorkkitError
@@ -25,10 +27,13 @@ from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
+from workkit.web.address import job_path
 from workkit.web.mask import Veil
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50
+FAILED: Final = ("retried", "dead")  # endings of runs that have failed
+NEAR_MS: Final = 60_000  # so far the end of a run, by the clock of its listener, is from the death of its job
 LONGEST_KEY: Final = 120
 
 
@@ -46,6 +51,16 @@ class DeadJob:
     is_whole: bool
 
     __repr__ = brief_repr
+
+    @property
+    def died(self) -> datetime:
+        """When it died."""
+        return datetime.fromtimestamp(self.died_ms / 1000, UTC)
+
+    @property
+    def path(self) -> str:
+        """The page of this record, which shows its traceback."""
+        return f"{job_path(self.job.id)}?dead={quote(self.key, safe='@:')}"
 
 
 def dead_job_of(job: Job, veil: Veil) -> DeadJob:
@@ -193,6 +208,32 @@ class KnownDead:
     def groups(self) -> list[ErrorGroup]:
         """All of them by their error."""
         return by_error(self.dead_jobs)
+
+    @cached_property
+    def _by_job(self) -> Mapping[str, list[DeadJob]]:
+        found: dict[str, list[DeadJob]] = {}
+        for dead_job in self.dead_jobs:
+            for which in {dead_job.job.id, dead_job.job.name or dead_job.job.id}:
+                found.setdefault(which, []).append(dead_job)
+        return found
+
+    def of_job(self, which: str) -> Sequence[DeadJob]:
+        """Give the records of a job, by its name or its id; the last one first."""
+        return self._by_job.get(which, ())
+
+    def traceback_path(self, run: PastRun, which: str, *, retrying: int = 0) -> str:
+        """Write the path of the page that shows the traceback of a failed run of the job `which`: its dead record, or
+        the job, where that is about to be tried again after so many attempts; else the page of the run, or "".
+        """
+        if run.ending not in FAILED:
+            return ""
+        ended_ms = epoch_ms(run.ended)
+        near = [one for one in self.of_job(which) if abs(one.died_ms - ended_ms) <= NEAR_MS]
+        if run.ending == "dead" and near:
+            return min(near, key=lambda one: abs(one.died_ms - ended_ms)).path
+        if run.ending == "retried" and run.attempt + 1 == retrying:
+            return job_path(which)
+        return f"runs/{run.place}" if run.place else ""
 
 
 class DeadIndex:

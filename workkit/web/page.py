@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, Final, Protocol
 
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
@@ -13,8 +14,11 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.job import Job
 from workkit.web.address import read_spelled
 from workkit.web.cache import Served
+from workkit.web.dead_jobs import KnownDead
 from workkit.web.mask import Veil
 from workkit.web.works import Work
+
+MOST_RETRYING: Final = 1_000
 
 
 class View(Protocol):
@@ -55,6 +59,22 @@ class Asked:
             return self.veil.log(of, self.served.inspector().history.log(of))
         except Unsupported:
             return ()
+
+    def dead(self) -> KnownDead:
+        """Give the dead jobs that this process keeps. Nothing is asked where none are dead."""
+        count = self.pulse.counts.dead
+        if not count:
+            return KnownDead(dead_jobs=(), of=0, is_all=True)
+        return self.served.dead(self.veil).look(self.served.inspector(), count=count, reads_whole=False)
+
+    def retry_of(self, id: str | None) -> Job | None:
+        """Find the run of a job that is to be tried again, as it is, with its last error; None where none is among the
+        first 1,000. One that recurs waits beside it for its next time.
+        """
+        if not self.pulse.counts.retrying:
+            return None
+        waiting = islice(self.served.inspector().jobs(state="retrying"), MOST_RETRYING)
+        return next((job for job in waiting if job.id == id and job.failure is not None), None)
 
     def one_of(self, name: str, accepted: Sequence[str]) -> str:
         """Read a parameter that is one of some words; the first where it is not there. Raises InvalidOptions."""

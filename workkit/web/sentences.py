@@ -40,12 +40,15 @@ Tone = Literal["fail", "late"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """A recurring job whose last runs failed: how many in a row, the end of the last one, and its error if known."""
+    """A recurring job whose last runs failed: how many in a row, the end of the last one, and its error if known.
+    `traceback`: the page that shows it.
+    """
 
     name: str
     times: int
     last: datetime
     error: str | None = None
+    traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class Died:
     since: datetime
     error: str
     print: str = ""
+    traceback: str = ""  # the page of the one that died last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +137,15 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something that needs somebody: what, why, how bad. `job`: the job to act on."""
+    """Something that needs somebody: what, why, how bad. `job`: the job to act on; `traceback`: the page of that of its
+    last failure.
+    """
 
     said: Sentence
     why: str = ""
     tone: Tone = "late"
     job: str | None = None
+    traceback: str = ""
     is_failing: bool = False
     is_aside: bool = False  # it can wait: never the headline
     is_pause: bool = False
@@ -195,7 +202,7 @@ def needs(facts: Facts) -> Iterator[Need]:
             Ref(plural(died.count, "job"), f"dead/{died.print}" if died.print else "dead"),
             f" died of one error since {at}.",
         )
-        yield Need(said=said, why=died.error, tone="fail")
+        yield Need(said=said, why=died.error, tone="fail", traceback=died.traceback)
     for name in facts.cannot_run:
         if name not in facts.stuck or not _is_overdue(facts):
             yield Need(said=("No listener can run ", _function(name), "."), why=GIVEN_BACK)
@@ -300,7 +307,7 @@ def _one_failing(one: Failing, facts: Facts) -> Need:
     at = at_moment(one.last, facts.now, facts.zone)
     said = f" has failed {one.times} times in a row." if one.times > 1 else f" failed {at}."
     why = one.error or (f"The last time {at}." if one.times > 1 else "")
-    return Need(said=(ref, said), why=why, tone="fail", job=one.name, is_failing=True)
+    return Need(said=(ref, said), why=why, tone="fail", job=one.name, traceback=one.traceback, is_failing=True)
 
 
 def rest(facts: Facts) -> Sentence:

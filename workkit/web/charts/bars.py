@@ -24,9 +24,12 @@ TICKS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars(Drawing):
-    """The bars. `ticks`: five texts below the wide form, evenly spread, "" where no run is."""
+    """The bars. `ticks`: five texts below the wide form, evenly spread, "" where no run is; `failed`: the runs that
+    failed, each with the place of its bar.
+    """
 
     ticks: tuple[str, ...] = ()
+    failed: tuple[tuple[int, PastRun], ...] = ()
 
 
 def bars(
@@ -49,7 +52,8 @@ def bars(
         paths.rect("r pulse", room * SLOT, BARS_HEIGHT - height, SLOT_BAR, height)
     label = _label(shown, took, running=running)
     ticks = _ticks(shown, room - len(shown), now=now, zone=zone)
-    return Bars(width=SLOTS * SLOT - 1, height=BARS_HEIGHT, paths=paths.done(), label=label, ticks=ticks)
+    failed = tuple((slot * SLOT, run) for slot, run in enumerate(shown, room - len(shown)) if kind_of(run) == "fail")
+    return Bars(width=SLOTS * SLOT - 1, height=BARS_HEIGHT, paths=paths.done(), label=label, ticks=ticks, failed=failed)
 
 
 class _Scale:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import quote
 
 from workkit.contract.broker import Inspector
 from workkit.contract.filters import accepted, read_filter, understood
@@ -21,7 +20,6 @@ from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
-from workkit.web.address import job_path
 from workkit.web.charts.bars import burst
 from workkit.web.charts.shapes import Drawing
 from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error
@@ -228,12 +226,11 @@ def start_of(keys: list[str], after: str) -> int:
 def row_of(dead_job: DeadJob) -> DeadRow:
     """Show one dead job."""
     job = dead_job.job
-    path = f"{job_path(job.id)}?dead={quote(dead_job.key, safe='@:')}"
     return DeadRow(
         key=dead_job.key,
         job=job,
         attempts=attempts_text(job),
-        path=path,
+        path=dead_job.path,
         args=given_json(job) if dead_job.is_whole else "",
     )
 

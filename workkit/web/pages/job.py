@@ -23,9 +23,11 @@ def look(asked: Asked) -> View:
     job = asked.veil.job(found)
     if job.recurs and job.state != "dead":
         # of an unnamed job it depends on the arguments, which the veil may hide
+        again = asked.retry_of(found.id)
         return recurring_job.look(
-            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found)
-        )
+            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found),
+            again=again, wrong=None if again is None else single_job.wrong_of(asked.veil.job(again), again),
+        )  # fmt: skip
     return single_job.look(asked, job, found)
 
 

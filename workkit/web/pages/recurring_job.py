@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ from workkit.web.pages.recurring_job_sections import (
     with_details,
 )
 from workkit.web.pages.same_call import Same, same_call
+from workkit.web.pages.single_job import Wrong
 from workkit.web.recurring_jobs import words_of
 from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came
 
@@ -60,7 +61,9 @@ KEPT: Final = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringJobView:
     """What the page shows. `words`: when it runs, without its zone; `target`: what its pause names; `running`: a
-    sentence for each run that goes on; `asks`: the question before a run by hand that would be left out.
+    sentence for each run that goes on; `asks`: the question before a run by hand that would be left out; `tracebacks`:
+    where that of the last run is, of each bar that failed, and of each day; `wrong`: the error that another attempt
+    follows.
     """
 
     schedule: str
@@ -86,6 +89,8 @@ class RecurringJobView:
     days: tuple[Day, ...]
     unknown: Mapping[str, str]
     log: tuple[str, ...]
+    tracebacks: Tracebacks
+    wrong: Wrong | None
     recurs: bool = True
 
     @property
@@ -122,6 +127,19 @@ class RecurringJobView:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracebacks:
+    """The paths of the pages that show them. `last`: of the last run, "" where it has none; `bars`: the place of each
+    bar; `days`: of the last failure of each day (UTC).
+    """
+
+    last: str
+    bars: tuple[tuple[int, str], ...]
+    days: Mapping[str, str]
+
+    __repr__ = brief_repr
+
+
 @dataclass(slots=True, kw_only=True)
 class _Past:
     """What history has of a job; nothing, where `no_history` says why."""
@@ -133,9 +151,12 @@ class _Past:
     no_history: str = ""
 
 
-def look(asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...]) -> RecurringJobView:
+def look(
+    asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...], again: Job | None, wrong: Wrong | None
+) -> RecurringJobView:
     """Make the view of a job that was found, and is masked. `offset_ms`: by how much its spread puts off every run;
-    `log`: what its run in progress has logged, or its last one that failed.
+    `log`: what its run in progress has logged, or its last one that failed; `again`: its run that is to be
+    tried again, and `wrong` its error.
     """
     now, trigger, key = asked.now, job.trigger, job.name or job.id
     assert trigger is not None, "it recurs"
@@ -162,6 +183,14 @@ def look(asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...]) -> Rec
             now=now,
             zone=asked.zone,
         )
+    dead = asked.dead()
+    traceback = partial(dead.traceback_path, which=key, retrying=0 if again is None else again.attempt)
+    last = next((run for run in past.ring if run.ending != "skipped"), None)
+    tracebacks = Tracebacks(
+        last=traceback(last) if last is not None else "",
+        bars=tuple((x, path) for x, run in (drawing.bars.failed if drawing else ()) if (path := traceback(run))),
+        days={one.died.date().isoformat(): one.path for one in reversed(dead.of_job(key))},
+    )
     pause = pause_of(job, asked.pulse.control)
     target = next((one for one, found in asked.pulse.control.paused.items() if found is pause), "")
     words = words_of(job)
@@ -179,7 +208,7 @@ def look(asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...]) -> Rec
         running=tuple(running),
         asks=left_out(job, asked.served.inspector().limits(like=overlap_key(job)) if may_wait(job) else ()),
         drawn=drawing,
-        runs=tuple(run_rows(past.ring, now=now, zone=asked.zone)),
+        runs=tuple(run_rows(past.ring, now=now, zone=asked.zone, traceback=traceback)),
         coming=tuple(coming),
         city=city(zone_name(zone)),
         clock=next_clock_change(trigger, now=now),
@@ -189,6 +218,8 @@ def look(asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...]) -> Rec
         days=tuple(past.days),
         unknown={"history": past.no_history} if past.no_history else {},
         log=log,
+        tracebacks=tracebacks,
+        wrong=wrong,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final
@@ -105,7 +105,9 @@ DID: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRunRow:
-    """A run, or an occurrence that did not run. `note`: why it did not, how it came about, its error."""
+    """A run, or an occurrence that did not run. `note`: why it did not, how it came about, its error; `traceback`: the
+    page that shows it.
+    """
 
     run: PastRun
     day: str
@@ -117,6 +119,7 @@ class LastRunRow:
     took: str
     on: str
     note: str
+    traceback: str = ""
 
     __repr__ = brief_repr
 
@@ -147,8 +150,10 @@ def with_details(ring: Sequence[PastRun], singles: Iterable[PastRun]) -> list[Pa
     return found
 
 
-def run_rows(runs: Sequence[PastRun], *, now: datetime, zone: tzinfo) -> list[LastRunRow]:
-    """Make the rows of the table of runs."""
+def run_rows(
+    runs: Sequence[PastRun], *, now: datetime, zone: tzinfo, traceback: Callable[[PastRun], str] = lambda _: ""
+) -> list[LastRunRow]:
+    """Make the rows of the table of runs. `traceback` writes the path of that of a run."""
     rows = []
     for run in runs[:RUNS]:
         local, kind = run.due.astimezone(zone), kind_of(run)
@@ -165,6 +170,7 @@ def run_rows(runs: Sequence[PastRun], *, now: datetime, zone: tzinfo) -> list[La
                 took=duration_text(run.took_ms) if has_run else "",
                 on=(run.listener or "").partition(":")[0] if has_run else "",
                 note="; ".join(_notes(run)),
+                traceback=traceback(run),
             )
         )
     return rows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -25,6 +26,10 @@ from workkit.web.pages.window import read_instant
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at
+NO_TRACEBACK: Final[Mapping[str, str]] = {
+    "dead": "Its traceback is no longer kept: its dead record was retried, discarded or removed.",
+    "retried": "Its traceback was kept until the next attempt.",
+}
 FILTERS: Final = ("job", "fn", "ended", "from", "to", "q")
 
 
@@ -35,6 +40,7 @@ class RunRow:
     run: PastRun
     sign: str
     word: str
+    traceback: str = ""  # where it is shown
 
     @property
     def path(self) -> str:
@@ -107,6 +113,7 @@ def look(asked: Asked) -> RunsView:
                 found.append(seen)
     except Unsupported as error:
         unknown = str(error)
+    dead = asked.dead()
     query = "&".join(f"{name}={quote(value)}" for name, value in given.items())
     at = "" if last is None else f", back to {moment(last.ended.replace(microsecond=0), asked.now, asked.zone)}"
     return RunsView(
@@ -114,7 +121,7 @@ def look(asked: Asked) -> RunsView:
         now=asked.now,
         given={name: given.get(name, "") for name in FILTERS},
         understood="" if where.is_everything else understood(where),
-        rows=tuple(row_of(run) for run in found),
+        rows=tuple(replace(row_of(run), traceback=dead.traceback_path(run, run.name or run.id or "")) for run in found),
         said=_said(asked.served.name, found, where, unknown, looked=looked, is_over=place is None),
         looked=f"Looked at {looked:,} runs{at}." if looked > len(found) else "",
         more=None if place is None else f"runs?{query}{'&' if query else ''}after={place}",
@@ -158,11 +165,14 @@ def _ms(at: datetime | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """What the page shows. `job_path`: the page of its job; `others`: the runs of it."""
+    """What the page shows. `job_path`: the page of its job; `others`: the runs of it; `no_traceback`: why no page shows
+    its traceback.
+    """
 
     schedule: str
     now: datetime
     row: RunRow
+    no_traceback: str
     title: str
     said: str
     rest: str
@@ -198,10 +208,12 @@ def look_at_one(asked: Asked) -> RunView:
     raw = asked.served.inspector().history.run(asked.names["run"])
     run = asked.veil.run(raw)
     which = run.name or run.id or ""
+    row = replace(row_of(run), traceback=_traceback(asked, run, which))
     return RunView(
         schedule=asked.served.name,
         now=asked.now,
-        row=row_of(run),
+        row=row,
+        no_traceback=NO_TRACEBACK.get(run.ending, "") if run.error and not row.traceback else "",
         title=run.name or shown(run.fn or "?"),
         said=_said_of_one(asked, run),
         rest=_rest(run),
@@ -209,6 +221,15 @@ def look_at_one(asked: Asked) -> RunView:
         log=asked.log(raw),
         others=f"runs?job={quote(which, safe='', errors='replace')}",
     )
+
+
+def _traceback(asked: Asked, run: PastRun, which: str) -> str:
+    """Find the page that shows its traceback; "" where there is none."""
+    retrying = 0
+    if run.ending == "retried" and (job := asked.retry_of(run.id)) is not None:
+        retrying = job.attempt
+    path = asked.dead().traceback_path(run, which, retrying=retrying)
+    return "" if path == f"runs/{run.place}" else path
 
 
 def _said_of_one(asked: Asked, run: PastRun) -> str:

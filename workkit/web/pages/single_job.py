@@ -126,7 +126,7 @@ def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         said=state_sentence(standing),
         tried=tuple(tried),
         attempts=_attempts(asked, job, tried, usual_ms),
-        wrong=_wrong(job, raw, tried),
+        wrong=wrong_of(job, raw, tried),
         function=function,
         facts=tuple(facts(job, now=asked.now, zone=asked.zone, result=result_of(asked, raw))),
         by_hand=tuple(by_hand(asked.served.name, job)),
@@ -148,8 +148,8 @@ def _attempts(asked: Asked, job: Job, tried: Sequence[PastRun], usual_ms: float)
     )  # fmt: skip
 
 
-def _wrong(job: Job, raw: Job, tried: Sequence[PastRun]) -> Wrong | None:
-    """Tell the last error in parts, and which attempts ended with the same."""
+def wrong_of(job: Job, raw: Job, tried: Sequence[PastRun] = ()) -> Wrong | None:
+    """Tell the last error of a job, as it may be shown and as it is, in parts; and which attempts ended the same."""
     failure = job.failure
     if failure is None or raw.failure is None:
         last = job.error

@@ -10,7 +10,7 @@ from itertools import islice, pairwise, takewhile
 from typing import Final
 
 from workkit.contract.doctor import Finding
-from workkit.contract.history import Cell
+from workkit.contract.history import Cell, PastRun
 from workkit.contract.inspector import Missed
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
@@ -67,7 +67,7 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
         paused=paused,
         recurring=len(rows),
         on_time=rows.on_time,
-        failing=_with_errors(asked, list(_failing(rows, asked.now))),
+        failing=_with_errors(asked, rows, list(_failing(rows, asked.now))),
         missed=tuple(_missed(asked, rows)),
         died=_died(asked, last_hour),
         herds=() if paused else tuple(_kept_herds(asked, rows, crowds, threads)),
@@ -98,15 +98,22 @@ def _failing(rows: PlannedJobs, now: datetime) -> Iterator[Failing]:
             yield Failing(name=row.name, times=times, last=row.runs[0].ended)
 
 
-def _with_errors(asked: Asked, found: list[Failing]) -> tuple[Failing, ...]:
-    """Add the last errors, which single runs know and rings do not."""
+def _with_errors(asked: Asked, rows: PlannedJobs, found: list[Failing]) -> tuple[Failing, ...]:
+    """Add the last errors, which single runs know and rings do not, and where their tracebacks are."""
     if not found:
         return ()
-    errors: dict[str, str] = {}
+    last: dict[str, PastRun] = {}
     for run in asked.served.recent.read(asked.served.inspector().history.runs, asked.now)[:MOST_RUNS]:
         if run.name is not None and run.error is not None:
-            errors.setdefault(run.name, asked.veil.run(run).error or "")
-    return tuple(replace(one, error=errors.get(one.name)) for one in found)
+            last.setdefault(run.name, run)
+    dead, known = asked.dead(), []
+    for one in found:
+        row, single = rows.named[one.name], last.get(one.name)
+        retrying = row.recurs.attempt if row.recurs.state == "retrying" else 0
+        path = dead.traceback_path(single or row.runs[0], one.name, retrying=retrying)
+        error = None if single is None else asked.veil.run(single).error or ""
+        known.append(replace(one, error=error, traceback=path))
+    return tuple(known)
 
 
 def _is_often(row: PlannedJob, now: datetime) -> bool:
@@ -253,7 +260,7 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
     count = asked.pulse.counts.dead
     if count - asked.pulse.counts.known_dead < MANY_DEAD:
         return ()
-    known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=count, reads_whole=False)
+    known = asked.dead()
     until_ms = asked.pulse.control.known_dead_ms or 0
     return asked.served.fresh(
         "died", lambda: _lately(known, asked.now, until_ms), given=(asked.veil, known.dead_jobs, until_ms)
@@ -266,7 +273,13 @@ def _lately(known: KnownDead, now: datetime, until_ms: int) -> tuple[Died, ...]:
     lately = tuple(takewhile(lambda dead_job: dead_job.died_ms >= first_ms, known.dead_jobs))
     groups = known.groups if len(lately) == len(known.dead_jobs) else by_error(lately)
     return tuple(
-        Died(count=group.n, since=group.died[-1], error=group.dead_jobs[0].job.error or "", print=group.print)
+        Died(
+            count=group.n,
+            since=group.died[-1],
+            error=group.dead_jobs[0].job.error or "",
+            print=group.print,
+            traceback=group.dead_jobs[0].path,
+        )
         for group in groups
         if group.n >= MANY_DEAD
     )
