@@ -206,3 +206,20 @@ def test_a_dead_job_is_discarded_or_runs_with_other_arguments(opened: Open, s: S
     assert "do/retry" in operator
     assert "do/discard" not in operator
     assert "do/change-arguments" not in operator
+
+
+def test_long_arguments_are_folded(browser: Browser, s: Schedule) -> None:
+    """The page shows the first 2,000 characters, and all of them once they are asked for."""
+    long = "".join(f"{n:06} " for n in range(20_000))
+    huge = browser.get(f"/s/{s.name}/jobs/{schedule.add(s, handlers.note, in_='1 hour', args=[long]).id}")
+    assert "Show the first 64,000 characters" in text_of(huge)
+    long = long[:35_000]
+    id = schedule.add(s, handlers.note, in_="1 hour", args=[long]).id
+    answer = browser.get(f"/s/{s.name}/jobs/{id}")
+    shown = re.sub(r"<details.*?</details>", "", answer.text, flags=re.DOTALL)
+    assert "000280" in shown
+    assert "000290" not in shown
+    assert "004999" in answer.text
+    assert "Show all 35,002 characters" in text_of(answer)
+    short = browser.get(f"/s/{s.name}/jobs/{schedule.add(s, handlers.note, in_='1 hour', args=['short']).id}")
+    assert "Show all" not in short.text
