@@ -35,7 +35,9 @@ LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be l
 
 
 class Refused(Exception):
-    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root)."""
+    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root). `form`:
+    the fields of a form that may be sent again, with another token.
+    """
 
     def __init__(
         self,
@@ -44,9 +46,11 @@ class Refused(Exception):
         *,
         links: tuple[tuple[str, str], ...] = (),
         fields: Mapping[str, Any] | None = None,
+        form: Mapping[str, list[Any]] | None = None,
     ) -> None:
         super().__init__(sentence)
         self.status, self.sentence, self.links, self.fields = status, sentence, links, dict(fields or {})
+        self.form = form
 
     @property
     def suggestion(self) -> str | None:
