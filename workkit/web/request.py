@@ -29,7 +29,7 @@ from workkit.verbs.author import acting, author_of
 from workkit.web.actions.action import Doing, Order, Result
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
 from workkit.web.actions.undo import UNDO, Results
-from workkit.web.address import url_path, with_parameter
+from workkit.web.address import job_path, url_path, with_parameter
 from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
 from workkit.web.cache import Served
 from workkit.web.frame import THEMES, Frame, shown_zone
@@ -67,6 +67,7 @@ THEME, ZONE = "workkit_theme", "workkit_zone"
 OWN_ZONE: Final = "schedule"  # in a form: the times of each schedule in its own zone again
 YEAR_S: Final = 365 * 86_400
 NOBODY: Final = "nobody"
+OLD_FORM: Final = "The token of this form is missing or old, as after a restart: nothing was done. Send the form again."
 
 
 class Entrance:
@@ -117,7 +118,7 @@ class Entrance:
         token = request.headers.get("x-token") or str(next(iter(fields.get("token", [])), ""))
         session = who.session if who is not None else NOBODY
         if not is_program and not self.settings.signer.is_form_token(token, session):
-            raise Refused(403, "This page is too old. Load it again, and try again.")
+            raise Refused(403, OLD_FORM, form=fields)
         return fields
 
     async def login(self, request: Request) -> Response:
@@ -203,7 +204,10 @@ class Entrance:
             return json_answer(request, refused.record(), status=refused.status)
         if refused.status == 401 and self.settings.way.has_login:
             return self._login_form(request, "", status=401)
-        frame = getattr(request.state, "frame", None) or self.frame(request, None)
+        frame = getattr(request.state, "frame", None)
+        if refused.form is not None and frame is None:  # who asks is known with the frame, and the token is theirs
+            refused.form = None
+        frame = frame or self.frame(request, None)
         values = {"frame": replace(frame, title=HTTPStatus(refused.status).phrase.capitalize()), "refused": refused}
         return html(request, "error.html", values, status=refused.status)
 
@@ -367,6 +371,8 @@ def _did(request: Request, frame: Frame, fields: Mapping[str, Any], number: str,
     if request.state.is_json:
         return json_answer(request, result_record(result, number), status=result_status(result))
     back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
+    if result is not None and result.leads_to:
+        back = frame.base + url_path(job_path(result.leads_to))
     return RedirectResponse(with_parameter(back, "did", number), 303)
 
 

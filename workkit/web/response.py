@@ -36,7 +36,9 @@ LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be l
 
 
 class Refused(Exception):
-    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root)."""
+    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root). `form`:
+    the fields of a form that may be sent again, with another token.
+    """
 
     def __init__(
         self,
@@ -46,10 +48,12 @@ class Refused(Exception):
         links: tuple[tuple[str, str], ...] = (),
         fields: Mapping[str, Any] | None = None,
         headline: str = "",
+        form: Mapping[str, list[Any]] | None = None,
     ) -> None:
         super().__init__(sentence)
         self.status, self.sentence, self.links, self.fields = status, sentence, links, dict(fields or {})
         self.headline = headline or sentence  # what a page says
+        self.form = form
 
     @property
     def suggestion(self) -> str | None:

@@ -56,12 +56,13 @@ class Order:
 @dataclass(frozen=True, slots=True)
 class Done:
     """What became of one job: a line that says it, and the order that undoes it. `shown`: what only this answer holds,
-    and nothing keeps.
+    and nothing keeps; `leads_to`: the job whose page one comes to.
     """
 
     line: str
     undo: Order | None = None
     shown: str | None = None
+    leads_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class Result:
     """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
     it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
     cannot be undone, where it can be for others. `work`: the work in the background, which every page shows by
-    itself. `asked`: what was typed, where all of it was refused: it stands in its form again.
+    itself. `asked`: what was typed, where all of it was refused: it stands in its form again. `leads_to`: the job whose
+    page one comes to; empty: the page where one was.
     """
 
     done: tuple[str, ...]
@@ -81,6 +83,7 @@ class Result:
     work: str = ""
     shown: str | None = None
     asked: Order | None = None
+    leads_to: str = ""
 
     @property
     def line(self) -> str:

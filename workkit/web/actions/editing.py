@@ -5,6 +5,7 @@ content back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -30,19 +31,22 @@ def add(doing: Doing, order: Order, _: str | None) -> Done:
         raise ChangedMeanwhile.about(
             f'"{given["name"]}"', trouble, "Edit that one, or choose another name.", given=given["name"]
         )
+    leads_to = job.name or job.id
     if not job.new:
-        return Done(f"{called(job)} stands already; nothing has changed.")
-    return Done(_saved(doing, job), Order(verb="cancel", which=(job.id,)))
+        return Done(f"{called(job)} stands already; nothing has changed.", leads_to=leads_to)
+    return Done(_saved(doing, job), Order(verb="cancel", which=(job.id,)), leads_to=leads_to)
 
 
 def edit(doing: Doing, order: Order, which: str | None) -> Done:
     """Replace a job by the content of the form, if it still has the content that was seen."""
     stands = _stands(doing, order, which)
-    given = job_form.keywords(order.fields, stands=stands, known=_known(doing, order))
+    filled = {"tz": job_form.of_time(stands)[1], **order.fields}
+    given = job_form.keywords(filled, stands=stands, known=_known(doing, order))
     if not given.get("name"):
         trouble = "is empty: without a name two jobs would stand"
         raise InvalidOptions.about("name", trouble, "Give the job a name.", where="name")
-    return _save(doing, given, stands, keeps_time=job_form.keeps_time(order.fields, stands))
+    done = _save(doing, given, stands, keeps_time=job_form.keeps_time(filled, stands))
+    return replace(done, leads_to=given["name"])
 
 
 def arguments(doing: Doing, order: Order, which: str | None) -> Done:

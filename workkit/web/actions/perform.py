@@ -194,12 +194,19 @@ def carry_out(doing: Doing, order: Order) -> Result:
     assert one is not None, "an act does one thing or the other"
     if not order.which:
         found = one(doing, order, None)
-        return Result(done=(doing.schedule,), lines=(found.line,), undo=_merged([found.undo]), did=act.did)
+        return Result(
+            done=(doing.schedule,),
+            lines=(found.line,),
+            undo=_merged([found.undo]),
+            did=act.did,
+            leads_to=found.leads_to,
+        )
     done: list[str] = []
     lines: list[str] = []
     refused: list[tuple[str, WorkkitError]] = []
     undos: list[Order | None] = []
     shown: str | None = None
+    leads_to = ""
     for place, which in enumerate(order.which):
         try:
             found = one(doing, order, which)
@@ -213,7 +220,7 @@ def carry_out(doing: Doing, order: Order) -> Result:
             continue
         done.append(which)
         lines.append(found.line)
-        shown = found.shown
+        shown, leads_to = found.shown, found.leads_to
         undos.append(found.undo)
     undo = _merged(undos)
     return Result(
@@ -224,6 +231,7 @@ def carry_out(doing: Doing, order: Order) -> Result:
         did=act.did,
         lasting=undos.count(None) if undo else 0,
         shown=shown,
+        leads_to=leads_to,
     )
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+from workkit.contract.history import JOB
 from workkit.contract.past_runs import finished_job
-from workkit.errors import Ambiguous, NotFound
+from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.recurrence import spread_offset_ms
+from workkit.text.glance import at_moment
 from workkit.web.dead_jobs import key_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job, single_job
 
 MOST_RUNS: Final = 20_000  # runs in which a job that is over is searched
 MOST_DEAD: Final = 20_000
+MOST_CHANGES: Final = 2_000
 
 
 def look(asked: Asked) -> View:
@@ -42,8 +45,26 @@ def _job(asked: Asked) -> Job:
     except NotFound:
         over = finished_job(inspector, which, schedule=asked.served.name, most=MOST_RUNS)
         if over is None:
+            if said := _cancelled(asked, which):
+                raise NotFound(said, given=which) from None
             raise
         return over
+
+
+def _cancelled(asked: Asked, which: str) -> str:
+    """Say who has cancelled a job and when, as far as the last changes tell; "" where nobody has."""
+    try:
+        for change in islice(asked.served.inspector().history.changes(), MOST_CHANGES):
+            if which not in (change.id, change.target.removeprefix(JOB)):
+                continue
+            if change.verb != "cancel":
+                return ""
+            seen = asked.veil.change(change)
+            at = at_moment(seen.at.replace(second=0, microsecond=0), asked.now, asked.zone)
+            return f"Cancelled{f' by {seen.by}' if seen.by else ''} {at}: {which}."
+    except Unsupported:
+        pass
+    return ""
 
 
 def _dead(asked: Asked, key: str) -> Job:
