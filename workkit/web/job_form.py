@@ -26,6 +26,8 @@ from workkit.web.typed_time import is_seven
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of arguments in a form
+MOST_FILLED: Final = 30_000  # of those that it is filled in with; of more, long values stand as a mask
+LONG_VALUE: Final = 500
 _TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # JSON has text for them
 _MISSING: Final = object()
 
@@ -250,10 +252,14 @@ Filled = Mapping[str, str]
 
 
 def form_of_job(job: Job, *, mask: Mask, names: Sequence[str] = ()) -> dict[str, str]:
-    """Fill the form in from a job that stands. What is hidden stands there as its mask. `names`: those of the
-    parameters of its positional arguments, as far as known.
+    """Fill the form in from a job that stands. What is hidden stands there as its mask, and so do long values where all
+    are too long for a form: both are kept. `names`: those of the parameters of its positional arguments, as far as
+    known.
     """
     args, kwargs = mask.arguments(job.args, job.kwargs, names)
+    if len(argument_text([list(args), kwargs])) > MOST_FILLED:  # a form of that size is refused
+        args = tuple(map(_short, args))
+        kwargs = {name: _short(value) for name, value in kwargs.items()}
     when, tz = of_time(job)
     return {
         "when": when,
@@ -266,6 +272,10 @@ def form_of_job(job: Job, *, mask: Mask, names: Sequence[str] = ()) -> dict[str,
         "seen": job.id,
         **options_of_job(job),
     }
+
+
+def _short(value: Any) -> Any:
+    return MASK if len(argument_text(value)) > LONG_VALUE else value
 
 
 def of_time(job: Job) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import signal
 from datetime import datetime
@@ -145,3 +146,19 @@ def test_the_end_of_a_pause_is_answered_as_pause_reads_it(opened: Open, server: 
         assert trouble in answer.text
         assert browser.json(f"/s/{name}/say.json?until={quote(text)}")["error"], text
     assert 'class="no"' not in browser.get(f"/s/{name}/say?until=&fragment=1").text
+
+
+def test_a_job_with_long_arguments_gets_another_time_and_keeps_them(browser: Browser, s: Schedule) -> None:
+    long = "0123456789 " * 10_000
+    schedule.add(s, handlers.note, every="day at 9am", name="long", args=["short", long], kwargs={"more": [long]})
+    page = browser.get(f"/s/{s.name}/jobs/long/edit")
+    fields = {name: html.unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', page.text)}
+    assert len(page.text) < 100_000
+    assert "short" in fields["args"]
+    fields |= {"which": "long", "when": "every day at 10am"}
+    answer = browser.post(f"/s/{s.name}/do/edit", fields, headers={"accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    job = schedule.job(s, "long")
+    assert (job.args, job.kwargs) == (("short", long), {"more": [long]})
+    assert job.due is not None
+    assert job.due.hour == 10
