@@ -1,7 +1,8 @@
 // Makes a page live and quick: a stream keeps it fresh, acts answer in place, keys steer. Nothing needs it.
-const $ = (what, within = document) => within.querySelector(what);
-const $$ = (what, within = document) => [...within.querySelectorAll(what)];
-const data = document.body.dataset, pill = () => $("#pill"), on = (...of) => document.addEventListener(...of);
+const doc = document;
+const $ = (what, within = doc) => within.querySelector(what);
+const $$ = (what, within = doc) => [...within.querySelectorAll(what)];
+const data = doc.body.dataset, pill = () => $("#pill"), on = (...of) => doc.addEventListener(...of);
 
 // Time is the server's, in the shown zone. The pill's words are told aloud when they change, at most once in 5 s.
 const QUIETLY = { preventScroll: true };
@@ -30,7 +31,7 @@ function until(due) {
 const put = (node, text) => node.textContent === text || (node.textContent = text);
 
 function tick() {
-  if (!pill() || document.hidden) return;
+  if (!pill() || doc.hidden) return;
   const more = { Live: clock(now()), "As of": clock(seen), "Server away": distance(now() - lostAt) }[state];
   put(pill(), more ? `${state} ${more}` : state);
   pill().className = state === "Live" ? "pill live" : tries || state === "Server away" ? "pill away" : "pill";
@@ -102,12 +103,12 @@ function holdRows(old, fresh) {
   (old.closest("table") || old).before(old.ask);
 }
 
-const make = (tag, what) => Object.assign(document.createElement(tag), { isOurs: true }, what);
+const make = (tag, what) => Object.assign(doc.createElement(tag), { isOurs: true }, what);
 
 function keeping(work) {
-  const was = document.activeElement;
+  const was = doc.activeElement;
   work();
-  if (was !== document.activeElement && was.isConnected) was.focus(QUIETLY);
+  if (was !== doc.activeElement && was.isConnected) was.focus(QUIETLY);
   for (const n of $$("[data-script]")) n.hidden = false;
   tick();
 }
@@ -122,7 +123,7 @@ function patch(found) {
 }
 
 function show(page) {
-  document.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
+  doc.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
   keeping(() => ["#rail", "#bar-end", "#main"].forEach((one) => morph($(one), $(one, page), true)));
   data.stream = page.body.dataset.stream || "";
   again();
@@ -154,7 +155,7 @@ const EVENTS = {
 
 function begin() {
   clearTimeout(waiting);
-  if (source || !data.stream || document.hidden || state === "Paused") return;
+  if (source || !data.stream || doc.hidden || state === "Paused") return;
   if ("poll" in data) return ask();
   source = new EventSource(data.stream);
   heard = Date.now();
@@ -181,7 +182,7 @@ function lost() {
 
 // Without a stream: the pieces once. Then the stream again; where there is none, or no room, the same again later.
 async function ask() {
-  if (document.hidden || state === "Paused") return;
+  if (doc.hidden || state === "Paused") return;
   try {
     const answer = await fetch(data.stream, { headers: { Accept: "application/json", "If-None-Match": tag } });
     const found = answer.status === 304 ? null : await answer.json();
@@ -199,7 +200,7 @@ async function ask() {
 }
 
 on("visibilitychange", () => {
-  if (document.hidden) waiting = setTimeout(close, 1e4);
+  if (doc.hidden) waiting = setTimeout(close, 1e4);
   else begin();
 });
 
@@ -224,14 +225,15 @@ on("submit", async (e) => {
   if (state === "Server away") return say("Server away: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
-    const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page);
+    const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page), { again } = page.forms;
+    if (again) return form.requestSubmit(e.submitter, (token.value = again.token.value));
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
     if (refused) return say($("h1", refused).textContent, ...$$("a", refused));
     if (new URL(answer.url).pathname !== location.pathname && answer.redirected) return location.assign(answer.url);
     form.closest("details")?.removeAttribute("open");
     show(page);
-    if (document.activeElement === document.body) $("#did").focus(QUIETLY);
+    if (doc.activeElement === doc.body) $("#did").focus(QUIETLY);
   } catch {
     say("No answer: it may be done. A button acts once.");
   }
@@ -266,7 +268,7 @@ function type(e) {
 // Keys. A page may have its own: what has aria-keyshortcuts is clicked.
 let going, marked;
 const isOff = () => localStorage.workkitKeys === "off";
-const ROW = "#main tbody tr, #main .lines li", row = () => document.activeElement.closest(ROW);
+const ROW = "#main tbody tr, #main .lines li", row = () => doc.activeElement.closest(ROW);
 const rows = () => $$(ROW).filter((at) => $("a", at)), box = (at) => at && $("[type=checkbox]", at);
 const mark = (some, value) => some.forEach((at) => box(at)?.checked === !value && box(at).click());
 
@@ -298,7 +300,7 @@ const KEYS = {
 };
 
 on("keydown", (e) => {
-  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(document.activeElement);
+  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(doc.activeElement);
   const isChord = e.ctrlKey || e.metaKey;
   if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
   if (e.target.closest("#jump, #jump-found")) {
