@@ -17,7 +17,7 @@ from tests.browser.seen import Looks
 from tests.browser.web_thread import WebThread
 from tests.processes import until
 from tests.servers import Server
-from workkit import schedule
+from workkit import asgi, schedule
 from workkit.schedule import Schedule
 from workkit.text.glance import away
 
@@ -147,6 +147,21 @@ def test_a_stream_that_ends_is_opened_again(site: WebThread, s: Schedule, opened
     site.start()
     is_live(page)
     expect(page.locator("#next")).to_contain_text("nightly")
+
+
+def test_an_act_goes_on_with_a_new_token_after_a_restart(site: WebThread, s: Schedule, opened: Open) -> None:
+    schedule.add(s, handlers.note, every="day at noon", name="nightly")
+    page = opened(f"{site.address}jobs/nightly")
+    is_live(page)
+    page.evaluate("window.same = true")
+    site.stop()
+    site.start(signer=asgi.signer("another"))
+    for said in ("Skipped nightly of ", "Skipped nightly of "):
+        page.get_by_role("button", name="Skip next").click()
+        expect(page.locator("#did")).to_contain_text(said)
+        page.evaluate("document.querySelector('#did').replaceChildren()")
+    assert page.evaluate("window.same")
+    assert len([one for one in schedule.changes(s) if one.verb == "skip"]) == 2
 
 
 def test_a_page_asks_again_where_there_are_no_streams(s: Schedule, opened: Open) -> None:

@@ -22,7 +22,8 @@ class WebThread:
         self._how: dict[str, Any] = {"way": Local(), "signer": asgi.signer("secret"), "hosts": {"localhost"}} | how
         self.start()
 
-    def start(self) -> None:
+    def start(self, **how: Any) -> None:
+        self._how |= how
         self.app = asgi.build(self._s, **self._how)
         config = uvicorn.Config(
             self.app, host="127.0.0.1", port=self.port, log_config=None, lifespan="off", timeout_graceful_shutdown=3

@@ -2,6 +2,8 @@
 const doc = document;
 const $ = (what, within = doc) => within.querySelector(what);
 const $$ = (what, within = doc) => [...within.querySelectorAll(what)];
+const did = (...said) => $("#did").replaceChildren(...said);
+const stop = (e) => e.preventDefault();
 const data = doc.body.dataset, pill = () => $("#pill"), on = (...of) => doc.addEventListener(...of);
 
 // Time is the server's, in the shown zone. The pill's words are told aloud when they change, at most once in 5 s.
@@ -137,7 +139,7 @@ function patch(found) {
 }
 
 function show(page) {
-  $("#did").replaceChildren();
+  did();
   doc.documentElement.dataset.theme = page.documentElement.dataset.theme || "";
   keeping(() => ["#rail", "#bar-end", "#main"].forEach((one) => morph($(one), $(one, page), true)));
   data.stream = page.body.dataset.stream || "";
@@ -230,7 +232,7 @@ function pause() {
 const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 const fields = (form, by) => new URLSearchParams(new FormData(form, by));
 const say = (textContent, ...more) =>
-  $("#did").replaceChildren(make("span", { textContent }), ...more, make("a", { className: "dismiss", href: "#", ariaLabel: "Dismiss" }));
+  did(make("span", { textContent }), ...more, make("a", { className: "dismiss", href: "#", ariaLabel: "Dismiss" }));
 
 on("submit", async (e) => {
   const form = e.target, to = e.submitter?.getAttribute("formaction") || form.action, { token, number, back } = form.elements;
@@ -238,12 +240,13 @@ on("submit", async (e) => {
   if (token) token.value ||= $("#looks").token.value;
   if (number) number.value ||= crypto.getRandomValues(new Uint32Array(2)).join("-");
   if (!/\/do\/[\w-]+$|\/-\/look$/.test(to)) return;
-  e.preventDefault();
+  stop(e);
   if (back) back.value ||= $("#looks").back.value;
   if ($("main.stale")) return say("No answer: nothing was sent.");
   try {
     const answer = await fetch(to, { method: "POST", body: fields(form, e.submitter), headers: { Accept: "text/html" } });
-    const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page);
+    const page = parsed(await answer.text()), refused = $("#did:empty~#refused", page), { again } = page.forms;
+    if (again) return form.requestSubmit(e.submitter, (token.value = again.token.value));
     if (number) number.value = "";
     if (answer.status === 401) return location.reload();
     if ($("#did[data-refused]", page)) return say($("#did span", page).textContent);
@@ -260,11 +263,12 @@ on("submit", async (e) => {
 on("click", (e) => {
   const at = e.target.closest("#pill, [data-copy], [data-open], .dismiss");
   if (!at) return;
-  if (at.matches(".dismiss")) return unsaid(e.preventDefault());
-  if (at.dataset.open) return $(at.dataset.open).showModal();
-  if (at.dataset.copy) return navigator.clipboard?.writeText(at.dataset.copy).then(() => say("Copied."));
+  if (at.matches(".dismiss")) return unsaid(stop(e));
+  const { open, copy } = at.dataset;
+  if (open) return $(open).showModal();
+  if (copy) return navigator.clipboard?.writeText(copy).then(() => say("Copied."));
   if (state === "As of") return;
-  e.preventDefault();
+  stop(e);
   pause();
 });
 
@@ -325,31 +329,31 @@ const KEYS = {
 };
 
 on("keydown", (e) => {
-  const jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(doc.activeElement);
+  const { key } = e, jump = $("#jump [name=q]"), links = $$("#jump-found a"), at = links.indexOf(doc.activeElement);
   const isChord = e.ctrlKey || e.metaKey;
-  if (isChord && e.key === "k" && jump) return jump.select(e.preventDefault());
+  if (isChord && key === "k" && jump) return jump.select(stop(e));
   if (e.target.closest("#jump, #jump-found")) {
-    if (e.key === "Escape") $("#jump-found")?.replaceChildren();
-    if (e.key === "ArrowDown") (links[at + 1] || links[at])?.focus(e.preventDefault());
-    if (e.key === "ArrowUp") (links[at - 1] || jump).focus(e.preventDefault());
+    if (key === "Escape") $("#jump-found")?.replaceChildren();
+    if (key === "ArrowDown") (links[at + 1] || links[at])?.focus(stop(e));
+    if (key === "ArrowUp") (links[at - 1] || jump).focus(stop(e));
     return;
   }
-  if (e.key === "Escape" && e.target.closest("#did")) return unsaid();
+  if (key === "Escape" && e.target.closest("#did")) return unsaid();
   if (isChord || e.altKey || isOff() || e.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
-  const key = CSS.escape(e.key), page = Date.now() - going < 1500 && $(`[data-g="${key}"]`);
-  going = e.key === "g" ? Date.now() : 0;
-  const named = page || $(`[aria-keyshortcuts="${key}"]`);
-  if (!named && (!KEYS[e.key] || (/^Arrow/.test(e.key) && !row()))) return;
-  e.preventDefault();
-  if (named) named.click();
-  else KEYS[e.key]();
+  const sign = CSS.escape(key), page = Date.now() - going < 1500 && $(`[data-g="${sign}"]`);
+  going = key === "g" ? Date.now() : 0;
+  const to = page || $(`[aria-keyshortcuts="${sign}"]`);
+  if (!to && (!KEYS[key] || (/^Arrow/.test(key) && !row()))) return;
+  stop(e);
+  if (to) to.click();
+  else KEYS[key]();
 });
 
 // What r does is asked first, of the row in focus alone.
 let asker;
 
 function unsaid() {
-  $("#did").replaceChildren();
+  did();
   asker?.focus(QUIETLY);
 }
 
