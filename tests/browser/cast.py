@@ -87,3 +87,9 @@ def follow() -> None:
     """Run on, and hear of a cancellation."""
     while not WAIT.wait(0.05):
         pass
+
+
+@job("app.shelf/refuse")
+def refuse(error: str) -> None:
+    """Fail of the error that it is given."""
+    raise RuntimeError(error)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -25,12 +26,15 @@ from tests.browser.scene import SHOP
 from tests.browser.seen import NARROW, WIDE, Looks, Seen
 from tests.processes import until
 from workkit import schedule
+from workkit.contract.steering import Quieted
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule
+from workkit.verbs.opening import producer_of
 
 WIDTHS = pytest.mark.parametrize("width", [WIDE, NARROW])
 TASKS = [f"task-{task}-{width}" for task in ("pause", "run", "edit", "skip") for width in (WIDE, NARROW)]
+NEW = "new-in-words"
 ORDERS = [f"order-{task}-{width}" for task in ("cancel", "find") for width in (WIDE, NARROW)]
 
 
@@ -229,3 +233,134 @@ def test_a_job_is_found_by_an_argument(operator: Operator, s: Schedule) -> None:
     operator.at_job(name)
     expect(operator.main).to_contain_text(f"number {name}")
     assert schedule.job(s, operator.named()).args == ({"order": f"number {name}"},)
+
+
+@pytest.mark.parametrize("width", [WIDE])  # a narrow window has no room for the box
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_a_job_is_jumped_to(operator: Operator, s: Schedule, by: str) -> None:
+    job = schedule.job(s, name := f"order-find-{operator.width}")
+    box = operator.page.get_by_label("Jump, or say a time")
+    operator.click(box)
+    box.press_sequentially({"name": name, "id": job.short_id}[by])
+    operator.click(operator.page.locator("#jump-found").get_by_role("link", name=re.compile(name)).first)
+    expect(operator.main).to_contain_text(f"number {name}")
+    assert schedule.job(s, operator.named()) == job
+
+
+@pytest.fixture
+def missing(s: Schedule, tmp_path: Path) -> Iterator[list[Path]]:
+    """The files of three dead jobs, which failed as these are missing."""
+    paths = [tmp_path / f"{n}.csv" for n in range(3)]
+    for path in paths:
+        schedule.add_now(s, cast.load, args=[str(path)])
+    until(lambda: len(dead(s, str(tmp_path))) == 3, what="the dead")
+    yield paths
+    for job in dead(s, str(tmp_path)):
+        schedule.discard(s, job.id)
+
+
+def dead(s: Schedule, text: str) -> list[Job]:
+    return [job for job in schedule.dead(s) if text in f"{job.args} {job.error}"]
+
+
+def at_error(operator: Operator, text: str) -> None:
+    """Go to the page of the jobs that died of one error."""
+    operator.go("Dead")
+    group = operator.main.get_by_role("article").filter(has_text=text)
+    operator.click(group.get_by_role("heading").get_by_role("link"))
+    expect(operator.main.get_by_role("article")).to_have_count(1)
+    expect(operator.main).to_contain_text(text)
+
+
+@WIDTHS
+def test_a_dead_job_is_retried_and_then_all_of_its_error(operator: Operator, s: Schedule, missing: list[Path]) -> None:
+    folder = str(missing[0].parent)
+    for path in missing:
+        path.touch()
+    first = dead(s, missing[0].name)[0]
+    at_error(operator, "the file has not come")
+    operator.click(operator.main.get_by_role("link", name=re.compile(re.escape(missing[0].name))))
+    operator.at_job(first.id)
+    operator.button("Retry")
+    says(operator.seen, "Retried ")
+    until(lambda: [run.ending for run in schedule.runs(s, first.id)][:1] == ["done"], what="the run")
+    assert len(dead(s, folder)) == 2
+    at_error(operator, "the file has not come")
+    operator.button("Retry all 2")
+    until(lambda: not dead(s, folder), what="the run of the others")
+
+
+def test_dead_jobs_are_discarded(looks: Looks, s: Schedule) -> None:
+    """At both widths at once: each discard waits 10 s for somebody to take it back."""
+    errors = {WIDE: "the wide shelf is empty", NARROW: "the narrow shelf is empty"}
+    for error in errors.values():
+        for _ in range(2):
+            schedule.add_now(s, cast.refuse, args=[error])
+    until(lambda: len(dead(s, "shelf is empty")) == 4, what="the dead")
+    others = len(schedule.dead(s)) - 4
+    for width, error in errors.items():
+        with looks.at(has_script=True) as seen:
+            (operator := Operator(seen, s, width)).start()
+            at_error(operator, error)
+            operator.unfold("Discard…")
+            operator.button("Discard 2")
+            expect(operator.main).to_contain_text("Discarding 2 in ")
+            assert seen.troubles() == []
+    until(lambda: not dead(s, "shelf is empty"), what="the end of the dead")
+    assert len(schedule.dead(s)) == others
+
+
+@WIDTHS
+def test_a_job_is_added_in_words(operator: Operator, s: Schedule) -> None:
+    operator.go("Recurring")
+    operator.link("New")
+    save = operator.main.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_disabled()
+    operator.write("When?", "every monday and thursday at 7:30pm")
+    operator.write("What?", cast.DONE)
+    operator.write("name", NEW)
+    try:
+        expect(operator.page.locator("#said")).to_contain_text("every Monday and Thursday at 19:30")
+        expect(save).to_be_enabled()
+        with pytest.raises(NotFound):
+            schedule.job(s, NEW)
+        operator.click(save)
+        says(operator.seen, f"Saved {NEW}")
+        now = schedule.job(s, NEW)
+        assert now.due is not None  # the pages of this site read times in UTC
+        assert f"{now.due:%a %H:%M}" in ("Mon 19:30", "Thu 19:30")
+        assert (now.fn, now.state) == ("#'app.jobs/run", "waiting")
+    finally:
+        cancelled(s, NEW)
+
+
+@WIDTHS
+def test_why_something_failed_is_read_from_now_on(operator: Operator, s: Schedule, missing: list[Path]) -> None:
+    operator.click(operator.main.get_by_role("link", name=re.compile(r"^\d+ ?dead$")))
+    group = operator.main.get_by_role("article").filter(has_text="the file has not come")
+    operator.click(group.get_by_role("heading").get_by_role("link"))
+    operator.click(operator.main.get_by_role("link", name=re.compile(re.escape(missing[1].name))))
+    (job,) = dead(s, missing[1].name)
+    operator.at_job(job.id)
+    wrong = operator.main.get_by_role("region", name="What went wrong")
+    operator.reach(wrong)
+    expect(wrong).to_contain_text("LookupError")
+    line = wrong.get_by_text('raise LookupError("the file has not come")').locator("visible=true").first
+    operator.reach(line)
+    assert str(job.error).startswith("LookupError: the file has not come")
+
+
+@WIDTHS
+def test_a_listener_is_looked_at_and_quieted(operator: Operator, s: Schedule) -> None:
+    (listener,) = schedule.listeners(s)
+    operator.go("Listeners")
+    operator.reach(operator.main.get_by_role("link", name=re.compile(re.escape(cast.LONG.replace(":", ".")))))
+    try:
+        operator.button("Quiet")
+        says(operator.seen, "takes nothing new")
+        until(lambda: [one.state for one in schedule.listeners(s)] == ["quiet"], what="a quiet listener")
+        operator.undo()
+        says(operator.seen, "takes work again")
+        until(lambda: [one.state for one in schedule.listeners(s)] == ["listening"], what="a listening one")
+    finally:
+        producer_of(s).admin.steer(Quieted(listener.listener, False))
