@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from workkit import schedule
 from workkit.errors import InvalidArguments
+from workkit.jobs.job import Job
 from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
 from workkit.text.masked_text import MASK
-from workkit.web.job_form import CHOICE_WORDS, ELSEWHERE, boxes, from_boxes, keep_hidden, option_fields
+from workkit.triggers.when import When, read_when
+from workkit.web.job_form import CHOICE_WORDS, ELSEWHERE, boxes, from_boxes, keep_hidden, of_time, option_fields
 from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
 
 SEEN = [MASK, {"token": MASK, "n": 1}, f"password={MASK}", ["--key", MASK]]
@@ -141,3 +144,20 @@ def test_the_entry_of_a_plan_is_the_same_call() -> None:
     given = GIVEN | {"args": ["20", 20, {"a": [True, "é'"]}]}
     rest = {name: value for name, value in given.items() if name != "name"}
     assert tomllib.loads(in_a_plan(given)) == {GIVEN["name"]: rest}
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "day at 9am", "weekday at 9am", "90 seconds", "2 weeks on monday at 9am", "last friday of the month at 5pm", "1 january at 5pm",
+        "*/7 9-17 1,15 * *", "*/7 9-17 * * 1,3", "0 9 1 * 1", "5/20 3 * 2,6 *", "0 9 * * 5L", "17 3 */2 * *",
+        "0 0 29 2 *", "0,13,41 * * * *", "*/40 * * * *",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("tz", ["UTC", "Europe/Paris"])
+def test_the_form_of_a_job_that_recurs_has_its_time_as_it_reads_back(time: str, tz: str) -> None:
+    now = datetime(2026, 11, 26, 9, tzinfo=UTC)
+    trigger = read_when(When(**({"cron": time} if "*" in time or "L" in time else {"every": time}), tz=tz), now=now)
+    when, zone = of_time(Job(id="0" * 40, schedule="s", fn="f", state="waiting", trigger=trigger))
+    again = read_when(When(when=when, tz=zone), now=now)
+    assert list(again.upcoming(now, 20)) == list(trigger.upcoming(now, 20)), when

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, get_args, get_origin
 
 from workkit.contract.mask import Mask
@@ -22,7 +23,7 @@ from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
 from workkit.triggers import explain
 from workkit.triggers.clock.zone import zone as read_zone
-from workkit.web.typed_time import is_seven
+from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of arguments in a form
@@ -30,6 +31,7 @@ MOST_FILLED: Final = 30_000  # of those that it is filled in with; of more, long
 LONG_VALUE: Final = 500
 _TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # JSON has text for them
 _MISSING: Final = object()
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # words of what recurs read the same at any time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,11 +281,14 @@ def _short(value: Any) -> Any:
 
 
 def of_time(job: Job) -> tuple[str, str]:
-    """Write the time of a job as words, without its bounds, and its zone."""
+    """Write the time of a job as words, or as its cron where words are not read back, without its bounds; and its
+    zone.
+    """
     if job.trigger is None:
         return "", "UTC"
     trigger = replace(job.trigger, start=None, end=None)
-    return explain(trigger).removesuffix(f" {trigger.tz}"), trigger.tz
+    words = time_words(trigger, _SOME_TIME) if trigger.recurs else None
+    return words or explain(trigger).removesuffix(f" {trigger.tz}"), trigger.tz
 
 
 def fn_text(stored: str) -> str:

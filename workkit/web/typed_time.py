@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from workkit.contract.inspector import Named
-from workkit.errors import CronError, Invalid, PhraseError
+from workkit.errors import CronError, Invalid, PhraseError, TriggerError
 from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
 from workkit.text.wording import iso
@@ -103,6 +104,27 @@ def read_text(text: str, *, tz: str, now: datetime) -> Trigger:
         raise PhraseError.about("The time", trouble, remedy, given=text[:LONGEST], accepted=f"{LONGEST} characters")
     read_zone(tz)
     return read_when(When(when=text, default_tz=tz), now=now)
+
+
+@lru_cache(maxsize=2_000)
+def time_words(trigger: Trigger, now: datetime) -> str | None:
+    """Write the time of a job in words, or as a cron string, so that it reads back as the same time in its zone, its
+    bounds apart; None where neither does.
+    """
+    bare = replace(trigger, start=None, end=None, warnings=())
+    written = explain(bare, zone=False).removesuffix(f" {trigger.tz}")
+    rule = trigger.rules[0] if len(trigger.rules) == 1 and trigger.interval is None else None
+    found = (text for text in (written, trigger.cron or rule, _five(bare)) if text)
+    return next((text for text in found if _reads_back(text, bare, now)), None)
+
+
+def _reads_back(text: str, trigger: Trigger, now: datetime) -> bool:
+    try:
+        found = read_when(When(when=text, tz=trigger.tz), now=now)
+    except TriggerError:
+        return False
+    # how it is stored follows from its rules and bounds
+    return replace(found, warnings=(), cron=trigger.cron, stored=trigger.stored) == trigger
 
 
 def answer(

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from math import isfinite
 from typing import Any, Final
 
@@ -19,9 +18,8 @@ from workkit.jobs.job import Job, spoken
 from workkit.jobs.options import ADD, BY_NAME, OPTIONS, VerbOption, names_at
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.wording import iso
-from workkit.triggers import Trigger, explain
 from workkit.triggers.duration import duration
-from workkit.triggers.when import When, read_when
+from workkit.web.typed_time import time_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,28 +31,6 @@ class Same:
     python: str
     command: str
     plan: str = ""
-
-
-@lru_cache(maxsize=2_000)
-def time_words(trigger: Trigger, now: datetime) -> str | None:
-    """Write the time of a job in words, or as its cron, so that it reads back as the same time in its zone, its bounds
-    apart; None where neither does.
-    """
-    bare = replace(trigger, start=None, end=None, warnings=())
-    written = explain(bare, zone=False).removesuffix(f" {trigger.tz}")
-    if _reads_back(written, bare, now):
-        return written
-    cron = trigger.cron or (trigger.rules[0] if len(trigger.rules) == 1 and trigger.interval is None else None)
-    return cron if cron is not None and _reads_back(cron, bare, now) else None
-
-
-def _reads_back(text: str, trigger: Trigger, now: datetime) -> bool:
-    try:
-        found = read_when(When(when=text, tz=trigger.tz), now=now)
-    except TriggerError:
-        return False
-    # how it is stored follows from its rules and bounds
-    return replace(found, warnings=(), cron=trigger.cron, stored=trigger.stored) == trigger
 
 
 def same_call(job: Job, *, now: datetime) -> Same | None:
