@@ -103,7 +103,7 @@ def test_all_others_run_side_by_side_on_the_server_of_their_folder(processes: Pr
 def test_the_head_of_an_example_installs_what_it_uses() -> None:
     heads = {file: file.read_text().split('"""')[1:2] for file in (ROOT / "examples").rglob("*.py")}
     lines = {file.name: line for file, head in heads.items() for line in "".join(head).splitlines() if "pip in" in line}
-    assert len(lines) == 10
+    assert len(lines) == 11
     for name, line in lines.items():
         assert re.match(r"pip install '/path/to/workkit\[(django,)?embedded(,web)?\]'", line), f"{name}: {line}"
 

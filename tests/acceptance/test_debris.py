@@ -54,6 +54,7 @@ OURS = ("busy", "safe", "fail")
 OF_A_PERSON = {
     "nobody-runs": "another machine may have the function",
     "unclear": "a foreign peer may run what is not for us",
+    "cron": "a foreign peer may read the times that this dialect cannot",
     "name": "a name that Go cannot serve: whoever registered it takes it away",
     "heartbeat": "a key of Go pools that is no number: the next Go pool writes it",
     "dead": "somebody retries, discards or acknowledges them",

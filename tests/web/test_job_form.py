@@ -149,7 +149,8 @@ def test_the_entry_of_a_plan_is_the_same_call() -> None:
 @pytest.mark.parametrize(
     "time",
     [
-        "day at 9am", "weekday at 9am", "90 seconds", "2 weeks on monday at 9am", "last friday of the month at 5pm", "1 january at 5pm",
+        "day at 9am", "weekday at 9am", "90 seconds", "2 weeks on monday at 9am",
+        "last friday of the month at 5pm", "1 january at 5pm",
         "*/7 9-17 1,15 * *", "*/7 9-17 * * 1,3", "0 9 1 * 1", "5/20 3 * 2,6 *", "0 9 * * 5L", "17 3 */2 * *",
         "0 0 29 2 *", "0,13,41 * * * *", "*/40 * * * *",
     ],
