@@ -391,15 +391,9 @@ def retry(
     author, found = author_of(by), dead(s, which, where=where)
     admin = producer_of(s).admin.by(author)
     return retry_dead(
-        admin,
-        found,
-        args=args,
-        kwargs=kwargs,
-        rate=rate,
-        one=which is not None,
-        most_bytes=s.max_payload,
+        admin, found, args=args, kwargs=kwargs, rate=rate, one=which is not None, most_bytes=s.max_payload,
         at_once=layout_of(s.layout).at_once,
-    )
+    )  # fmt: skip
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
