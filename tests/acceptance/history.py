@@ -149,7 +149,7 @@ def check(history: History, promises: Mapping[str, Promise]) -> Verdict:
         runs = by_label.get(label, [])
         complaints += _attempts(label, promise, runs)
         if history.acknowledged.get(label):
-            complaints += _kept(label, promise, runs)
+            complaints += _kept(label, promise, [run for run in runs if not _was_told_to_stop(run, history)])
         if promise.dues:
             complaints += _chain(label, promise, runs, history)
     for causes in _repeated(history):
@@ -172,6 +172,12 @@ def _kept(label: str, promise: Promise, runs: Sequence[Run]) -> Iterator[str]:
     for run in ends:
         if run.how != promise.last:
             yield f"{run.occurrence} ended as {run.how}, not {promise.last}"
+
+
+def _was_told_to_stop(run: Run, history: History) -> bool:
+    """Whether its listener had lost the job when it checked in: another listener runs the job again."""
+    lost = (line["at"] for line in history.of("fenced") if line["pid"] == run.pid)
+    return run.how == "JobCancelled" and any(run.was_in_flight(at, margin=history.margin) for at in lost)
 
 
 def _attempts(label: str, promise: Promise, runs: Sequence[Run]) -> Iterator[str]:

@@ -36,6 +36,7 @@ def judged(lines: Lines, **promises: Promise) -> history.Verdict:
 
 TICK = Promise(dues=(1000, 2000, 3000))
 KILLED = {"what": "killed", "pid": 7, "at": 1.05}
+FENCED = {**KILLED, "what": "fenced"}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ KILLED = {"what": "killed", "pid": 7, "at": 1.05}
         ([ack("x"), *ran("x", 1.0), {**KILLED, "at": 3.0}, *ran("x", 8.0, pid=8)], Promise(), "ran twice"),
         ([ack("x"), *ran("x", 1.0), {**KILLED, "pid": 9}, *ran("x", 8.0, pid=8)], Promise(), "ran twice"),
         ([ack("x"), *ran("x", 1.0, how="OSError")], Promise(), "ended as OSError"),
+        ([ack("x"), *ran("x", 1.0, how="JobCancelled")], Promise(), "ended as JobCancelled"),
+        ([ack("x"), FENCED, *ran("x", 1.0, how="JobCancelled")], Promise(), "is lost"),
         ([ack("x"), *ran("x", 1.0), *ran("x", 2.0, attempt=1)], Promise(), "had attempt 1"),
         ([ack("x"), *ran("x", 1.0), *ran("x", 2.0, attempt=2)], Promise(attempts=3), "left attempts out"),
         ([ack("x"), *ran("x", 1.0)], Promise(runs=False), "nobody can run it"),
@@ -67,6 +70,7 @@ def test_a_broken_history_is_complained_of(lines: Lines, promise: Promise, compl
     [
         ([ack("x"), *ran("x", 1.0)], Promise()),
         ([], Promise()),  # never acknowledged
+        ([ack("x"), FENCED, *ran("x", 1.0, how="JobCancelled"), *ran("x", 8.0, pid=8)], Promise()),
         ([ack("x"), *ran("x", 1.0, how="OSError"), *ran("x", 2.0, attempt=1)], Promise(attempts=2)),
         ([ack("x")], Promise(is_cancelled=True)),
         ([ack("x"), *(line for n in (1, 2, 3) for line in ran("x", n, due=n * 1000))], TICK),

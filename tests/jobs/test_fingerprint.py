@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.rows import every_row
@@ -189,6 +189,7 @@ def test_any_message_is_read_and_its_parts_are_the_whole(message: str) -> None:
 
 
 @given(st.integers(0, 10**30), st.integers(0, 10**30))
+@example(1, 4111111111111111)  # it looks like the number of a card, and is masked
 def test_no_number_tells_errors_apart(one: int, other: int) -> None:
     assert fingerprint(failure(f"row {one} of 9")).print == fingerprint(failure(f"row {other} of 9")).print
 

@@ -38,6 +38,7 @@ _VARYING: Final = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _SIGNS: Final = {"uuid": "<uuid>", "text": "<text>", "path": "<path>"}  # any other: <n>
+_LONG_NUMBER: Final = re.compile(r"(?<![0-9a-z])[0-9]{13,}(?![0-9a-z])", re.IGNORECASE | re.ASCII)
 _TRAILING = ".:!?"  # of a path: the end of the sentence, not of the path
 
 
@@ -72,8 +73,8 @@ def fingerprint(failure: Failure) -> Fingerprint:
     varies, have the same.
     """
     message = without_secrets(failure.message)
-    spans, pattern = _pattern(message[:LONGEST])
-    text = "\n".join((failure.type, failure.where or "", pattern))
+    spans, _ = _pattern(message[:LONGEST])
+    text = "\n".join((failure.type, failure.where or "", message_pattern(failure.message)))
     return Fingerprint(
         print=sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest(),
         type=failure.type,
@@ -89,8 +90,11 @@ def print_of(job: Job) -> Fingerprint:
 
 
 def message_pattern(message: str) -> str:
-    """Write a message with a sign in place of each varying part: ``invoice <n> has no lines``."""
-    return _pattern(without_secrets(message)[:LONGEST])[1]
+    """Write a message with a sign in place of each varying part: ``invoice <n> has no lines``. A long number varies,
+    also one that is masked because it may be the number of a card.
+    """
+    no_card = _LONG_NUMBER.sub(lambda found: f"{10 ** (len(found[0]) - 1)}", message)
+    return _pattern(without_secrets(no_card)[:LONGEST])[1]
 
 
 def _pattern(message: str) -> tuple[tuple[tuple[int, int], ...], str]:
