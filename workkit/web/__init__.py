@@ -29,7 +29,7 @@ thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). `tests/browser/` finds the page by its links.
-   Its line in spec/web.md, 1 and 2.
+   Its row in spec/web.md, 1.
 
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `actions/` and its `Act` in the `ACTS` of
 that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). It
@@ -41,7 +41,7 @@ while is a `Work` in `doing.works` (`works.py`), and every page shows it. A butt
 [("which", name)])`, or `say.asks(...)` with a question first; it is absent for who may not. The results in
 `actions/undo.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `request.py` logs
 each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
-undo. Its row: spec/web.md, 8.
+undo. Its role: spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page

@@ -1,4 +1,4 @@
-"""The sentences of the page Now, made of facts. Pure; the rules: spec/web.md, 4.
+"""The sentences of the page Now, made of facts. Pure.
 
 The order of `needs` is the order of trouble. The first of them is the headline; all of them are "Needs you".
 """
