@@ -19,7 +19,7 @@ NAMED = re.compile(r"(?<![\w./-])((?:workkit|tests|spec|docs|interop|examples|\.
 DIRECTIVE = re.compile(r"^```\{(?!include).*?^```$", re.MULTILINE | re.DOTALL)  # lists pages of the site, not files
 LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)")
 NEEDED = (  # what people come to change, and the file that the page must name for it
-    ("every fortnight", "workkit/triggers/english/grammar/"),
+    ("every fortnight", "workkit/triggers/english/"),
     ("option of `add`", "workkit/jobs/options.py"),
     ("new script", "workkit/brokers/native/lua/"),
     ("column of `list`", "workkit/cli/commands/looking/list.py"),

@@ -38,7 +38,7 @@ def test_nearest_words_come_nearest_first_and_as_alike_as_asked() -> None:
     ("mark", "place"),
     [
         ("difflib", "text/nearest.py"),
-        ("available_timezones", "triggers/clock/zone.py"),
+        ("available_timezones", "triggers/zone.py"),
         ('"February"', "text/calendar.py"),
         ('(86_400, "d")', "text/duration.py"),
     ],

@@ -280,7 +280,7 @@ class _Reader:
             if written.isascii() and written.isdigit() and len(written) < 16:
                 return float(written)
             raise self._refused(f'{name}:"{written}"', "is no number", f"Write for example {example}.", name, at)
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         try:
             return duration(written, name=name) / timedelta(milliseconds=1)

@@ -125,7 +125,7 @@ def milliseconds(least: int = 1) -> Reader:
 
 def seconds(value: Any, name: str) -> float:
     """Read a duration as seconds."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
+    from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     return duration(value, name=name) / timedelta(seconds=1)
 

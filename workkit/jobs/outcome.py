@@ -173,7 +173,7 @@ def decide(
 
 def after_ms(after: str | timedelta) -> int:
     """The pause that a Retry asks for. Raises TriggerError."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
+    from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     return round(duration(after, name="after") / timedelta(milliseconds=1))
 

@@ -1,6 +1,4 @@
-"""Lengths of time, written: the one speller of durations and ages (`workkit.triggers.duration` reads them). Instants as
-milliseconds.
-"""
+"""Lengths of time, written: the one speller of durations and ages. Instants are milliseconds."""
 
 from __future__ import annotations
 

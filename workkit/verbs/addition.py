@@ -23,7 +23,7 @@ from workkit.jobs.names import shown
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.terms import Terms
 from workkit.text.listing import listed
-from workkit.triggers.stored import follows_clock
+from workkit.triggers.dialect import follows_clock
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.job_time import NowMs, with_time

@@ -19,7 +19,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import CONTROL, option_error
 from workkit.text.duration import epoch_ms
-from workkit.triggers.clock.zone import zone
+from workkit.triggers.zone import zone
 from workkit.verbs.author import author_of
 
 

@@ -21,7 +21,7 @@ from workkit.jobs.option_types import AddOptions
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
 from workkit.text.brief import brief_repr, one_line
-from workkit.triggers.clock.zone import zone
+from workkit.triggers.zone import zone
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

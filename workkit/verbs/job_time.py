@@ -20,7 +20,7 @@ from workkit.jobs.recurrence import first_run, spread_offset_ms
 from workkit.text.duration import MILLISECOND
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
-from workkit.triggers.stored import zone_of_stored
+from workkit.triggers.dialect import zone_of_stored
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when

@@ -21,8 +21,8 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, day_text, moment
 from workkit.text.listing import listed
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.triggers.skipped import touched
+from workkit.triggers.when import touched
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.words import city, moves
 
 MOST_INSTANTS: Final = 5_000  # of one job in a window

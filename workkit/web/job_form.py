@@ -22,7 +22,7 @@ from workkit.text.duration import duration_text
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
 from workkit.triggers import explain
-from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.zone import zone as read_zone
 from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20

@@ -20,8 +20,8 @@ from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, moment
 from workkit.text.listing import listed, plural
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.triggers.skipped import AHEAD, touched
+from workkit.triggers.when import AHEAD, touched
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.address import job_path
 
 LATE_MS = 1000

@@ -114,7 +114,7 @@ def doctor_command(
     server: str | None,
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
-    from workkit.triggers.duration import duration
+    from workkit.triggers.english.numbers import duration
 
     older_than = older_than or chosen_layout().patience
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))

@@ -12,7 +12,7 @@ from workkit.text.calendar import clock_text, short_date_text
 from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.listing import plural
-from workkit.triggers.clock.zone import ClockChange
+from workkit.triggers.zone import ClockChange
 from workkit.web.charts.axis import PX, WIDTH, Axis
 from workkit.web.charts.shapes import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
 from workkit.web.words import city

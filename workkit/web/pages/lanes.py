@@ -21,7 +21,7 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import epoch_ms
 from workkit.text.glance import moment
 from workkit.text.listing import plural
-from workkit.triggers.clock.zone import ClockChange, clock_changes
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.address import job_path
 from workkit.web.charts.axis import Axis
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text

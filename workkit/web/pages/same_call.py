@@ -18,7 +18,7 @@ from workkit.jobs.job import Job, spoken
 from workkit.jobs.options import ADD, BY_NAME, OPTIONS, VerbOption, names_at
 from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.wording import iso
-from workkit.triggers.duration import duration
+from workkit.triggers.english.numbers import duration
 from workkit.web.typed_time import time_words
 
 

@@ -66,7 +66,7 @@ def instant(text: str, *, now: datetime, zone: tzinfo, leans_back: bool = False)
     else:
         return at if at.tzinfo is not None else at.replace(tzinfo=zone)
     if (ago := _AGO.fullmatch(text)) is not None:
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         return now - duration(ago[1], name="ago")
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)

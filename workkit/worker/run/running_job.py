@@ -79,7 +79,7 @@ class RunningJob:
 
         Raises JobCancelled once the run was cancelled, TriggerError.
         """
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         seconds = duration(time, name="time").total_seconds()
         if self.cancelled:

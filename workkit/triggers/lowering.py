@@ -13,10 +13,10 @@ from itertools import product
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.triggers.clock.zone import segments
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, bits, field_text
+from workkit.triggers.zone import segments
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

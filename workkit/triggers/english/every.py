@@ -7,15 +7,12 @@ from typing import Final
 
 from workkit.errors import PhraseError
 from workkit.triggers.crons.field import MAX_STEP
-from workkit.triggers.english.grammar.dates import dated, month_list
-from workkit.triggers.english.grammar.days import each, plurals, weekday_item
-from workkit.triggers.english.grammar.ends import ends
-from workkit.triggers.english.grammar.marks import marks
-from workkit.triggers.english.grammar.months import month_of, place_of_month
-from workkit.triggers.english.grammar.numbers import amount, integer, ordinal_number, pieces
-from workkit.triggers.english.grammar.parts import Parts, Step
-from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import (
+from workkit.triggers.english.dates import dated, each, month_list, plurals, weekday_item
+from workkit.triggers.english.marks import marks
+from workkit.triggers.english.months import ends, month_of, place_of_month
+from workkit.triggers.english.numbers import amount, integer, ordinal_number, pieces
+from workkit.triggers.english.reader import Parts, Reader, Step
+from workkit.triggers.english.words import (
     ADVERBS,
     MONTHS,
     NAMED_TIMES,

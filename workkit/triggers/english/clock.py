@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from workkit.text.calendar import clock_text
-from workkit.triggers.english.grammar.digits import HALVES, written_time
-from workkit.triggers.english.grammar.marks import FRACTIONS, marks
-from workkit.triggers.english.grammar.numbers import integer
-from workkit.triggers.english.grammar.parts import Parts
-from workkit.triggers.english.grammar.reader import Reader
-from workkit.triggers.english.grammar.words import (
+from workkit.triggers.english.marks import FRACTIONS, HALVES, marks, written_time
+from workkit.triggers.english.numbers import integer
+from workkit.triggers.english.reader import Parts, Reader
+from workkit.triggers.english.words import (
     NAMED_TIMES,
     PARTS,
     RELATIVE_DAYS,

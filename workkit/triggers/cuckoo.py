@@ -35,9 +35,6 @@ from workkit.triggers.trigger import Trigger, is_fixed
 ORDER = "second minute hour month day-of-month day-of-week year"
 LAST_STARRED_YEAR = 2099
 _MAX_INTEGER = 2**31 - 1
-_MAX_RANGE = re.compile(r"([0-9]+)-([0-9]+)(?:/([0-9]+))?")
-_TO_LAST = re.compile(r"([0-9]+)-L(?:/([0-9]+))?")
-_STAR = re.compile(r"\*(?:/([0-9]+))?")
 _SUFFIX = re.compile(r"(.*?)(?:L|#([1-5]))?")
 
 
