@@ -30,7 +30,7 @@ from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
 from workkit.cli.spelling import layout_flags
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

@@ -8,7 +8,7 @@ from typing import Literal
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,6 @@ def after_ms(after: str | timedelta) -> int:
 
 
 ResultKind = Literal["value", "failed", "discarded", "cancelled", "unkept"]
-RESULT_KINDS: tuple[ResultKind, ...] = ("value", "failed", "discarded", "cancelled", "unkept")
 """Why there is a value, or none. `unkept`: the run is done, and its value could not be kept."""
 
 

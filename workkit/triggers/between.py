@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
-from workkit.text.calendar import time_text
+from workkit.text.wording import time_text
 from workkit.triggers.crons.field import NO_ZONE, refused
 from workkit.triggers.phase import counted_from
 from workkit.triggers.trigger import Trigger

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
-from workkit.text.listing import plural
+from workkit.text.wording import plural
 from workkit.triggers.crons.cron import MAX_LENGTH, both_days, parse_cron, too_long
 from workkit.triggers.crons.field import (
     DAY,

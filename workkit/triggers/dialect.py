@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from workkit.errors import CronError, TriggerError
-from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import plural
 from workkit.triggers.crons.cron import LAST_SECOND, MAX_LENGTH, both_days, parse_cron, too_long
 from workkit.triggers.crons.field import FieldPlace, field_error, shown_text
 from workkit.triggers.crons.grammars import CRONTAB, NICKNAMES

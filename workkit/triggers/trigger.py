@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from workkit.errors import TriggerError
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import LAST_SECOND, Cron, both_days, impossible, parse_cron
 from workkit.triggers.crons.field import FIRST_YEAR, MAX_STEP, shown_text

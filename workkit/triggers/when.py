@@ -13,8 +13,7 @@ from typing import Any, Literal, NoReturn, overload
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
-from workkit.text.calendar import full_date_text, time_text
-from workkit.text.duration import MILLISECOND, age_text
+from workkit.text.wording import MILLISECOND, age_text, full_date_text, time_text
 from workkit.triggers.between import between
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.field import NO_ZONE, not_a_length, refused, shown_text

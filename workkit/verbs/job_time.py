@@ -16,8 +16,8 @@ from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, is_plain, read_name
 from workkit.jobs.options import OPTIONS
-from workkit.jobs.recurrence import first_run, spread_offset_ms
-from workkit.text.duration import MILLISECOND
+from workkit.jobs.terms import first_run, spread_offset_ms
+from workkit.text.wording import MILLISECOND
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
 from workkit.triggers.dialect import zone_of_stored

@@ -33,8 +33,7 @@ from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
 from workkit.contract.doctor import Advice, CommandLine
 from workkit.text import wording
-from workkit.text.cells import folded
-from workkit.text.raw import shell_word
+from workkit.text.cells import cells, folded, shell_word
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
@@ -311,7 +310,7 @@ def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
         else BETWEEN.join(word.replace(" ", WITHIN) for word in part.words(flags(part.verb)))
         for part in advice
     ]
-    if width is None or all(indent + wording.cells(part) < width for part in parts if BETWEEN in part):
+    if width is None or all(indent + cells(part) < width for part in parts if BETWEEN in part):
         lines = [terminal.fitting(start + "".join(parts), sys.stdout, indent=indent)]
     else:
         lines = []

@@ -17,7 +17,8 @@ from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
 from workkit.text import wording
-from workkit.text.calendar import weekday_name
+from workkit.text.cells import shorten
+from workkit.text.wording import weekday_name
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger
@@ -165,7 +166,7 @@ def instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> l
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
     limit = terminal.table_width(sys.stdout)
     lines = [f"  {line}" for line in table.aligned(rows, gap=3)]
-    return [wording.shorten(line, limit) for line in lines] if limit else lines
+    return [shorten(line, limit) for line in lines] if limit else lines
 
 
 def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:

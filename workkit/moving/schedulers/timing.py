@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from workkit.errors import TriggerError
 from workkit.moving.plan_time import plan_time, rules_trigger
 from workkit.moving.refusal import NotCarried
-from workkit.text.calendar import time_text, weekday_name
+from workkit.text.wording import time_text, weekday_name
 from workkit.triggers.between import between
 from workkit.triggers.lowering import lower
 from workkit.triggers.trigger import Trigger

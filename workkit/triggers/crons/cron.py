@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import product
 
 from workkit.errors import CronError
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.text.listing import listed, ordinal, plural
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal, plural
 from workkit.triggers.crons.branch import (
     ALL_DAYS,
     ALWAYS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from workkit.errors import CronError, TriggerError
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999

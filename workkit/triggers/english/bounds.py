@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Final
 
-from workkit.text.calendar import clock_text
+from workkit.text.wording import clock_text
 from workkit.triggers.english.clock import time
 from workkit.triggers.english.dates import dated, each, month_list, put_date, relative, year_number
 from workkit.triggers.english.marks import HALVES

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from workkit.text.calendar import clock_text
+from workkit.text.wording import clock_text
 from workkit.triggers.english.marks import FRACTIONS, HALVES, marks, written_time
 from workkit.triggers.english.numbers import integer
 from workkit.triggers.english.reader import Parts, Reader

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from workkit.text.calendar import MONTH_NAMES
+from workkit.text.wording import MONTH_NAMES
 from workkit.triggers.crons.branch import LENGTHS, month_length
 from workkit.triggers.english.numbers import integer, ordinal_number
 from workkit.triggers.english.reader import Parts, Reader

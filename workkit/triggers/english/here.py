@@ -10,8 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import WEEKDAY_NAMES, clock_text, full_date_text, time_text
-from workkit.text.listing import ordinal
+from workkit.text.wording import WEEKDAY_NAMES, clock_text, full_date_text, ordinal, time_text
 from workkit.triggers.english.reader import Parts
 from workkit.triggers.english.words import SECONDS, quote
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from workkit.text.calendar import MONTH_NAMES
+from workkit.text.wording import MONTH_NAMES
 from workkit.triggers.english.numbers import integer
 from workkit.triggers.english.reader import Parts, Reader, Step
 from workkit.triggers.english.words import NAMED_TIMES, NUMBERS, RELATIVE_DAYS, TENS, UNITS, Token

@@ -10,9 +10,16 @@ from typing import Final
 from dateutil.relativedelta import relativedelta
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import WEEKDAY_NAMES, clock_text, date_text, time_text, weekday_name
-from workkit.text.duration import MILLISECOND, age_text
-from workkit.text.listing import ordinal
+from workkit.text.wording import (
+    MILLISECOND,
+    WEEKDAY_NAMES,
+    age_text,
+    clock_text,
+    date_text,
+    ordinal,
+    time_text,
+    weekday_name,
+)
 from workkit.triggers.crons.branch import month_length
 from workkit.triggers.english.here import Here, at_instant
 from workkit.triggers.english.reader import LAST, Parts

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.text.calendar import offset_text
+from workkit.text.wording import offset_text
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.english import bounds

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final, TypeVar
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import MONTH_NAMES
+from workkit.text.wording import MONTH_NAMES
 from workkit.triggers.english.words import (
     NUMBERS,
     TENS,

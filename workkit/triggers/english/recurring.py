@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import clock_text
+from workkit.text.wording import clock_text
 from workkit.triggers.crons.field import DAY, FIRST_YEAR, LAST_YEAR, MONTH, field_text
 from workkit.triggers.english.here import Here, of_recurring
 from workkit.triggers.english.once import first_day

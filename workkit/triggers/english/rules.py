@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES, clock_text
-from workkit.text.listing import listed, ordinal
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, clock_text, listed, ordinal
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Spec, field_text
 from workkit.triggers.english.here import Here
 from workkit.triggers.english.once import HOURS, check_ending

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from workkit.text.calendar import clock_text, date_text, full_date_text, time_text
+from workkit.text.wording import clock_text, date_text, full_date_text, time_text
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.english.spoken_clock import MAX_TIMES, spoken_clock
 from workkit.triggers.english.spoken_days import spoken_days

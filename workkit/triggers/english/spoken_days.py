@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.text.listing import listed, ordinal
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, Field, FieldItem, bits
 from workkit.triggers.english.words import ORDINALS

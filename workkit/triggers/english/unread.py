@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from workkit.text.calendar import MONTH_NAMES
 from workkit.text.nearest import nearest_words
+from workkit.text.wording import MONTH_NAMES
 from workkit.triggers.english.marks import HALVES
 from workkit.triggers.english.numbers import amount
 from workkit.triggers.english.reader import Parts, Reader

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from workkit.errors import PhraseError
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES
 
 HOLIDAYS: Final[dict[str, str]] = {
     **dict.fromkeys(("christmas", "christmas day", "xmas", "xmas day"), "25 december"),

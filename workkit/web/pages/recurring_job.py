@@ -19,7 +19,7 @@ from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.glance import capital, clock_at, day_text
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger

@@ -15,9 +15,8 @@ from workkit.contract.changes import LONGEST_MARK, MARK, Change
 from workkit.contract.history import ALL, KEPT_MS, Bucket, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import InvalidOptions, TriggerError, Unsupported
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND, epoch_ms
-from workkit.text.wording import iso, zone_name
+from workkit.text.cells import brief_repr
+from workkit.text.wording import MILLISECOND, epoch_ms, iso, zone_name
 from workkit.web.charts.axis import SPANS, Axis, Span, axis
 from workkit.web.page import Asked
 from workkit.web.recurring_jobs import MOST_RUNS

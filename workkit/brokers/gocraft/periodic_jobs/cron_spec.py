@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from workkit.brokers.gocraft.periodic_jobs import go_duration
 from workkit.errors import CronError, TriggerError
-from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import plural
 from workkit.triggers.crons.cron import MAX_LENGTH, too_long
 from workkit.triggers.crons.field import FieldPlace, field_error, shown_text
 from workkit.triggers.crons.grammars import GO, NICKNAMES

@@ -1,4 +1,4 @@
-"""What `@job` marks: the names of functions, and the options of their runs."""
+"""What `@job` marks: names of functions and options of their runs; and what is known of a name without an import."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from types import FunctionType
 from typing import Any, NoReturn, TypeVar, Unpack, overload
 
 from workkit.errors import InvalidFunction
+from workkit.jobs.call import JobOptions
 from workkit.jobs.elsewhere import CALLS, Word
 from workkit.jobs.names import (
     JOB_NAME,
     LONGEST,
     NO_YIELD,
     Fn,
+    Name,
     addable_name,
     brief,
     flaw,
@@ -23,9 +25,9 @@ from workkit.jobs.names import (
     is_consumed,
     is_library,
     is_plain,
+    main_module,
     read_name,
 )
-from workkit.jobs.option_types import JobOptions
 from workkit.jobs.options import JOB, read_options
 from workkit.jobs.run_options import UNSAID, RunOptions, run_options
 
@@ -178,3 +180,25 @@ def served() -> dict[str, RunOptions]:
 
 def _key(handler: Handler) -> tuple[str, str]:
     return handler.__module__, handler.__qualname__
+
+
+def imported_options(job: str) -> RunOptions | None:
+    """The options of `@job` of the function that a stored `job` names, if this program has imported it; else None."""
+    found = imported(job)
+    return None if found is None else options_of(found)
+
+
+def imported(job: str) -> Handler | None:
+    """The function that a stored `job` names, if this program has imported it; else None."""
+    found = marked(job)
+    if found is None and (said := read_name(job)) is not None:
+        names = (said, Name(said.space.replace("-", "_"), said.path.replace("-", "_")))
+        found = next((fn for name in names if (fn := marked(str(name)) or _here(name)) is not None), None)
+    return found
+
+
+def _here(name: Name) -> Handler | None:
+    """Find a function of a module that is imported; its module may be the main program."""
+    space = "__main__" if name.space == main_module() else name.space
+    found = getattr(sys.modules.get(space), name.path, None)
+    return found if callable(found) and hasattr(found, "__qualname__") else None

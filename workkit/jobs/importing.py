@@ -1,4 +1,4 @@
-"""What a listener imports right now, and the refusal of an addition meanwhile.
+"""What a listener imports now, the refusal of an addition meanwhile, and the modules that are files under a folder.
 
 A module that a listener imports is often the program that adds the jobs. Its additions would be made again by each
 listener. So every verb that adds asks here first. A job that runs in another thread meanwhile may add.
@@ -10,17 +10,19 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType, ModuleType
 
 from workkit.errors import AddedAtImport, described
-from workkit.jobs.functions.marks import drop_failed, marks
+from workkit.jobs.marks import drop_failed, marks
 from workkit.jobs.names import is_library
 
 _OURS = __name__.partition(".")[0]
-_HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # a mark that is refused was written elsewhere
+_HERE = os.path.join(os.path.dirname(__file__), "")  # a mark that is refused was written elsewhere
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _IMPORT = os.path.dirname(importlib.__file__)
 
@@ -110,3 +112,45 @@ def _place(frame: FrameType) -> str:
     with suppress(OSError, ValueError):  # the present folder is gone
         near = os.path.relpath(file)
     return f"{os.path.basename(file) if near.startswith(('..', '/')) else near}:{frame.f_lineno}"
+
+
+DEEPEST, MOST_FILES = 5, 2000  # bounds of a search: parts of a module's name, files
+OURS = Path(__file__).resolve().parents[1]
+"""The package workkit. It is nobody's folder: a listener runs a module of it, as workkit.shell, only if it is told."""
+MOST_SOURCES = 50  # folders of a repository with several packages
+
+
+def modules_under(folder: Path, *, depth: int) -> Iterator[str]:
+    """Find modules whose names have so many parts, for a guess at a mistyped one. Follows no link, and looks at no more
+    than `MOST_FILES` files.
+    """
+    if depth > DEEPEST:
+        return
+    places, looked = [(folder, "")], 0
+    for level in range(1, depth + 1):
+        inner = []
+        for place, prefix in places:
+            with suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
+                    if (looked := looked + 1) > MOST_FILES:
+                        return
+                    stem, suffix = os.path.splitext(entry.name)
+                    if not stem.isidentifier() or entry.is_symlink():
+                        continue
+                    if suffix == ".py" and level == depth:
+                        yield prefix + stem
+                    elif not suffix and entry.is_dir():
+                        inner.append((Path(entry.path), f"{prefix}{stem}."))
+                        if level == depth and (inner[-1][0] / "__init__.py").exists():
+                            yield prefix + stem
+        places = inner
+
+
+def source_folder(module: str, folder: Path) -> str | None:
+    """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
+    relative = module.replace(".", "/")
+    with suppress(OSError):
+        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
+            if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
+                return below.relative_to(folder).as_posix()
+    return None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.text.digits import significant_digits
+from workkit.jobs.json_value import significant_digits
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, ListenerStopped, NotAllowed
-from workkit.jobs.functions.importing import import_module, import_trouble
-from workkit.jobs.functions.marks import Handler, marked, named, options_of, served
-from workkit.jobs.functions.module_files import OURS, modules_under, source_folder
+from workkit.jobs.importing import OURS, import_module, import_trouble, modules_under, source_folder
+from workkit.jobs.marks import Handler, marked, named, options_of, served
 from workkit.jobs.names import (
     LONGEST,
     NO_YIELD,
