@@ -16,9 +16,8 @@ from workkit.brokers.native.codec import Codec
 from workkit.contract.producer import NewJob
 from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs.names import clojure
-from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
-from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, spread_offset_ms
 from workkit.triggers.when import When
 from workkit.verbs.addition import addition
 from workkit.verbs.job_time import _found, _read

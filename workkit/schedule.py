@@ -21,13 +21,12 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.steering import Marked, NextRun, Paused, Resumed
 from workkit.contract.tally import Tally
 from workkit.errors import NotFound, Unsupported, located
-from workkit.jobs.call import FunctionCall
-from workkit.jobs.functions.importing import refuse_addition
+from workkit.jobs.call import AddOptions, FunctionCall
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import added, sent_beside
 from workkit.verbs.author import author_of
 from workkit.verbs.bulk import BadRow, add_rows

@@ -32,8 +32,8 @@ from workkit.contract.steering import Limited, Marked, NextRun, Paused, Quieted,
 from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Ran, Released
 from workkit.jobs.terms import Entrance, Terms
 from workkit.tracing import TraceContext

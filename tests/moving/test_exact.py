@@ -22,8 +22,8 @@ from workkit.moving.reading import Reading
 from workkit.moving.refusal import NotCarried
 from workkit.moving.systemd.calendar import Calendar, read_calendar
 from workkit.moving.systemd.timers import GAP, RUNS_OVER, calendar_comments, calendar_text
-from workkit.triggers.clock.zone import clock_changes
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import clock_changes
 
 CRONTAB = Path(__file__).parents[2] / "spec" / "vectors" / "moving" / "crontab.txt"
 LINES = [line.split(" | ") for line in CRONTAB.read_text().splitlines() if not line.startswith("#")]

@@ -10,8 +10,8 @@ import pytest
 
 from workkit import schedule
 from workkit.errors import InvalidArguments
+from workkit.jobs.arguments import Known, Parameter
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
 from workkit.text.masked_text import MASK
 from workkit.triggers.when import When, read_when

@@ -28,8 +28,8 @@ from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import JobCancelled, JobTimeout
 from workkit.events import Event
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.job import Job
+from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker import lane, loop
 from workkit.worker.executor import Executor

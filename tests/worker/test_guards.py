@@ -21,7 +21,7 @@ from workkit.contract.claim import Claim
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
 from workkit.worker.run.run import Run

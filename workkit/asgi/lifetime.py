@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from workkit import aio
 from workkit.errors import InvalidOptions
-from workkit.jobs.option_types import ListenOptions
+from workkit.jobs.call import ListenOptions
 from workkit.schedule import Schedule
 from workkit.verbs.creation import check_schedule
 from workkit.verbs.opening import producer_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workkit.brokers.layout import layout_of
 from workkit.brokers.redis_server.doctor import Unhurried
 from workkit.errors import InvalidOptions
-from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.zone import zone as read_zone
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from workkit.jobs.job import spoken
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 Via = Literal["python", "cli", "web"]
 """Through which face a change was made."""

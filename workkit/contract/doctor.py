@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 Severity = Literal["deviation", "orphan", "hazard"]
 """A deviation is wrong now. An orphan has lost its other half. A hazard is legal, but something may be lost by it."""

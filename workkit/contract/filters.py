@@ -17,9 +17,8 @@ from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import STATES
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import duration_text
-from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import duration_text, listed
 
 Place = Literal["jobs", "recurring", "runs", "dead"]
 Kind = Literal["text", "whole", "state", "ended", "length", "ahead", "ago", "count"]
@@ -280,7 +279,7 @@ class _Reader:
             if written.isascii() and written.isdigit() and len(written) < 16:
                 return float(written)
             raise self._refused(f'{name}:"{written}"', "is no number", f"Write for example {example}.", name, at)
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         try:
             return duration(written, name=name) / timedelta(milliseconds=1)

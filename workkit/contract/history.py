@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any, Literal, get_args
 
 from workkit.jobs.outcome import Ran
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
 ENDINGS: tuple[Ended, ...] = get_args(Ended)

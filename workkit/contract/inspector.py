@@ -10,7 +10,7 @@ from typing import Literal
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Final
 from workkit.contract.where import Where
 from workkit.errors import Ambiguous, InvalidOptions, NotFound
 from workkit.jobs.job import Job, JobState
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 STEP: Final = 50  # jobs that are looked at, at least, however little time there is
 

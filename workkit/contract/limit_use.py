@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from workkit.jobs.job import Job
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 MOST_LIMITS: Final = 200
 """How many limits are told of at once, the worst first."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

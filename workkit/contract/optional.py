@@ -14,8 +14,8 @@ from workkit.contract.plans import CodePlan, Made, Mode, Verdict
 from workkit.contract.producer import NewJob
 from workkit.contract.result import Result
 from workkit.errors import Unsupported
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 
 
 class History(Protocol):

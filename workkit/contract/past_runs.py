@@ -10,7 +10,7 @@ from workkit.contract.broker import Inspector
 from workkit.contract.history import NO_RUN, PastRun
 from workkit.errors import Unsupported
 from workkit.jobs.job import NOT_KEPT, Job, call_texts
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 
 SHORTEST: Final = 6  # characters of the beginning of an id
 

@@ -106,7 +106,7 @@ def counted_of(job: Job) -> str | None:
     """Say from when the interval of a job is counted; None where it has none."""
     if job.trigger is None:
         return None
-    from workkit.triggers.english.spoken_interval import how_counted
+    from workkit.triggers.english.sentence import how_counted
 
     return how_counted(job.trigger)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job, JobState
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

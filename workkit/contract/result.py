@@ -8,7 +8,7 @@ from typing import Any
 from workkit.errors import Unsupported
 from workkit.jobs.outcome import Failure, ResultKind
 from workkit.jobs.run_options import RunOptions
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

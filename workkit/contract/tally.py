@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 _BYTES = 20  # of a usual id, which is written as 40 hex digits
 _USUAL = frozenset({2 * _BYTES})

@@ -15,8 +15,8 @@ from typing import Final
 from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
 from workkit.jobs.job import Job, argument_text, argument_texts, searched_text
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND
+from workkit.text.cells import brief_repr
+from workkit.text.wording import MILLISECOND
 
 SHORTEST_ID: Final = 6  # digits of the beginning of an id
 

@@ -27,9 +27,9 @@ from workkit.django.project_settings import CREATE, NAME, check_keys, schedule_o
 from workkit.django.task_run import handler_of, task_result
 from workkit.errors import Invalid, InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import check_call
-from workkit.jobs.functions.importing import refuse_addition
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.names import read_name, stored_name
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import read_add_options
 from workkit.verbs.opening import present

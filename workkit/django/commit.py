@@ -8,7 +8,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from workkit import wire
-from workkit.jobs.functions.importing import refuse_addition
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.names import Fn
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.verbs.addition import addition, sent

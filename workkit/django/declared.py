@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from workkit.django.framework import Task
-from workkit.jobs.functions.marks import Handler, call_instead
+from workkit.jobs.marks import Handler, call_instead
 from workkit.jobs.names import read_name, stored_name
 
 _tasks: dict[str, tuple[Any, Handler]] = {}  # by the stored name of the function

@@ -19,7 +19,7 @@ from workkit.django.task_run import UNKNOWN, task_result
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 

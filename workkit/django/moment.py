@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.utils import timezone
 
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 
 
 def of_ms(ms: int) -> datetime:

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from workkit.errors import Invalid
-from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import listed
 from workkit.verbs.creation import Schedule, create
 
 SETTING = "WORKKIT"

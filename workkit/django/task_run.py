@@ -25,7 +25,7 @@ from workkit.django.framework import (
 )
 from workkit.django.note import KEY, DoneNote, TaskNote, task_note
 from workkit.errors import ListenerStopped
-from workkit.jobs.functions.marks import options_of
+from workkit.jobs.marks import options_of
 from workkit.jobs.names import stored_name
 from workkit.jobs.outcome import Again, Released, decide
 from workkit.jobs.run_options import UNSAID

@@ -13,8 +13,7 @@ from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
-from workkit.text.brief import brief_repr
-from workkit.text.cells import shorten
+from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
 from workkit.triggers import Trigger
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from workkit.text.calendar import full_date_text
-from workkit.triggers.clock.zone import ClockChange, clock_changes, names_every_hour
+from workkit.text.wording import full_date_text
 from workkit.triggers.crons.cron import Cron
+from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour
 
 LOOKED_AHEAD = timedelta(days=30 * 366)
 

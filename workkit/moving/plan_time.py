@@ -10,11 +10,11 @@ from datetime import datetime
 from itertools import product
 
 from workkit.errors import TriggerError
-from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger, is_fixed
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import zone
 
 LONGEST_TEXT = 200  # characters of words about time (spec/phrases.md, 1)
 COMPARED = 150  # times of each text that are compared with those of the rules

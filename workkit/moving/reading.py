@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workkit.errors import InvalidOptions, NotFound
-from workkit.triggers.clock.zone import zone
+from workkit.triggers.zone import zone
 
 _ZONES = "zoneinfo/"
 _LOCALTIME = Path("/etc/localtime")

@@ -9,7 +9,7 @@ from typing import Any
 from workkit import wire
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, shown, stored_name
-from workkit.jobs.structured.parameters import written
+from workkit.jobs.structured import written
 
 MOST_SHOWN = 20
 

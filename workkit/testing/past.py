@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from workkit.events import Event
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 RunEnding = Literal["done", "failed", "dead", "retrying", "discarded"]
 ENDINGS: frozenset[str] = frozenset(get_args(RunEnding))

@@ -16,10 +16,10 @@ from workkit.contract.broker import Broker
 from workkit.contract.producer import Added, NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import CannotRun, InvalidOptions
-from workkit.jobs.functions.imported import imported_options
+from workkit.jobs.call import ListenOptions
 from workkit.jobs.job import Job
+from workkit.jobs.marks import imported_options
 from workkit.jobs.names import Fn, shown
-from workkit.jobs.option_types import ListenOptions
 from workkit.testing.additions import missing, wanted
 from workkit.testing.moment import Moment, read_moment
 from workkit.testing.past import Ran, ran_of

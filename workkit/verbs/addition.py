@@ -16,14 +16,14 @@ from workkit.contract.producer import NewJob
 from workkit.contract.warning import warn_caller
 from workkit.errors import InvalidOptions
 from workkit.jobs import meta as metadata
-from workkit.jobs.functions.importing import import_here, refuse_addition
+from workkit.jobs.importing import import_here, refuse_addition
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.names import shown
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.terms import Terms
-from workkit.text.listing import listed
-from workkit.triggers.stored import follows_clock
+from workkit.text.wording import listed
+from workkit.triggers.dialect import follows_clock
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.job_time import NowMs, with_time

@@ -16,11 +16,11 @@ from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, is_plain, read_name
 from workkit.jobs.options import OPTIONS
-from workkit.jobs.recurrence import first_run, spread_offset_ms
-from workkit.text.duration import MILLISECOND
+from workkit.jobs.terms import first_run, spread_offset_ms
+from workkit.text.wording import MILLISECOND
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
-from workkit.triggers.stored import zone_of_stored
+from workkit.triggers.dialect import zone_of_stored
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when

@@ -10,10 +10,10 @@ from typing import Any
 from workkit.brokers.layout import layout_of, layouts
 from workkit.contract.tally import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
-from workkit.jobs.functions.importing import importing
+from workkit.jobs.importing import importing
 from workkit.jobs.names import is_consumed, is_plain
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.listen_options import read_forward, read_how
 from workkit.verbs.opening import forwarding_ends, listening_brokers

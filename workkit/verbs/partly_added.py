@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workkit.errors import ServerError, located
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 
 MOST_NAMED = 10  # rows that a sentence names
 

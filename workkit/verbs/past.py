@@ -23,8 +23,8 @@ from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, shown
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import epoch_ms
-from workkit.triggers.duration import duration
+from workkit.text.wording import epoch_ms
+from workkit.triggers.english.numbers import duration
 from workkit.verbs.control import Which, check_one, target, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import present, producer_of

@@ -14,10 +14,10 @@ from workkit.contract.steering import At, Later
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.jobs.recurrence import first_run, spread_offset_ms
-from workkit.text.duration import MILLISECOND, epoch_ms
+from workkit.jobs.terms import first_run, spread_offset_ms
+from workkit.text.wording import MILLISECOND, epoch_ms
 from workkit.triggers.crons.grammars import looks_like_cron
-from workkit.triggers.duration import duration
+from workkit.triggers.english.numbers import duration
 from workkit.verbs.author import author_of
 from workkit.verbs.control import Which, changeable, check_snooze, check_waits
 from workkit.verbs.creation import Schedule

@@ -15,7 +15,7 @@ from workkit.contract.broker import Producer
 from workkit.contract.producer import NewJob
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
-from workkit.jobs.recurrence import first_run, spread_offset_ms
+from workkit.jobs.terms import first_run, spread_offset_ms
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.verbs.addition import addition
 from workkit.verbs.author import author_of

@@ -23,8 +23,7 @@ from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
-from workkit.text.duration import epoch_ms
-from workkit.text.wording import zone_name
+from workkit.text.wording import epoch_ms, zone_name
 from workkit.verbs.control import pause_until
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of

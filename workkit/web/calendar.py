@@ -13,7 +13,7 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.terms import spread_offset_ms
 from workkit.text.wording import printable
 from workkit.triggers import explain
 from workkit.web.cache import Served

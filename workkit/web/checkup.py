@@ -13,7 +13,7 @@ from typing import Final
 from workkit.contract.broker import Doctor
 from workkit.contract.doctor import Finding
 from workkit.errors import WorkkitError
-from workkit.triggers.duration import duration
+from workkit.triggers.english.numbers import duration
 
 FRESH_S: Final = 600.0
 """For this time a checkup is not repeated."""

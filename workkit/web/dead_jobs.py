@@ -25,8 +25,8 @@ from workkit.errors import Unsupported, WorkkitError
 from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
+from workkit.text.cells import brief_repr
+from workkit.text.wording import epoch_ms
 from workkit.web.address import job_path
 from workkit.web.mask import Veil
 

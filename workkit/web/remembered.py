@@ -11,7 +11,7 @@ from typing import Final
 
 from workkit.contract.changes import Change
 from workkit.contract.recurring import Recurs
-from workkit.jobs.known import Known
+from workkit.jobs.arguments import Known
 
 MOST_FUNCTIONS: Final = 10_000
 

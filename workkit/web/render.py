@@ -23,12 +23,10 @@ from workkit.contract.record import attempts_text
 from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import shown
 from workkit.text.cells import shorten
-from workkit.text.duration import duration_text
 from workkit.text.glance import away, bound_text, clock_at, full_moment, moment, towards
-from workkit.text.listing import plural
-from workkit.text.wording import printable, progress
-from workkit.triggers.clock.zone import zone as read_zone
-from workkit.triggers.clock.zone import zone_names
+from workkit.text.wording import duration_text, plural, printable, progress
+from workkit.triggers.zone import zone as read_zone
+from workkit.triggers.zone import zone_names
 from workkit.web import words
 from workkit.web.address import job_path, url_path
 

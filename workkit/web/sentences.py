@@ -15,10 +15,9 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerRefused, WorkkitError
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
-from workkit.text.duration import MILLISECOND
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
-from workkit.text.listing import listed, plural
+from workkit.text.wording import MILLISECOND, listed, plural
 from workkit.web.address import job_path
 from workkit.web.cache import Death, is_silent
 from workkit.web.remembered import Gone

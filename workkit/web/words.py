@@ -15,13 +15,11 @@ from workkit.contract.limit_use import LimitUse
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
-from workkit.text.calendar import MONTH_NAMES, time_text, weekday_name
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, moment
-from workkit.text.listing import listed, plural
+from workkit.text.wording import MILLISECOND, MONTH_NAMES, duration_text, listed, plural, time_text, weekday_name
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.triggers.skipped import AHEAD, touched
+from workkit.triggers.when import AHEAD, touched
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.address import job_path
 
 LATE_MS = 1000

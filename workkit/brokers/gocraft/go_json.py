@@ -9,8 +9,7 @@ from math import isfinite
 from typing import Any, Final
 
 from workkit.errors import InvalidArguments
-from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value
-from workkit.text.digits import significant_digits
+from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value, significant_digits
 
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED: Final = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029\ud800-\udfff]')

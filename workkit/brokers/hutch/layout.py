@@ -13,7 +13,7 @@ from workkit.brokers.hutch import DEFAULT_URL
 from workkit.brokers.layout import Keeps, Layout, OwnOption, Refusal
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import Unsupported
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 if TYPE_CHECKING:
     from workkit.brokers.hutch.broker import HutchBroker

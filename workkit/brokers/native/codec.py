@@ -22,8 +22,7 @@ from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, stored_opts
 from workkit.triggers import Trigger
-from workkit.triggers.dialects.dialect import Dialect
-from workkit.triggers.stored import from_cron, from_fields
+from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
 
 FIELDS = 7  # of a cron string in either dialect
@@ -126,7 +125,7 @@ class Codec:
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
-            from workkit.triggers.dialects.cuckoo import clojure_order
+            from workkit.triggers.cuckoo import clojure_order
 
             second = datetime.fromtimestamp(now_ms // 1000, UTC)
             return clojure_order(trigger or once(second)).fields()

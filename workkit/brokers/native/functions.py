@@ -10,9 +10,8 @@ from typing import Any, Final
 import msgpack
 
 from workkit.brokers.redis_server.control import read_packed
-from workkit.jobs.functions.signatures import LIMITS, LONGEST_DOC, LONGEST_NAME, MOST, MOST_PARAMETERS
-from workkit.jobs.functions.signatures import LONGEST as LONGEST_TEXT
-from workkit.jobs.known import Known, Parameter
+from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.consumers import LIMITS, LONGEST_DOC, LONGEST_NAME, LONGEST_TEXT, MOST, MOST_PARAMETERS
 
 LONGEST: Final = 200_000  # bytes of what one listener tells
 OF, IS = "of:", "is:"  # fields: of a listener -> a digest; of a digest -> the functions

@@ -20,8 +20,8 @@ from workkit.clocks import time
 from workkit.contract.broker import Doctor
 from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.errors import ServerRefused
-from workkit.text.duration import age_text
-from workkit.text.raw import bytes_text, shell_word
+from workkit.text.cells import bytes_text, shell_word
+from workkit.text.wording import age_text
 
 Look = Callable[[], Iterator[Finding]]
 

@@ -16,8 +16,8 @@ from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, hash_pages, pip
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding, Kind
 from workkit.contract.listener import ListenerInfo
-from workkit.text.duration import age_text
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
+from workkit.text.wording import age_text
 
 # Listeners: heartbeats, and what they tell of themselves.
 

@@ -28,7 +28,7 @@ from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.jobs.job import call_text
-from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.terms import spread_offset_ms
 from workkit.text import wording
 
 if TYPE_CHECKING:

@@ -221,7 +221,7 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
 
 def imported(modules: Sequence[str]) -> None:
     """Import modules as a listener of this folder does. Raises InvalidFunction."""
-    from workkit.jobs.functions.registry import Registry
+    from workkit.jobs.registry import Registry
 
     here = str(Path.cwd())
     sys.path.insert(0, here)

@@ -16,10 +16,10 @@ from workkit.moving.found import Carried, Found, Refused
 from workkit.moving.plan_time import plan_time, reads_same, rules_trigger
 from workkit.moving.reading import Reading, text_of
 from workkit.moving.refusal import NotCarried, not_carried
-from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.grammars import NICKNAMES, VIXIE
 from workkit.triggers.crons.reader import read_field, rule_of
+from workkit.triggers.zone import zone
 
 PATH = "/usr/bin:/bin"  # what cron sets where the crontab does not
 _SETTING = re.compile(r"""(?P<name>"[^"]*"|'[^']*'|[^\s='"]+)\s*=\s*(?P<value>.*)""", re.DOTALL)

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 from workkit.moving.plan_time import rules_trigger
 from workkit.moving.refusal import NotCarried
 from workkit.moving.schedulers.timing import UNBOUNDED, Bounds, Timing, by_rules, iso
-from workkit.triggers.clock.zone import ClockChange, clock_changes
 from workkit.triggers.trigger import Trigger
+from workkit.triggers.zone import ClockChange, clock_changes
 
 Engine = Callable[[datetime], datetime | None]
 """Gives the first time strictly after an instant at which the other scheduler runs the job, or None."""

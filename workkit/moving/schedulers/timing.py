@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 from workkit.errors import TriggerError
 from workkit.moving.plan_time import plan_time, rules_trigger
 from workkit.moving.refusal import NotCarried
-from workkit.text.calendar import time_text, weekday_name
+from workkit.text.wording import time_text, weekday_name
 from workkit.triggers.between import between
-from workkit.triggers.clock.lowering import lower
-from workkit.triggers.clock.zone import zone
+from workkit.triggers.lowering import lower
 from workkit.triggers.trigger import Trigger
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import zone
 
 _UNITS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from workkit.errors import TriggerError
 from workkit.moving.refusal import NotCarried, not_carried
-from workkit.triggers.clock.zone import zone
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, FieldItem, Spec, field_text
 from workkit.triggers.crons.grammars import SYSTEMD
 from workkit.triggers.crons.reader import read_field
+from workkit.triggers.zone import zone
 
 NICKNAMES = {
     "minutely": "*-*-* *:*:00",

@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 from workkit.moving.command import command_name
 from workkit.moving.refusal import NotCarried
 from workkit.moving.systemd.unit import Unit, plain, seconds_of
-from workkit.text.duration import option_text
-from workkit.text.listing import listed
+from workkit.text.wording import listed, option_text
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # what systemd sets for a system unit
 _TYPES = ("simple", "exec", "oneshot", "idle")

@@ -17,7 +17,7 @@ from workkit.moving.refusal import NotCarried
 from workkit.moving.systemd.calendar import Calendar, read_calendar
 from workkit.moving.systemd.service import Service, read_service, service_of
 from workkit.moving.systemd.unit import FALSE, Setting, Unit, plain, read_unit, seconds_of
-from workkit.text.duration import option_text
+from workkit.text.wording import option_text
 from workkit.triggers.crons.cron import parse_cron
 
 RUNS_OVER = 'systemd may leave out times after the end of a month, where "a/n" leads past its range; workkit does not.'

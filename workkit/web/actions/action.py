@@ -12,7 +12,7 @@ from workkit.errors import NotFound, WorkkitError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.glance import moment
-from workkit.text.listing import plural
+from workkit.text.wording import plural
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of

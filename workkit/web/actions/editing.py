@@ -13,8 +13,8 @@ from workkit.contract.mask import mask
 from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
+from workkit.jobs.arguments import Known, check_known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
 from workkit.verbs import rescheduling, saving
 from workkit.web import job_form

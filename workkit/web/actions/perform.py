@@ -24,8 +24,8 @@ from workkit.errors import (
     WorkkitError,
 )
 from workkit.jobs.job import STATES, JobState
-from workkit.text.brief import one_line
-from workkit.text.listing import plural
+from workkit.text.cells import one_line
+from workkit.text.wording import plural
 from workkit.web.actions import dead, editing, jobs, upkeep
 from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
 from workkit.web.recurring_jobs import SHOWS, RecurringJobs, asked_for

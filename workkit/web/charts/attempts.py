@@ -9,8 +9,8 @@ from typing import Literal
 
 from workkit.contract.history import PastRun
 from workkit.jobs.run_options import RunOptions
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, moment
+from workkit.text.wording import MILLISECOND, duration_text
 from workkit.web.charts.shapes import KINDS, STATES
 
 WIDTH, HEIGHT = 160, 40

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final, Literal
 
-from workkit.text.calendar import MONTH_NAMES, weekday_name
 from workkit.text.cells import cells, shorten
 from workkit.text.glance import bare_clock
-from workkit.text.wording import printable
+from workkit.text.wording import MONTH_NAMES, printable, weekday_name
 from workkit.web.charts.shapes import Tick
 
 Span = Literal["2h", "24h", "7d", "90d"]

@@ -10,9 +10,8 @@ from math import log, log2
 from typing import Final
 
 from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Bucket, Buckets, PastRun, bucket_of, upper_ms
-from workkit.text.duration import duration_text
 from workkit.text.glance import bare_clock, bound_text, brief_day, capital, moment, under
-from workkit.text.listing import plural
+from workkit.text.wording import duration_text, plural
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.shapes import Drawing, Paths, kind_of, tally
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from workkit.contract.history import LATE_MS, Ended, PastRun
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 class Paths:

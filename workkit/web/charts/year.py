@@ -10,9 +10,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
 from workkit.contract.history import Day, Ended
-from workkit.text.calendar import MONTH_NAMES, date_text, short_date_text
 from workkit.text.glance import brief_day
-from workkit.text.listing import listed, plural
+from workkit.text.wording import MONTH_NAMES, date_text, listed, plural, short_date_text
 from workkit.triggers import Trigger
 from workkit.web.charts.shapes import KINDS, WORDS, Drawing, Kind, Paths, number
 

@@ -12,9 +12,8 @@ from urllib.parse import urlencode
 from workkit.contract.changes import Change
 from workkit.contract.record import change_record
 from workkit.errors import Unsupported
-from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
-from workkit.text.wording import iso
+from workkit.text.wording import MILLISECOND, iso
 from workkit.web.address import job_path
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page

@@ -10,8 +10,7 @@ from workkit.contract.doctor import Finding
 from workkit.contract.record import finding_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
-from workkit.text.listing import plural
-from workkit.text.wording import iso
+from workkit.text.wording import iso, plural
 from workkit.web.checkup import MOST, Checked, digest_of
 from workkit.web.page import Asked, Page
 

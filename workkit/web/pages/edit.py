@@ -10,8 +10,8 @@ from typing import Any, Final
 from workkit.contract.changes import Change
 from workkit.contract.owner import owning_sync
 from workkit.errors import Invalid, NotFound, Unsupported
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job, argument_text
-from workkit.jobs.known import Known
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
 from workkit.verbs import saving

@@ -16,8 +16,7 @@ from workkit.contract.where import Where
 from workkit.errors import Unsupported
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.glance import moment
-from workkit.text.listing import listed, plural
-from workkit.text.wording import iso
+from workkit.text.wording import iso, listed, plural
 from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 

@@ -17,11 +17,10 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
+from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
-from workkit.text.listing import plural
-from workkit.triggers.clock.zone import ClockChange, clock_changes
+from workkit.text.wording import epoch_ms, plural
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.address import job_path
 from workkit.web.charts.axis import Axis
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text

@@ -11,11 +11,9 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import call_text
 from workkit.jobs.names import shown
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso
+from workkit.text.wording import MILLISECOND, duration_text, iso, plural
 from workkit.web.cache import in_use
 from workkit.web.page import Asked, Page
 from workkit.web.words import until

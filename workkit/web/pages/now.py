@@ -15,11 +15,9 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import counts_record, job_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND
+from workkit.text.cells import brief_repr
 from workkit.text.glance import TICKING_S, clock_at
-from workkit.text.listing import plural
-from workkit.text.wording import iso
+from workkit.text.wording import MILLISECOND, iso, plural
 from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
 from workkit.web.forecast import HERD
 from workkit.web.page import Asked, Page

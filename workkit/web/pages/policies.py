@@ -15,9 +15,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import LATE_MS
-from workkit.text.duration import duration_text
 from workkit.text.glance import moment
-from workkit.text.listing import plural
+from workkit.text.wording import duration_text, plural
 from workkit.web.words import pauses_text
 
 MOST_PAUSES: Final = 4  # that are named; of more, how they grow

@@ -19,12 +19,12 @@ from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.glance import capital, clock_at, day_text
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import clock_changes
-from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.zone import clock_changes
+from workkit.triggers.zone import zone as zone_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked
 from workkit.web.pages.policies import Policy, policies

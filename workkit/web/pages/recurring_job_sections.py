@@ -11,10 +11,9 @@ from workkit.contract.changes import Change
 from workkit.contract.history import NO_RUN, Bucket, Buckets, Cell, Day, PastRun, bucket_of, upper_ms
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND, duration_text
+from workkit.text.cells import brief_repr
 from workkit.text.glance import away, clock_at, day_text, moment
-from workkit.text.wording import iso, progress
+from workkit.text.wording import MILLISECOND, duration_text, iso, progress
 from workkit.web.charts.bars import Bars, Histogram, bars, durations, lateness
 from workkit.web.charts.shapes import STATES, WHY, kind_of
 from workkit.web.charts.year import Year, year

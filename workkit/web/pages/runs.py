@@ -15,10 +15,8 @@ from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.names import shown
-from workkit.text.duration import duration_text, epoch_ms
 from workkit.text.glance import capital, moment
-from workkit.text.listing import plural
-from workkit.text.wording import iso
+from workkit.text.wording import duration_text, epoch_ms, iso, plural
 from workkit.web.address import job_path
 from workkit.web.charts.shapes import KINDS, STATES
 from workkit.web.page import Asked, Page

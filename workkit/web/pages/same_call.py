@@ -16,9 +16,8 @@ from typing import Any, Final
 from workkit.errors import TriggerError
 from workkit.jobs.job import Job, spoken
 from workkit.jobs.options import ADD, BY_NAME, OPTIONS, VerbOption, names_at
-from workkit.text.duration import MILLISECOND, duration_text
-from workkit.text.wording import iso
-from workkit.triggers.duration import duration
+from workkit.text.wording import MILLISECOND, duration_text, iso
+from workkit.triggers.english.numbers import duration
 from workkit.web.typed_time import time_words
 
 

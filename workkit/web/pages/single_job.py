@@ -22,11 +22,9 @@ from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job, argument_text, arguments_text
 from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
-from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment, under
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso, progress
+from workkit.text.wording import duration_text, iso, plural, progress
 from workkit.web.charts.attempts import Attempts, attempts
 from workkit.web.charts.bars import function_day
 from workkit.web.charts.shapes import Drawing

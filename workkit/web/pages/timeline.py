@@ -12,10 +12,9 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.contract.record import run_record
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
+from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
-from workkit.text.wording import iso
+from workkit.text.wording import epoch_ms, iso
 from workkit.web.charts.axis import SPANS, WORDS, Axis, Label, Span, above, lines
 from workkit.web.charts.bars import PIECES, one_time_lane
 from workkit.web.charts.load import Load, expected, load

@@ -44,7 +44,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Fault, Finding, Kind
 from workkit.errors import CorruptRecord
-from workkit.text.raw import brief_bytes, bytes_text, shell_word
+from workkit.text.cells import brief_bytes, bytes_text, shell_word
 
 
 def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) -> Any:

@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 
 from workkit.brokers.gocraft.periodic_jobs import go_duration
 from workkit.errors import CronError, TriggerError
-from workkit.text.listing import plural
 from workkit.text.nearest import nearest_word
-from workkit.triggers.clock.zone import zone
+from workkit.text.wording import plural
 from workkit.triggers.crons.cron import MAX_LENGTH, too_long
 from workkit.triggers.crons.field import FieldPlace, field_error, shown_text
 from workkit.triggers.crons.grammars import GO, NICKNAMES
 from workkit.triggers.crons.reader import read_field
+from workkit.triggers.zone import zone
 
 ACCEPTED: Final = (
     "minute hour day-of-month month day-of-week, with a second before them or not; @hourly and its like; @every 1h30m"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from workkit.brokers.gocraft.periodic_jobs.cron_spec import CronSpec, EverySpec, PeriodicSpec
-from workkit.triggers.clock.zone import offset_at
+from workkit.triggers.zone import offset_at
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS = 5  # Go looks no further ahead

@@ -79,7 +79,7 @@ def written(length: timedelta) -> str:
 
 def in_go_form(text: str) -> str | None:
     """Write a length in workkit's words, such as "5 minutes" or "1d", as Go reads it; None if it is none."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
+    from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     try:
         found = written(duration(text))

@@ -45,7 +45,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.errors import ServerUnreachable
 from workkit.jobs.option_readers import LONGEST_MS
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
 
 WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
 SETS = ("listeners", "slots", "rates", "unique_until")  # sorted ones

@@ -16,7 +16,7 @@ from workkit.brokers.hutch.management.facts import ExchangeFact, QueueFact
 from workkit.brokers.hutch.routing import is_wild
 from workkit.brokers.hutch.topology import Binding, Exchange, Queue, Topology, dead, delays, main, work
 from workkit.contract.doctor import CommandLine, Finding, Kind
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
 """What a policy may set that removes messages."""

@@ -21,7 +21,7 @@ from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.routing import takes
 from workkit.brokers.hutch.topology import Topology
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 TAG = "workkit-"  # how the tags of our consumers begin
 

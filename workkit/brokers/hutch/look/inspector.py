@@ -32,7 +32,7 @@ from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 
 SHORTEST: Final = 6  # characters of an id that name a job
 SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again

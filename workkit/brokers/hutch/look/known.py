@@ -14,7 +14,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link
 from workkit.contract.inspector import QueueInfo, QueueKind
 from workkit.errors import InvalidFunction
-from workkit.jobs.functions.marks import plain_names
+from workkit.jobs.marks import plain_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

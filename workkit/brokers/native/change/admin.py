@@ -41,8 +41,8 @@ from workkit.contract.steering import (
 from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE
-from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job, JobState
+from workkit.jobs.marks import imported_options
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
 

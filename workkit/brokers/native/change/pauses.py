@@ -22,7 +22,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.terms import spread_offset_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

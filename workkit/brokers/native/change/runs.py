@@ -36,7 +36,7 @@ from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.jobs.recurrence import next_run, spread_offset_ms
+from workkit.jobs.terms import next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead

@@ -29,7 +29,7 @@ from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE, STEP, literally
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.jobs.option_readers import LONGEST_MS
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # after this time, a listener that can run it has claimed it

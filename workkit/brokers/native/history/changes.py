@@ -17,7 +17,7 @@ from workkit.contract.changes import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # what is an instant in `before` and `after`, in ms

@@ -29,9 +29,9 @@ from workkit.contract.inspector import Missed
 from workkit.contract.job_page import no_place
 from workkit.contract.result import Result
 from workkit.errors import NotFound
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated

@@ -20,7 +20,7 @@ from workkit.contract.filters import ENDINGS, of_runs, read_filter, understood
 from workkit.contract.past_runs import arguments_of
 from workkit.jobs.names import known_name, shown
 from workkit.text import wording
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 
 if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
