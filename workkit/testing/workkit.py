@@ -23,7 +23,7 @@ from workkit.jobs.option_types import ListenOptions
 from workkit.testing.additions import missing, wanted
 from workkit.testing.moment import Moment, read_moment
 from workkit.testing.past import Ran, ran_of
-from workkit.verbs.listen_options import read_how
+from workkit.verbs.listening import read_how
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import forget
 from workkit.worker.drain import MovedClock, drain_brokers
