@@ -28,8 +28,7 @@ from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
 from workkit.verbs.addition import added, sent_beside
-from workkit.verbs.author import author_of
-from workkit.verbs.bulk import BadRow, add_rows
+from workkit.verbs.bulk import BadRow, PartlyAdded, add_rows
 from workkit.verbs.control import (
     Which,
     changeable,
@@ -45,13 +44,11 @@ from workkit.verbs.control import (
 )
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
-from workkit.verbs.opening import present, producer_of
-from workkit.verbs.partly_added import PartlyAdded
+from workkit.verbs.opening import author_of, present, producer_of, schedules
 from workkit.verbs.past import changes, history, job_of, log, runs, stats
 from workkit.verbs.plan import Plan, sync_given
 from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import result
-from workkit.verbs.schedules import schedules
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 

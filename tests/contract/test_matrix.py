@@ -10,7 +10,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.layout import Keeps, layout_of
 from workkit.errors import InvalidSchedule, NotFound
-from workkit.verbs.schedules import queues_of
+from workkit.verbs.opening import queues_of
 
 
 @promised(Can.PLAN)

@@ -189,7 +189,7 @@ def by_option(function: Callable[..., R]) -> Callable[..., R]:
     )
     @functools.wraps(function)
     def with_by(*args: Any, **kwargs: Any) -> R:
-        from workkit.verbs.author import via  # not needed for --help
+        from workkit.verbs.opening import via  # not needed for --help
 
         token = via.set("cli")
         try:

@@ -20,7 +20,7 @@ from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import CONTROL, option_error
 from workkit.text.wording import epoch_ms
 from workkit.triggers.zone import zone
-from workkit.verbs.author import author_of
+from workkit.verbs.opening import author_of
 
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:

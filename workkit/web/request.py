@@ -25,7 +25,7 @@ from workkit.contract.changes import Author
 from workkit.contract.record import compact
 from workkit.errors import Invalid, TriggerError, WorkkitError
 from workkit.triggers.zone import zone as read_zone
-from workkit.verbs.author import acting, author_of
+from workkit.verbs.opening import acting, author_of
 from workkit.web.actions.action import Doing, Order, Result
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
 from workkit.web.actions.undo import UNDO, Results

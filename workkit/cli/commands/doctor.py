@@ -350,7 +350,7 @@ def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[st
 
 def _repaired(patients: Sequence[Patient], *, yes: bool, by: str | None) -> dict[int, bool]:
     """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
-    from workkit.verbs.author import author_of
+    from workkit.verbs.opening import author_of
 
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
     if not chosen:

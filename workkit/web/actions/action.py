@@ -13,9 +13,8 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.glance import moment
 from workkit.text.wording import plural
-from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import author_of, producer_of
 from workkit.web.cache import Served
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil

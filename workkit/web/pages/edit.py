@@ -14,7 +14,7 @@ from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job, argument_text
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
-from workkit.verbs import saving
+from workkit.verbs import rescheduling
 from workkit.web.job_form import (
     FIELDS,
     Box,
@@ -152,7 +152,7 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
     keeps = job if job is not None and keeps_time(given, job) else None
-    return saving.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
+    return rescheduling.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:

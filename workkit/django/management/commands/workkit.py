@@ -15,7 +15,7 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli import main
 from workkit.cli.host import Host
 from workkit.cli.options import SCHEDULES_ENV
-from workkit.django.project_schedules import schedules
+from workkit.django.apps import schedules
 from workkit.text.wording import listed
 from workkit.verbs.creation import Schedule
 

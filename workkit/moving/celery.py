@@ -14,13 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from workkit.moving.found import Carried, Found, Refused
-from workkit.moving.reading import Reading
-from workkit.moving.refusal import NotCarried
-from workkit.moving.schedulers.call import arguments, name_of
-from workkit.moving.schedulers.comparison import Engine, compared
-from workkit.moving.schedulers.program import folder_first, imported, package
-from workkit.moving.schedulers.timing import Timing, by_interval, free_phase, zone_key
+from workkit.moving.found import Carried, Found, NotCarried, Reading, Refused
+from workkit.moving.program import arguments, folder_first, imported, name_of, package
+from workkit.moving.timing import Engine, Timing, by_interval, compared, free_phase, zone_key
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, WEEKDAY, field_text
 
 NAME: Final = "Celery"

@@ -10,12 +10,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workkit.errors import TriggerError
-from workkit.moving.clock_remarks import Touched, remark, touched_by_changes
-from workkit.moving.command import DEFAULT_SHELL, RUN, command_name, words_of
-from workkit.moving.found import Carried, Found, Refused
-from workkit.moving.plan_time import plan_time, reads_same, rules_trigger
-from workkit.moving.reading import Reading, text_of
-from workkit.moving.refusal import NotCarried, not_carried
+from workkit.moving.found import (
+    DEFAULT_SHELL,
+    RUN,
+    Carried,
+    Found,
+    NotCarried,
+    Reading,
+    Refused,
+    command_name,
+    not_carried,
+    text_of,
+    words_of,
+)
+from workkit.moving.plan_time import Touched, plan_time, reads_same, remark, rules_trigger, touched_by_changes
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.grammars import NICKNAMES, VIXIE
 from workkit.triggers.crons.reader import read_field, rule_of

@@ -1,5 +1,7 @@
 """The jobs of an APScheduler 3 scheduler: `workkit import apscheduler MODULE:SCHEDULER`. The module is imported; a
 scheduler that it starts is an error, so that no job runs.
+
+In its CronTrigger Monday is 0, and every field must match.
 """
 
 from __future__ import annotations
@@ -7,7 +9,7 @@ from __future__ import annotations
 import copy
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,14 +19,20 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from workkit.errors import InvalidOptions
-from workkit.moving.found import Carried, Found, Refused
-from workkit.moving.reading import Reading
-from workkit.moving.refusal import NotCarried
-from workkit.moving.schedulers.apscheduler_cron import rule_of, years_of
-from workkit.moving.schedulers.call import arguments, name_of
-from workkit.moving.schedulers.comparison import Engine, check_equal, compared
-from workkit.moving.schedulers.program import folder_first, imported, package
-from workkit.moving.schedulers.timing import Bounds, Timing, by_interval, free_phase, once_at, zone_key
+from workkit.moving.found import Carried, Found, NotCarried, Reading, Refused
+from workkit.moving.program import arguments, folder_first, imported, name_of, package
+from workkit.moving.timing import (
+    Bounds,
+    Engine,
+    Timing,
+    by_interval,
+    check_equal,
+    compared,
+    free_phase,
+    once_at,
+    zone_key,
+)
+from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, field_text
 
 NAME: Final = "APScheduler"
 FREE_PHASE: Final = free_phase("APScheduler counts this from the start of the program")
@@ -152,9 +160,9 @@ def timing_of(trigger: Any, *, loading: Loading) -> tuple[Timing, tuple[str, ...
 
 def _cron(trigger: Any, *, now: datetime) -> tuple[Timing, tuple[str, ...]]:
     tz = zone_key(trigger.timezone, remedy=_ZONE)
-    bounds = _bounds(trigger, years=years_of(trigger))
+    bounds = _bounds(trigger, years=_years_of(trigger))
     engine_in = partial(engine_of, trigger)
-    timing, comments = compared(rule_of(trigger), engine_in, engine_name=NAME, tz=tz, now=now, bounds=bounds)
+    timing, comments = compared(_rule_of(trigger), engine_in, engine_name=NAME, tz=tz, now=now, bounds=bounds)
     if trigger.jitter:
         comments += (
             f"jitter={trigger.jitter} puts each run off by another part of that time. spread puts every run off by the "
@@ -209,7 +217,7 @@ def engine_of(trigger: Any, tz: str) -> Engine:
     own = copy.copy(trigger)
     own.timezone = ZoneInfo(tz)
     own.start_date = own.end_date = own.jitter = None
-    if years_of(trigger):
+    if _years_of(trigger):
         own.fields = [CronTrigger(year="*").fields[0], *trigger.fields[1:]]
 
     def following(after: datetime) -> datetime | None:
@@ -251,3 +259,68 @@ def _options(job: Any, defaults: dict[str, Any], loading: Loading) -> tuple[dict
     if executor != "default":
         remarks.append(f"executor={executor!r} is left out: every listener of a schedule runs all of its jobs.")
     return options, remarks
+
+
+_SPECS = {"month": MONTH, "hour": HOUR, "minute": MINUTE, "second": SECOND}
+_LAST = 5  # among "1st" to "5th" and "last"
+
+
+def _rule_of(trigger: Any) -> str:
+    """Write a trigger as a rule in wall-clock time of its zone (spec/cron.md, 3), without years that follow each other:
+    these are bounds. Raises NotCarried.
+    """
+    fields = {field.name: field for field in trigger.fields}
+    if _values(fields["week"], 1, 53) != set(range(1, 54)):
+        remedy = 'Write an IntervalTrigger(weeks=...), or "every 2 weeks on monday at 9am".'
+        raise NotCarried(f"It names weeks of the year (week={str(fields['week'])!r}).", remedy)
+    plain = {name: field_text(_values(fields[name], spec.low, spec.high), spec) for name, spec in _SPECS.items()}
+    weekday = field_text({(day + 1) % 7 for day in _values(fields["day_of_week"], 0, 6)}, WEEKDAY)
+    day, places = _days(fields["day"])
+    if places and weekday != "*":
+        raise NotCarried("It wants a place of the month and a day of the week at once.")
+    if places:
+        both, weekday, day = "", ",".join(places), day or "*"
+    else:
+        both = "&" if "*" not in (day, weekday) else ""
+    clock = f"{plain['hour']} {plain['minute']} {plain['second']}"
+    year = "*" if _years_of(trigger) else str(fields["year"])
+    return f"{year} {plain['month']} {both}{day} {weekday} {clock}"
+
+
+def _values(field: Any, low: int, high: int) -> set[int]:
+    """List the values of a field, as the expressions that it compiled name them."""
+    return {value for expression in field.expressions for value in _named(expression, low, high)}
+
+
+def _named(expression: Any, low: int, high: int) -> Iterable[int]:
+    first = getattr(expression, "first", low)
+    last = getattr(expression, "last", None)
+    return range(first, (high if last is None else last) + 1, expression.step or 1)
+
+
+def _years_of(trigger: Any) -> tuple[int, int] | None:
+    """Give the first year and the one after the last, if the years of a trigger are named and follow each other."""
+    field = next(field for field in trigger.fields if field.name == "year")
+    years = sorted(_values(field, YEAR.low, YEAR.high))
+    follow = len(years) < YEAR.high - YEAR.low and years[-1] - years[0] == len(years) - 1
+    return (years[0], years[-1] + 1) if follow else None
+
+
+def _days(field: Any) -> tuple[str, list[str]]:
+    """Give the days of the month, and the places in it ("1st mon", "last fri") as weekdays of the month."""
+    numbers: set[int] = set()
+    last, places = False, []
+    for expression in field.expressions:
+        match type(expression).__name__:
+            case "LastDayOfMonthExpression":
+                last = True
+            case "WeekdayPositionExpression":
+                weekday = (expression.weekday + 1) % 7
+                nth = expression.option_num
+                places.append(f"{weekday}L" if nth == _LAST else f"{weekday}#{nth + 1}")
+            case _:
+                numbers |= set(_named(expression, DAY.low, DAY.high))
+    if len(numbers) == DAY.high:
+        return "*", []
+    items = [field_text(numbers, DAY)] if numbers else []
+    return ",".join([*items, "L"] if last else items), sorted(set(places))

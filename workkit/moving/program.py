@@ -1,14 +1,63 @@
-"""What a job of another scheduler calls, as a plan says it: a function by its name, and arguments that JSON carries."""
+"""The user's program, which an import has to import: what it names is looked up, and nothing of it is run. What a job
+calls becomes a function by its name, and arguments that JSON carries.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
-from workkit.errors import InvalidArguments
+from workkit.errors import InvalidArguments, InvalidOptions, NotFound, WorkkitError, described
 from workkit.jobs.json_value import at_key, check_finite, check_key, plain_value
-from workkit.moving.refusal import NotCarried
+from workkit.moving.found import NotCarried
+
+T = TypeVar("T")
+
+
+@contextmanager
+def folder_first(folder: Path) -> Iterator[None]:
+    """Let Python find modules of a folder first, as it does for `python -m`."""
+    here = str(folder)
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def package(name: str, *, source: str) -> None:
+    """Check that the package of another scheduler is installed. Raises InvalidOptions."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        remedy = "Run workkit in the environment of that program"
+        raise InvalidOptions(f"{source} needs its own package: {error}. {remedy}.", given=name) from error
+
+
+def imported(named: str, look: Callable[[], T]) -> T:
+    """Import a module of the user and take something of it, with `look`. Raises NotFound where there is none of that
+    name, InvalidOptions for whatever else the module raises.
+    """
+    try:
+        return look()
+    except WorkkitError:
+        raise
+    except ModuleNotFoundError as error:
+        module = named.partition(":")[0]
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise InvalidOptions(f"{module} cannot be imported: {error}. Correct it there.", given=named) from error
+        raise NotFound(f"{named}: no module {error.name} here. Name one of this folder.", given=named) from error
+    except AttributeError as error:
+        raise NotFound(f"{named}: {error}. Write MODULE:NAME.", given=named) from error
+    except (Exception, SystemExit) as error:  # whatever its code raises
+        raise InvalidOptions(
+            f"{named} cannot be imported: {described(error)}. Correct it there.", given=named
+        ) from error
+
 
 _ONE_OF_ITS_OWN = "Write a function of a module, and pass it what it needs as arguments."
 
