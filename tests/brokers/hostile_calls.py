@@ -219,6 +219,7 @@ def _count(s: Scene) -> None:
     sampled = [
         Sample(id=claim.id, name=None, fn=claim.fn, due_ms=0, ran=sample, attempt=0, times=1) for claim in s.claims
     ]
+    assert s.broker.count is not None
     s.broker.count(Counted(cells={ALL: cell, f"fn:{FN}": cell}, samples=sampled))
 
 
@@ -306,7 +307,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "jobs held": lambda s: list(s.inspector.jobs(state="held")),
     "jobs dead": lambda s: list(s.inspector.jobs(state="dead")),
     "jobs": lambda s: list(s.inspector.jobs()),
-    "named": lambda s: s.inspector.named(),
+    "named": lambda s: s.broker.plans.named(),
     "listeners": lambda s: s.inspector.listeners(),
     "missed": lambda s: list(s.inspector.history.missed()),
     "control": lambda s: s.inspector.control(),

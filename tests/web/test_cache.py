@@ -26,7 +26,7 @@ from workkit.schedule import Schedule
 from workkit.triggers import Trigger
 from workkit.verbs.opening import producer_of
 from workkit.web import cache as served_room
-from workkit.web.cache import COUNTED_S, Deaths, Rail, Served
+from workkit.web.cache import COUNTED_S, Deaths, Rail, Served, in_use
 from workkit.web.checkup import Checkup
 from workkit.web.pages.planned_jobs import read_planned_jobs
 
@@ -225,7 +225,8 @@ class Looking:
 
 
 def rail_of(inspector: Any, **how: Any) -> Rail:
-    return Rail(inspector=lambda: inspector, **how)
+    counts = {"recurring": lambda: len(inspector.recurring()), "limits": lambda: in_use(inspector.limits())}
+    return Rail(counts=counts, **how)
 
 
 def test_a_glance_counts_nothing_and_who_stays_has_it_counted_once() -> None:

@@ -54,8 +54,6 @@ class Sharded:
     do too; a job with a unique key, a second equal `queued` job and a job of another program may be in any shard.
     """
 
-    is_on_test_clock = False
-
     def __init__(self, shards: Sequence[Part], *, schedule: str) -> None:
         self.schedule, self.url, self._shards = schedule, shards[0].url, tuple(shards)
 
@@ -354,7 +352,6 @@ INSPECTOR: dict[str, Rule] = {
     "jobs": rules.in_order(place_in_list),
     "unlisted": rules.joined(rules.put_together),
     "job": _job,
-    "named": rules.joined(rules.put_together),
     "recurring": rules.joined(rules.concatenated),
     "graves": _graves,
     "still_dead": rules.joined(lambda parts: [any(found) for found in zip(*parts, strict=True)]),
@@ -390,6 +387,7 @@ ADMIN: dict[str, Rule] = {
 }
 PLANS: dict[str, Rule] = {
     "contents": rules.first,
+    "named": rules.joined(rules.put_together),
     "decide": _decide,
     "made": rules.joined(rules.put_together),
     "withdraw": _withdraw,

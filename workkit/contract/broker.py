@@ -13,9 +13,8 @@ from workkit.contract.changes import Author
 from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.doctor import Finding
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
+from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.optional import History, Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
@@ -23,7 +22,6 @@ from workkit.contract.recurring import Recurs
 from workkit.contract.steering import NewTime, Steer
 from workkit.contract.undo import Undo
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.admission import History as Kept
 from workkit.jobs.job import Job, JobState
 from workkit.tracing import TraceContext
 
@@ -38,10 +36,6 @@ class Producer(Protocol):
     @property
     def url(self) -> str:
         """The server's URL, without a password."""
-
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock, so that no answer foretells the next one."""
 
     def now_ms(self) -> int:
         """Estimate the server's clock; only the first call needs a round trip."""
@@ -94,6 +88,10 @@ class Broker(Producer, Protocol):
     def listener(self) -> str:
         """The name of this registration as a listener; empty before the first."""
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock, so that no answer foretells the next one."""
+
     def register(self, info: ListenerInfo) -> None:
         """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
         `beating` first tries again.
@@ -128,11 +126,10 @@ class Broker(Producer, Protocol):
         """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
 
     @property
-    def history(self) -> Kept:
-        """What it keeps of past runs, as its last answers say; `off` where the layout keeps nothing."""
-
-    def count(self, counted: Counted) -> None:
-        """Store what this listener has counted. Never repeated: if the answer is lost, the counts may be."""
+    def count(self) -> Callable[[Counted], None] | None:
+        """The function that stores what this listener has counted; None where the layout keeps no counts, or its last
+        answers say that the schedule keeps none. Never repeated: if the answer is lost, the counts may be.
+        """
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
@@ -183,39 +180,16 @@ class Inspector(Protocol):
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
 
-    def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
-
     def recurring(self) -> Sequence[Recurs]:
         """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
         among the first that wait. Raises Unsupported where the layout does not keep such jobs.
         """
-
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
-        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
-        of the page before. Raises InvalidOptions for another text, Unsupported where the server cannot begin in the
-        middle.
-        """
-
-    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands in the dead set still. Raises Unsupported as `graves`."""
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""
 
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""
-
-    def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
-        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
-        in use, where the layout has such keys. Raises Unsupported.
-        """
-
-    def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
-        one number less than there are edges. A job that recurs counts once, with its next run. Raises Unsupported.
-        """
 
     @property
     def history(self) -> History:

@@ -1,5 +1,6 @@
 """What a layout may have beside the five protocols of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
-says whether it does, in `keeps`; a side that it has not raises Unsupported when it is asked for.
+says whether it does, in `keeps`. A caller asks once: `Producer.plans`, `Inspector.history` and the verbs that give the
+others (`verbs/schedules.py`) raise Unsupported where the layout has no such side.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from typing import Literal, Protocol
 
 from workkit.contract.changes import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Missed, QueueInfo
+from workkit.contract.inspector import Graves, Missed, Named, QueueInfo
+from workkit.contract.limit_use import LimitUse
 from workkit.contract.plans import CodePlan, Made, Mode, Verdict
 from workkit.contract.producer import NewJob
 from workkit.contract.result import Result
@@ -91,12 +93,42 @@ class Plans(Protocol):
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds, and write that, in one step for all."""
 
+    def named(self) -> dict[str, Named]:
+        """Read the jobs that have a name, by name."""
+
     def made(self) -> Mapping[str, Made]:
         """Read what plans have made, by the name of the job; also jobs that are over."""
 
     def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
         """Remove jobs that a plan has made and no longer has. A run that has begun goes on. False: another plan of the
         source holds meanwhile, and nothing more was removed.
+        """
+
+
+class ByTime(Protocol):
+    """What a server tells that keeps jobs in the order of their times, `Keeps.BY_TIME`: its inspector has this too."""
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
+        one number less than there are edges. A job that recurs counts once, with its next run.
+        """
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
+        of the page before. Raises InvalidOptions for another text.
+        """
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these dead jobs whether it stands in the dead set still."""
+
+
+class Limits(Protocol):
+    """The limits of a layout that counts what runs, `Keeps.LIMITS`: its inspector has this too."""
+
+    def limits(self, *, like: str = "") -> list[LimitUse]:
+        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
+        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
+        in use, where the layout has such keys.
         """
 
 

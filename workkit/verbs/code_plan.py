@@ -83,7 +83,7 @@ class _Sync:
     def look(self, *, prune: bool) -> Plan:
         """Find what must change."""
         now_ms = self.broker.now_ms() + 1  # what is due in this moment is refused as late, on a stopped clock for ever
-        self.made, standing = self.broker.plans.made(), self.broker.inspector.named()
+        self.made, standing = self.broker.plans.made(), self.broker.plans.named()
         self.wanted, over = {}, []
         for source in self.sources.values():
             for name, planned in source.jobs.items():

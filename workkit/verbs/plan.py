@@ -124,7 +124,7 @@ def sync_given(
         name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
         for name, new in wanted.items()
     }
-    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
+    found = compare(after, contents=contents, standing=broker.plans.named(), prune=prune)
     if not dry_run:
         carry_out(found, wanted, broker=broker, author=author)
     return found

@@ -127,7 +127,8 @@ class RunCounter:
             *_samples(self._slow, self._slow_seen),
         ]
         self._forget()
-        broker.count(Counted(cells=cells, samples=samples))
+        if broker.count is not None:
+            broker.count(Counted(cells=cells, samples=samples))
 
     def _cells(self, claim: Claim) -> list[Cell]:
         cells = [self._by_fn.get(claim.fn) or self._cell(self._by_fn, claim.fn)]

@@ -87,7 +87,7 @@ class Lane:
         self.ahead_ms = self.broker.now_ms() - now * 1000 if moves else None
 
     def _follow_history(self) -> None:
-        if self.broker.history == "off":
+        if self.broker.count is None:
             self.counter = None
         elif self.counter is None:
             self.counter = RunCounter()

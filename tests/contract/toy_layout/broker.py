@@ -21,7 +21,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.contract.result import refuse_native
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import Again, Dead, Outcome, Released
 from workkit.jobs.terms import PLAIN, USUAL
@@ -115,7 +115,7 @@ class ToyBroker(Refusing):
     """The producer and the consumer of one schedule."""
 
     is_on_test_clock = False
-    history: History = "off"
+    count = None
     url = "toy:"
 
     def __init__(self, name: str) -> None:
@@ -212,8 +212,6 @@ class ToyBroker(Refusing):
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         return [claim.receipt.new.trace for claim in claims]
-
-    def count(self, counted: object) -> None: ...
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         if reconsider:

@@ -10,6 +10,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.inspector import Named
 from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
 from workkit.contract.producer import NewJob
 
@@ -25,6 +26,7 @@ class NativePlans:
     server: Server
     keys: Keys
     contents: Callable[[Sequence[NewJob]], list[str]]  # see `Plans.contents`
+    named: Callable[[], dict[str, Named]]  # see `Plans.named`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds: see `Plans.decide`."""

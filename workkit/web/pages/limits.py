@@ -16,6 +16,7 @@ from workkit.text.glance import away
 from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
+from workkit.verbs.schedules import limits_of
 from workkit.web.cache import in_use
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
@@ -75,7 +76,7 @@ def look(asked: Asked) -> LimitsView:
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
-        found = asked.served.inspector().limits(like=text)
+        found = limits_of(asked.served.s, like=text)
     except Unsupported as error:
         unknown = str(error)
     if not text and not unknown:

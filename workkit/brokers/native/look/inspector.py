@@ -107,7 +107,7 @@ class NativeInspector:
         return self._search.job(which)
 
     def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
+        """Read the jobs that have a name: see `Plans.named`."""
         return read_named(self._listing, self._kept)
 
     def recurring(self) -> list[Recurs]:
@@ -143,9 +143,9 @@ class NativeInspector:
         return standing_control(self.server, self.keys.control)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use: see `Inspector.limits`."""
+        """Tell which limits and rates are in use: see `Limits.limits`."""
         return read_limits(self._listing, like=like)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what waits by its time: see `Inspector.ahead`."""
+        """Count what waits by its time: see `ByTime.ahead`."""
         return read_ahead(self.server, self.keys, edges)
