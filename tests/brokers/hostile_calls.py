@@ -22,14 +22,10 @@ from workkit.brokers.native.look.published import Places, Published
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import PendingCalls
-from workkit.contract.changes import Author
-from workkit.contract.claim import Claim, Ending
+from workkit.contract.admin import Author, Limited, Marked, NextRun, Paused, Quieted, Resumed, Undo
 from workkit.contract.history import ALL, Cell, Counted, Sample
-from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import CodePlan, PlanMark
-from workkit.contract.producer import NewJob
-from workkit.contract.steering import Limited, Marked, NextRun, Paused, Quieted, Resumed
-from workkit.contract.undo import Undo
+from workkit.contract.listener import Claim, Ending, ListenerInfo
+from workkit.contract.producer import CodePlan, NewJob, PlanMark
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.job import Job

@@ -14,11 +14,11 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import rate_flag, slot_flag
+from workkit.contract.admin import Paused
 from workkit.contract.broker import Doctor, Inspector
-from workkit.contract.job_page import JobQuery
 from workkit.contract.optional import Limits
 from workkit.contract.record import attempts_begun, job_record
-from workkit.contract.steering import Paused
+from workkit.contract.where import JobQuery
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Failure

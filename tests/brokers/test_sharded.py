@@ -17,10 +17,10 @@ from workkit.brokers import sharded
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.sharded import Sharded
 from workkit.brokers.shards import shard_names, shard_of
+from workkit.contract.admin import Paused, Resumed
 from workkit.contract.broker import Admin, Broker, Doctor, Inspector
 from workkit.contract.optional import ByTime, History, Limits, Plans
 from workkit.contract.producer import NewJob
-from workkit.contract.steering import Paused, Resumed
 from workkit.errors import InvalidSchedule, NotFound
 from workkit.jobs.admission import Pause
 from workkit.triggers.trigger import once

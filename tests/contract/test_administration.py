@@ -12,10 +12,9 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
-from workkit.contract.claim import Claim
+from workkit.contract.admin import Limited, Paused, Quieted, Undo
+from workkit.contract.listener import Claim
 from workkit.contract.producer import Added
-from workkit.contract.steering import Limited, Paused, Quieted
-from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import FREE, Pause
 from workkit.jobs.job import Job

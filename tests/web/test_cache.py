@@ -16,8 +16,7 @@ from tests.web.conftest import Browser, text_of
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, LimitUse, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.admission import Control

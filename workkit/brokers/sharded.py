@@ -18,20 +18,15 @@ from typing import Any, Protocol, cast
 from workkit.brokers import shards as rules
 from workkit.brokers.redis_server.graves import place_before
 from workkit.brokers.shards import Rule, Side, by_home, first_found
-from workkit.contract.admin import Revival
+from workkit.contract.admin import Limited, Marked, NewTime, Paused, Quieted, Resumed, Revival, Steer, Undo
 from workkit.contract.broker import Admin, Doctor, Inspector, Producer
 from workkit.contract.composed import joined_control, joined_pulse, place_in_list, summed_counts
 from workkit.contract.doctor import Finding
-from workkit.contract.history import JOB, Bucket, Cell, PastRun
-from workkit.contract.inspector import Graves
-from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.history import JOB, Bucket, Cell, PastRun, Result
+from workkit.contract.inspector import Graves, LimitUse, worst_first
 from workkit.contract.optional import Plans
-from workkit.contract.plans import CodePlan, Mode, Verdict
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import Result
-from workkit.contract.steering import Limited, Marked, NewTime, Paused, Quieted, Resumed, Steer
-from workkit.contract.undo import Undo
+from workkit.contract.producer import Added, Batch, BatchStep, CodePlan, Mode, NewJob, Verdict
+from workkit.contract.where import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from workkit.contract.admin import Arguments, Revival
-from workkit.contract.changes import Author
-from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.admin import Arguments, Author, NewTime, Revival, Steer, Undo
 from workkit.contract.doctor import Finding
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.inspector import Counts, Pulse, Recurs
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.optional import History, Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.recurring import Recurs
-from workkit.contract.steering import NewTime, Steer
-from workkit.contract.undo import Undo
+from workkit.contract.where import JobPage, JobQuery
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.job import Job, JobState
 from workkit.tracing import TraceContext
@@ -211,7 +206,7 @@ class Admin(Protocol):
         """
 
     def steer(self, change: Steer) -> bool:
-        """Change what holds for the schedule, a target or a listener: see `contract.steering`. False: it was so
+        """Change what holds for the schedule, a target or a listener: see `contract.admin`. False: it was so
         already. Raises NotFound, ChangedMeanwhile, Unsupported.
         """
 

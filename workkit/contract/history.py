@@ -1,4 +1,6 @@
-"""What is kept of past runs, as values: single runs, days, counts of a span of time. The rules: spec/history.md."""
+"""What is kept of past runs, as values: single runs, days, counts of a span of time (spec/history.md), and results
+(spec/results.md).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
-from workkit.jobs.outcome import Ran
+from workkit.errors import Unsupported
+from workkit.jobs.job import NOT_KEPT, call_texts
+from workkit.jobs.outcome import Failure, Ran, ResultKind
+from workkit.jobs.run_options import RunOptions
 from workkit.text.brief import brief_repr
 
 Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
@@ -83,6 +88,34 @@ def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
     """
     text = json.dumps([args, kwargs] if kwargs else [args], separators=(",", ":"))
     return text if len(text) <= MOST_CALL else ""
+
+
+SHORTEST: Final = 6  # characters of the beginning of an id
+
+
+def is_run_of(run: PastRun, which: str) -> bool:
+    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
+    assert run.id is not None, "single runs have an id"
+    return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
+
+
+def call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None] | None:
+    """Read the arguments that a record has kept; None where it has kept none, or they cannot be read."""
+    try:
+        match json.loads(run.call or "0"):
+            case [list(args)]:
+                return tuple(args), None
+            case [list(args), dict(kwargs)]:
+                return tuple(args), kwargs
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def arguments_of(run: PastRun) -> str:
+    """Write the arguments of a past run, "none" or "not kept"."""
+    call = call_of(run)
+    return NOT_KEPT if call is None else ", ".join(call_texts(*call)) or "none"
 
 
 def bucket_of(ms: float) -> int:
@@ -212,3 +245,36 @@ class Counted:
 
     cells: dict[str, Cell]
     samples: Sequence[Sample] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What is kept of one run. `kind` says whether `value` (what JSON carries) is it, or `failure` tells why not.
+
+    `due_ms`: when its occurrence was due. `place`: where it stands among the results of its job, for `await_result`.
+    """
+
+    kind: ResultKind
+    occurrence: str
+    due_ms: int
+    place: str
+    value: Any = None
+    failure: Failure | None = None
+
+    __repr__ = brief_repr
+
+
+def no_results(what: str = "keep=") -> Unsupported:
+    """Make the error for a layout that keeps no results."""
+    return Unsupported.about(what, "cannot be kept in this layout", "Only the native layout keeps results.")
+
+
+def refuse_native(options: RunOptions, of: str = "") -> None:
+    """Refuse the options of runs that only the native layout keeps. `of`: whose options they are. Raises
+    Unsupported.
+    """
+    if options.keep_ms is not None:
+        raise no_results(f"keep={of}")
+    if options.crashes is not None:
+        remedy = "Only the native layout marks which runs have begun. Leave it out."
+        raise Unsupported.about(f"crashes={of}", "cannot be kept in this layout", remedy)

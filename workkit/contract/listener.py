@@ -1,14 +1,18 @@
-"""A listener as others see it."""
+"""A listener, as values: what it tells of itself, the claims that it holds, and the answers to its requests."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
+from workkit.jobs.admission import Admission, Control, admission
 from workkit.jobs.job import Job
 from workkit.jobs.known import Known
+from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.brief import brief_repr
 
 
@@ -66,3 +70,142 @@ class ListenerInfo:
     def busy(self) -> int:
         """How many of its threads work."""
         return len(self.running) if self.held is None else self.held
+
+
+Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a claim holds beside the job: the terms of its job, the limit keys under which it has a slot, and whether
+    its run may have begun at a listener that died.
+    """
+
+    terms: Terms = PLAIN
+    slots: tuple[str, ...] = ()
+    has_begun: bool = False
+
+
+class Waited(NamedTuple):
+    """Of an occurrence whose runs have asked to wait: how often, until when the last one did (epoch ms; None: another
+    attempt failed since), and the progress that it had, as JSON.
+    """
+
+    times: int
+    until_ms: int | None = None
+    progress: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Work that this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
+
+    `trouble` says why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function can be
+    read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`: it was
+    cancelled. `foreign`: it is written for listeners of another dialect. `reason` explains it in a sentence. The
+    listener settles such a claim like any other.
+
+    `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
+    None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
+    in this layout where neither the job nor its handler says them. `stray`: it was in the queue of another name. Where
+    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0.
+    `waited`: how often its runs asked to wait (`Retry` with a pause). A claim never changes; it is not frozen because a
+    listener makes many thousands in a second.
+    """
+
+    receipt: Any
+    describe: Callable[[Claim], Job]
+    id: str
+    fn: str
+    args: Sequence[Any]
+    due_ms: int
+    kwargs: dict[str, Any] | None = None
+    options: RunOptions = UNSAID
+    standing: Standing | None = None
+    attempt: int = 0
+    crashes: int = 0
+    trouble: Trouble | None = None
+    reason: str | None = None
+    armed: bool = True
+    usual: RunOptions = UNSAID
+    recurs: bool = False
+    stray: bool = False
+    meta: dict[str, str] | None = None
+    waited: Waited | None = None
+
+    @property
+    def asked_ms(self) -> int:
+        """From when its lateness counts, epoch ms: its due time, or the time for which its last run asked."""
+        return self.due_ms if self.waited is None or self.waited.until_ms is None else self.waited.until_ms
+
+    @property
+    def failures(self) -> int:
+        """How many of its attempts failed: the others asked to wait."""
+        return self.attempt - (0 if self.waited is None else self.waited.times)
+
+    @property
+    def terms(self) -> Terms:
+        """What its job asks for beside a run."""
+        return PLAIN if self.standing is None else self.standing.terms
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The limit keys under which it has a slot."""
+        return () if self.standing is None else self.standing.slots
+
+    def admission(self, options: RunOptions, control: Control) -> Admission | None:
+        """Compute what it needs before its start: see `jobs.admission.admission`."""
+        return admission(
+            id=self.id,
+            fn=self.fn,
+            args=self.args,
+            kwargs=self.kwargs or {},
+            terms=self.terms,
+            options=options,
+            control=control,
+            recurs=self.recurs,
+        )
+
+    @property
+    def job(self) -> Job:
+        """The whole job; read from the receipt at each call."""
+        return self.describe(self)
+
+    @property
+    def occurrence(self) -> str:
+        """The run that is owed, as cancellations name it: see `Orders`."""
+        return str(self.receipt.occurrence)
+
+
+Ending = tuple[Claim, Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The answer to one `claim`: new claims, the latest time to ask again, and endings that were refused.
+
+    `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`
+    holds claims whose endings had no effect. `fenced` holds claims that this listener lost when it was taken for dead.
+    `asked`: the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that
+    do not run, each with the reason. `control`: the schedule's pauses and limits, where they have changed.
+    """
+
+    claims: Sequence[Claim] = ()
+    wake_in_ms: float | None = None
+    refused: Sequence[Claim] = ()
+    fenced: Sequence[Claim] = ()
+    asked: bool = False
+    missed: Sequence[tuple[Claim, str]] = ()
+    control: Control | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences whose runs were cancelled.
+    `fenced` and `control` as in `Turn`.
+    """
+
+    look: bool = False
+    cancelled: frozenset[str] = frozenset()
+    fenced: Sequence[Claim] = ()
+    control: Control | None = None

@@ -16,8 +16,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
-from workkit.contract.history import PastRun
-from workkit.contract.past_runs import call_of
+from workkit.contract.history import PastRun, call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
-from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Graves, Missed, Named, QueueInfo
-from workkit.contract.limit_use import LimitUse
-from workkit.contract.plans import CodePlan, Made, Mode, Verdict
-from workkit.contract.producer import NewJob
-from workkit.contract.result import Result
+from workkit.contract.admin import Change
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Result, Tier
+from workkit.contract.inspector import Graves, LimitUse, Missed, Named, QueueInfo
+from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Verdict
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.known import Known

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from workkit.contract.history import COUNTS, upper_ms
-from workkit.contract.past_runs import call_of
+from workkit.contract.history import COUNTS, call_of, upper_ms
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.changes import Change
+    from workkit.contract.admin import Change
     from workkit.contract.doctor import Finding
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
     from workkit.contract.inspector import Counts, QueueInfo

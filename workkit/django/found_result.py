@@ -9,9 +9,8 @@ from typing import Any
 
 from workkit import errors
 from workkit.contract.broker import Inspector
-from workkit.contract.history import NO_RUN, PastRun
-from workkit.contract.past_runs import finished_job
-from workkit.contract.result import Result
+from workkit.contract.composed import finished_job
+from workkit.contract.history import NO_RUN, PastRun, Result
 from workkit.django.declared import task_of
 from workkit.django.framework import TaskError, TaskResultStatus
 from workkit.django.note import KEY, TaskNote, done_note, task_note

@@ -13,8 +13,7 @@ from workkit.brokers import rehearsal
 from workkit.brokers.connect import open_brokers
 from workkit.brokers.rehearsal import OnTestClock, set_test_clock
 from workkit.contract.broker import Broker
-from workkit.contract.producer import Added, NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import Added, NewJob, warn_caller
 from workkit.errors import CannotRun, InvalidOptions
 from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from workkit.contract.changes import LONGEST_BY, Author, Via
+from workkit.contract.admin import LONGEST_BY, Author, Via
 from workkit.jobs.option_readers import option_error
 
 ENVIRONMENT = "WORKKIT_BY"

@@ -14,8 +14,7 @@ from typing import Any
 
 from workkit import tracing
 from workkit.contract.broker import Producer
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.tally import Ids, Tally
+from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule

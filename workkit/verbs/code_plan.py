@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from workkit.contract.admin import Author
 from workkit.contract.broker import Producer
-from workkit.contract.changes import Author
 from workkit.contract.inspector import Named
-from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, CodePlan, Made, Mode, NewJob, PlanMark, Verdict
 from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
 from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from workkit.contract.producer import NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import NewJob, warn_caller
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, is_plain, read_name

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from workkit.brokers.layout import layout_of, layouts
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
 from workkit.jobs.functions.importing import importing
 from workkit.jobs.names import is_consumed, is_plain

@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from workkit.brokers.layout import Keeps, layout_of
+from workkit.contract.admin import Limited, Remembered
 from workkit.contract.broker import Broker, Inspector, Producer
-from workkit.contract.steering import Limited, Remembered
 from workkit.errors import InvalidSchedule
 from workkit.verbs.author import author_of
 from workkit.verbs.creation import Schedule, check_schedule

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from workkit.contract.admin import LONGEST_BY, Author
 from workkit.contract.broker import Producer
-from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import Invalid, InvalidOptions, NotFound, located

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from workkit.brokers.layout import Keeps, chosen_layout, layout_of
 from workkit.contract.broker import Inspector
-from workkit.contract.inspector import QueueInfo
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse, QueueInfo
 from workkit.contract.optional import ByTime, Limits, Queues
 from workkit.errors import InvalidSchedule, ServerRefused, Unsupported
 from workkit.verbs.creation import Schedule, create

@@ -10,7 +10,7 @@ from typing import Any
 
 from workkit import events
 from workkit.brokers.layout import Keeps, layout_of
-from workkit.contract.plans import Made
+from workkit.contract.producer import Made
 from workkit.errors import InvalidOptions, ServerFull
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import Source, planned_here, written_ms

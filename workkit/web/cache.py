@@ -18,8 +18,7 @@ from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.broker import Inspector
-from workkit.contract.inspector import Named, Pulse
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse, Named, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim
 from workkit.contract.history import (
     ALL,
     EDGES_MS,
@@ -26,6 +25,7 @@ from workkit.contract.history import (
     bucket_of,
     kept_call,
 )
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.run import Run
 

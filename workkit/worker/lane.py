@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim, Ending
+from workkit.contract.listener import Claim, Ending
 from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter

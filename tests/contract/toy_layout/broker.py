@@ -14,12 +14,11 @@ from hashlib import sha1
 from itertools import count
 from typing import Any, NoReturn
 
-from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.composed import composed_pulse
+from workkit.contract.history import refuse_native
 from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job, JobState

@@ -18,10 +18,9 @@ from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step,
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission
 from workkit.tracing import TraceContext

@@ -23,12 +23,10 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, Pulse
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.inspector import Counts, Graves, LimitUse, Pulse, Recurs, no_recurring, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.optional import no_history
-from workkit.contract.recurring import Recurs, no_recurring
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState

@@ -25,10 +25,9 @@ from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
 from workkit.contract.broker import Admin, Doctor
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission
 from workkit.jobs.names import is_consumed

@@ -15,11 +15,10 @@ from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.once import kept_batch
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.brokers.shards import shard_of, shard_of_text
-from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.admin import Resumed
 from workkit.contract.history import Counted
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, NewJob
-from workkit.contract.steering import Resumed
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context

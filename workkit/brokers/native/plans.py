@@ -11,8 +11,7 @@ from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Named
-from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Standing, Verdict
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
 MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import call_text

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import JOB, KEPT_MS, Bucket, Day, PastRun
 from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported

@@ -22,12 +22,10 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, LimitUse, Pulse, QueueInfo, Recurs, no_recurring
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.optional import no_history
-from workkit.contract.recurring import Recurs, no_recurring
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState

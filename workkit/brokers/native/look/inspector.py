@@ -24,11 +24,9 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, Graves, LimitUse, Named, Pulse, Recurs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.recurring import Recurs
+from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
