@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
-from workkit.jobs.job import Job, spoken
+from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.triggers import Trigger
@@ -180,9 +180,6 @@ LONGEST_MARK = 200  # characters
 MARK = "mark"  # the verb of a mark: what it says is `text` in `after`
 
 
-SHORTEST = 6  # digits of the beginning of an id
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
     """Who makes a change, as the caller says, and through which face. `role` and `address`: of somebody who came in
@@ -236,4 +233,4 @@ class Change:
     def is_about(self, which: str) -> bool:
         """Say whether it is about a job, by its name, its id, or the beginning of its id."""
         id = self.id or ""
-        return self.target == f"job:{which}" or id == which or (len(which) >= SHORTEST and id.startswith(which))
+        return self.target == f"job:{which}" or id == which or (len(which) >= SHORTEST_ID and id.startswith(which))

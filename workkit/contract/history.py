@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 from workkit.errors import Unsupported
-from workkit.jobs.job import NOT_KEPT, call_texts
+from workkit.jobs.job import NOT_KEPT, SHORTEST_ID, call_texts
 from workkit.jobs.outcome import Failure, Ran, ResultKind
 from workkit.jobs.run_options import RunOptions
 from workkit.text.brief import brief_repr
@@ -90,13 +90,10 @@ def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
     return text if len(text) <= MOST_CALL else ""
 
 
-SHORTEST: Final = 6  # characters of the beginning of an id
-
-
 def is_run_of(run: PastRun, which: str) -> bool:
     """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
     assert run.id is not None, "single runs have an id"
-    return which in (run.name, run.id) or (len(which) >= SHORTEST and run.id.startswith(which))
+    return which in (run.name, run.id) or (len(which) >= SHORTEST_ID and run.id.startswith(which))
 
 
 def call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None] | None:

@@ -16,12 +16,10 @@ from typing import Final
 
 from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
 from workkit.errors import Ambiguous, InvalidOptions, NotFound
-from workkit.jobs.job import Job, JobState, argument_text, argument_texts, searched_text
+from workkit.jobs.job import SHORTEST_ID, Job, JobState, argument_text, argument_texts, searched_text
 from workkit.jobs.names import shown
 from workkit.text.brief import brief_repr
 from workkit.text.duration import MILLISECOND
-
-_SHORTEST_ID: Final = 6  # digits of the beginning of an id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +108,7 @@ class Where:
                 first, *others = term.test.texts
                 if term.field == "id":
                     first = first.removesuffix("*")  # the beginning of an id stands for it
-                is_long = term.field == "name" or len(first) >= _SHORTEST_ID
+                is_long = term.field == "name" or len(first) >= SHORTEST_ID
                 if not others and "*" not in first and is_long:
                     return first
         return None
