@@ -107,8 +107,17 @@ def _around(trigger: Trigger, engine: Engine, change: ClockChange, *, most: int)
 def _run_before(trigger: Trigger, end: datetime) -> datetime:
     """Find the last run up to an instant, as an engine counts from the run before."""
     for span in _BEFORE:
-        if runs := times_of(trigger.next_after, end - span, most=MOST_AROUND, until=end):
-            return runs[-1]
+        last, high = trigger.next_after(end - span), end
+        if last is None or last > end:
+            continue
+        while high - last >= timedelta(seconds=1):  # halve the time in which a later one may be
+            middle = last + (high - last) / 2
+            later = trigger.next_after(middle)
+            if later is None or later > end:
+                high = middle
+            else:
+                last = later
+        return last
     return end - _BEFORE[1]
 
 
