@@ -1,5 +1,5 @@
-"""What `Admin` is asked for and answers, as values, with the errors of layouts that cannot do it; and the record of who
-changed what (spec/history.md).
+"""Values of the side that changes a schedule: orders and answers, the errors of layouts that cannot carry them out, and
+the record of changes (spec/history.md).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Undoable = Literal["cancel", "skip", "run"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
     """How to undo a change. `job`: as it was before. `until_ms`: it can be undone before then, by the server's
-    clock; None: at any time. `kept`: what the layout wrote for itself. `place`: the schedule, or its shard, that made
-    the change.
+    clock; None: at any time. `kept`: the bytes that the layout wrote for itself. `place`: the schedule, or its shard,
+    that made the change.
     """
 
     verb: Undoable
@@ -109,7 +109,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """So many ms after the due time of the next run, or after now if that has come. Of a job that is not paused."""
+    """This many ms after the due time of the next run, or after now if that has come. Of a job that is not paused."""
 
     ms: int
 
@@ -154,7 +154,7 @@ def unsteered(change: Steer) -> Unsupported:
 
 
 def unmoved(job: Job, to: NewTime) -> Unsupported:
-    """Make the error for a layout whose jobs keep their times."""
+    """Make the error for a layout that cannot give a job another time."""
     when, what = "at that time", "giving a job another time"
     if isinstance(to, Later):
         when, what = "at a later time", "putting off a run"
@@ -177,7 +177,7 @@ LONGEST_BY = 100  # characters
 LONGEST_MARK = 200  # characters
 
 
-MARK = "mark"  # the verb of a mark: what it says is `text` in `after`
+MARK = "mark"  # the verb of a mark; `text` in `after` is its text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +196,8 @@ class Author:
 class Change:
     """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
 
-    `before` and `after`: what differs, by name; times are aware UTC. `times`: how many jobs, or faults of a repair.
-    `number`: its place among all changes, for a reader who continues there.
+    `before` and `after`: the values that differ, by name; times are aware UTC. `times`: how many jobs, or faults of a
+    repair. `number`: its place among all changes, for a reader who continues there.
     """
 
     at: datetime
@@ -219,7 +219,7 @@ class Change:
 
     @property
     def subject(self) -> str:
-        """What it is about, as it is typed: a job's name or id, its function, or the target."""
+        """The job, function or target that it is about, as a user types it."""
         kind, _, of = self.target.partition(":")
         if kind == "job" and self.id is not None and of == self.id:
             return spoken(self.fn or of)
@@ -227,7 +227,7 @@ class Change:
 
     @property
     def names(self) -> list[str]:
-        """What differs, by name: first what stood before."""
+        """The names of the values that differ, those of `before` first."""
         return list(dict.fromkeys([*self.before, *self.after]))
 
     def is_about(self, which: str) -> bool:

@@ -1,6 +1,6 @@
-"""What every layout's broker does, in five protocols: a producer adds jobs, and gives those who look (`Inspector`),
-change (`Admin`) and check (`Doctor`); a `Broker` serves a listener too. Each method says what is atomic. What only some
-layouts have is in `contract/optional.py`. The values that cross are in the other files of this folder.
+"""Five protocols that the broker of every layout keeps: a producer adds jobs, and gives those who look (`Inspector`),
+change (`Admin`) and check (`Doctor`); a `Broker` serves a listener too. Each method says what is atomic. Protocols that
+only some layouts keep are in `contract/optional.py`. The values that cross are in the other files of this folder.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ class Broker(Producer, Protocol):
 
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer: the orders for this listener. The caller
-        must call it. `trouble`: which part of this listener has stopped moving. `state`: what it does now ("quiet",
+        must call it. `trouble`: which part of this listener has stopped moving. `state`: its state now ("quiet",
         "stopping"); None: as it registered.
         """
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Show the progress of runs: receipt -> progress as JSON; None where the run is over. `logs`: what runs have
-        logged so far; an empty text where the run ended well. A layout may ignore them.
+        """Show the progress of runs: receipt -> progress as JSON; None where the run is over. `logs`: the
+        lines that runs have logged; an empty text where the run ended well. A layout may ignore them.
         """
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
@@ -127,8 +127,8 @@ class Broker(Producer, Protocol):
         """
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
-        time has passed. `reconsider`: be offered again the jobs that it gave back as `unknown`.
+        """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses
+        that are over. `reconsider`: be offered again the jobs that it gave back as `unknown`.
         """
 
     def wait(self, seconds: float) -> bool:
@@ -157,7 +157,7 @@ class Inspector(Protocol):
         """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
         Unsupported for a state that cannot be listed, and without a state where there is such a state.
 
-        `named`: the caller needs only jobs that have one of these names, in which ``*`` stands for any text. A layout
+        `named`: the caller needs only jobs that have one of these names, in which ``*`` matches any text. A layout
         may read less then; it may also yield jobs with other names.
 
         Where all states can be listed, a job that exists the whole time is shown while listeners move it: see
@@ -165,7 +165,7 @@ class Inspector(Protocol):
         """
 
     def unlisted(self) -> Mapping[JobState, str]:
-        """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
+        """Name the states of which this layout cannot list the jobs, each with the reason in a sentence."""
 
     def page(self, query: JobQuery) -> JobPage:
         """Read one page of the jobs of `jobs`, as many as are asked for and can be looked at in time. Raises
@@ -188,21 +188,21 @@ class Inspector(Protocol):
 
     @property
     def history(self) -> History:
-        """What is left of past runs. Raises Unsupported where the layout keeps none."""
+        """The side that reads past runs. Raises Unsupported where the layout keeps none."""
 
 
 class Admin(Protocol):
     """Changes one schedule, one step at a time. A method that the layout cannot keep raises Unsupported."""
 
     def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> Admin:
-        """Make the same admin, whose changes are recorded as made by somebody. None, as at first: none is recorded. It
+        """Make the same admin, which records its changes as made by `author`. None, as at first: it records none. It
         adds to `undos` what undoes each `cancel` and `run`, and each run that is left out. A layout that keeps no
         changes ignores both.
         """
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
-        """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
-        then; `times`: how many jobs, or faults. `job`: what it is about, where that is one job.
+        """Record a change of the schedule that is made of several steps, before the first one. `after`: the
+        new values, by name; `times`: how many jobs, or faults. `job`: the one that it is about.
         """
 
     def steer(self, change: Steer) -> bool:

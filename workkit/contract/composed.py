@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = _WAITING) -> Pulse:
     """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason. `soon`:
-    the states whose first jobs it holds.
+    it holds the first jobs of these states.
     """
     unknown: dict[str, str] = {}
 
@@ -95,7 +95,7 @@ def _read_number(after: str | None) -> int:
 
 
 def place_in_list(job: Job) -> tuple[int, float]:
-    """Order jobs as `Inspector.jobs` lists them: what runs, what waits, what is dead."""
+    """Order jobs as `Inspector.jobs` lists them: those that run, those that wait, dead ones."""
     due = float("-inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
         return 0, due

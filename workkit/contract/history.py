@@ -1,4 +1,4 @@
-"""What is kept of past runs, as values: single runs, days, counts of a span of time (spec/history.md), and results
+"""Values that a schedule keeps of past runs: single runs, days, counts of a span of time (spec/history.md), and results
 (spec/results.md).
 """
 
@@ -34,7 +34,7 @@ all that found no place of its own.
 """
 
 BUCKETS = 64
-LATE_MS, LONG_MS = 1_000, 10_000  # a run that is so late, or takes so long, is kept by itself
+LATE_MS, LONG_MS = 1_000, 10_000  # a run that is this late, or takes this long, is kept by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,9 @@ class PastRun:
     """One occurrence that is over, or one attempt of it that failed.
 
     `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
-    stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
+    represents; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
     `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
-    `place`: where it stands among the single runs, as an address. `call`: its arguments, as `kept_call` writes them.
+    `place`: its address among the single runs. `call`: its arguments, as `kept_call` writes them.
     `log` names what it has logged, if it failed and has logged something: see `Inspector.log`.
     """
 
@@ -224,7 +224,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A plain run that is kept by itself, and how many like it it stands for."""
+    """A plain run that is kept by itself. `times`: how many runs like it this one represents."""
 
     id: str
     name: str | None
@@ -238,7 +238,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What a listener counted since it last told of it."""
+    """The counts of a listener since it last sent them."""
 
     cells: dict[str, Cell]
     samples: Sequence[Sample] = ()
@@ -246,9 +246,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What is kept of one run. `kind` says whether `value` (what JSON carries) is it, or `failure` tells why not.
+    """The result of one run. `kind` says whether `value` (what JSON carries) is it, or `failure` tells why not.
 
-    `due_ms`: when its occurrence was due. `place`: where it stands among the results of its job, for `await_result`.
+    `due_ms`: when its occurrence was due. `place`: its place among the results of its job, for `History.results`.
     """
 
     kind: ResultKind
@@ -267,7 +267,7 @@ def no_results(what: str = "keep=") -> Unsupported:
 
 
 def refuse_native(options: RunOptions, of: str = "") -> None:
-    """Refuse the options of runs that only the native layout keeps. `of`: whose options they are. Raises
+    """Refuse the options of runs that only the native layout keeps. `of`: a text that names their owner. Raises
     Unsupported.
     """
     if options.keep_ms is not None:

@@ -1,4 +1,4 @@
-"""What an inspector tells, as values: counts, a pulse, recurring jobs, dead jobs, queues, limits in use."""
+"""Values that an inspector returns: counts, a pulse, recurring jobs, dead jobs, queues, limits in use."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """What one quick look at a schedule tells, however many jobs it has.
+    """The answer to one quick look at a schedule, however many jobs it has.
 
     `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: retries and occurrences that were
-    handed back both count as `retrying`, and a queued job whose function or name is paused counts as waiting or due
+    handed back both count as `retrying`, and a queued job with a paused function or name counts as waiting or due
     until it is parked. `soon`: the first jobs that wait, at most 10, soonest first. `listeners`: those with the latest
     heartbeats, at most 50, with what they run. `version` changes when a pause or a limit does. `unknown`: the fields
     that the layout cannot tell, each with the reason in a sentence.
@@ -91,7 +91,7 @@ class Recurs:
 
     @property
     def standing(self) -> Job:
-        """The job as it stands."""
+        """The job in its present state."""
         return replace(self.job, state=self.state, due=self.due, attempt=self.attempt, why=self.why)
 
 
@@ -110,7 +110,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: so many in a row, from `due`."""
+    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: how many in a row, from `due`."""
 
     id: str
     name: str | None
@@ -124,9 +124,9 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graves:
-    """A page of dead jobs. `after`: where the next page begins; `is_last`: nothing stands behind this page now;
-    `again`: where to begin later, to find those that have died since, and perhaps some again. The layout keeps at most
-    so many dead jobs (`most`), for `kept_ms`; None: it does not limit that.
+    """A page of dead jobs. `after`: where the next page begins; `is_last`: there is no further page now;
+    `again`: where to begin later, to find those that have died since, and perhaps some again. `most`: how many
+    dead jobs the layout keeps, and `kept_ms`: for how long; None: without a limit.
     """
 
     jobs: tuple[Job, ...]
@@ -144,9 +144,9 @@ QueueKind = Literal["work", "delay", "dead"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueInfo:
-    """A queue of a layout whose server has many. `ready`: messages that wait in it; `held`: those that its consumers
-    hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server does not
-    tell. `job`: the job of a work queue of our namespace.
+    """A queue of a layout in which a schedule has many. `ready`: messages that wait in it; `held`: those that its
+    consumers hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server
+    does not tell. `job`: the job of a work queue of our namespace.
     """
 
     name: str
@@ -212,8 +212,8 @@ class LimitUse:
 
 
 def worst_first(found: Iterable[LimitUse], *, like: str = "") -> list[LimitUse]:
-    """Order limits: those whose key has a text, then those with most that wait, then the fullest, then rates by their
-    next turn, then keys that allow one run. At most 200.
+    """Order limits: those with the text `like` in their key, then those with most that wait, then the fullest, then
+    rates by their next turn, then keys that allow one run. At most 200.
     """
     return sorted(found, key=lambda use: (like not in use.key, _rank(use)))[:MOST_LIMITS]
 

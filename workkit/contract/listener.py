@@ -1,4 +1,4 @@
-"""A listener, as values: what it tells of itself, the claims that it holds, and the answers to its requests."""
+"""Values of a listener: its description, the claims that it holds, and the answers to its requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ListenerInfo:
     `schedules` maps each schedule to its weight; `running` holds the jobs of its claims; `trouble` says in a sentence
     which part of it has stopped moving while it sends heartbeats. `held`: how many jobs it holds, where the layout
     counts them, and does not list them. `serves`: the job names that it serves, for layouts with a queue for
-    each. `functions`: what it tells of the functions that it knows, when it registers; read them by `History.knows`.
+    each. `functions`: those that it knows, as it describes them when it registers; read them by `History.knows`.
     """
 
     listener: str
@@ -61,7 +61,7 @@ class ListenerInfo:
 
     @property
     def called(self) -> str:
-        """What it is called: its name, where it was given one; else its host and process."""
+        """Its name where it has one of its own; else its host and process."""
         name = called(self.listener)
         is_named = name != self.listener and self.host and not name.startswith(f"{self.host}:")
         return name.rpartition(":")[0] if is_named else name
@@ -77,8 +77,8 @@ Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a claim holds beside the job: the terms of its job, the limit keys under which it has a slot, and whether
-    its run may have begun at a listener that died.
+    """The part of a claim that plain jobs do not need: the terms of its job, the limit keys under which it has a slot,
+    and whether its run may have begun at a listener that died.
     """
 
     terms: Terms = PLAIN
@@ -87,7 +87,7 @@ class Standing:
 
 
 class Waited(NamedTuple):
-    """Of an occurrence whose runs have asked to wait: how often, until when the last one did (epoch ms; None: another
+    """Of an occurrence that has asked to wait: how often, until when the last one did (epoch ms; None: another
     attempt failed since), and the progress that it had, as JSON.
     """
 
@@ -98,7 +98,7 @@ class Waited(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """Work that this listener holds: what a run needs of the job, and the broker's opaque receipt for it.
+    """Work that this listener holds: the parts of the job that a run needs, and the broker's opaque receipt for it.
 
     `trouble` says why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function can be
     read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`: it was
@@ -145,7 +145,7 @@ class Claim:
 
     @property
     def terms(self) -> Terms:
-        """What its job asks for beside a run."""
+        """The terms of its job: limits, name, unique key."""
         return PLAIN if self.standing is None else self.standing.terms
 
     @property
@@ -185,7 +185,7 @@ class Turn:
     """The answer to one `claim`: new claims, the latest time to ask again, and endings that were refused.
 
     `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`
-    holds claims whose endings had no effect. `fenced` holds claims that this listener lost when it was taken for dead.
+    holds claims that could not be ended. `fenced` holds claims that this listener lost when it was taken for dead.
     `asked`: the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that
     do not run, each with the reason. `control`: the schedule's pauses and limits, where they have changed.
     """
@@ -201,7 +201,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences whose runs were cancelled.
+    """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences of cancelled runs.
     `fenced` and `control` as in `Turn`.
     """
 

@@ -1,4 +1,4 @@
-"""What a layout may have beside the five protocols of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
+"""Protocols that a layout may keep beside the five of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
 says whether it does, in `keeps`. A caller asks once: `Producer.plans`, `Inspector.history` and the verbs that give the
 others (`verbs/schedules.py`) raise Unsupported where the layout has no such side.
 """
@@ -18,7 +18,9 @@ from workkit.jobs.known import Known
 
 
 class History(Protocol):
-    """What listeners and callers leave on the server, `Keeps.REMEMBER`: past runs, results, changes, functions."""
+    """Reads records that listeners and callers leave on the server, `Keeps.REMEMBER`: past runs, results, changes,
+    functions.
+    """
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
@@ -103,7 +105,7 @@ class Plans(Protocol):
 
 
 class ByTime(Protocol):
-    """What a server tells that keeps jobs in the order of their times, `Keeps.BY_TIME`: its inspector has this too."""
+    """Reads jobs in the order of their times, `Keeps.BY_TIME`: the inspector of such a layout has these members too."""
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
@@ -116,11 +118,11 @@ class ByTime(Protocol):
         """
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands in the dead set still."""
+        """Say of each of these jobs whether it is still in the dead set."""
 
 
 class Limits(Protocol):
-    """The limits of a layout that counts what runs, `Keeps.LIMITS`: its inspector has this too."""
+    """The limits that a layout counts, `Keeps.LIMITS`: the inspector of such a layout has this too."""
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
         """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
@@ -130,10 +132,10 @@ class Limits(Protocol):
 
 
 class Queues(Protocol):
-    """The queues of a layout whose server has many, `Keeps.QUEUES`: its inspector has this too."""
+    """The queues of a schedule that has many, `Keeps.QUEUES`: the inspector of such a layout has this too."""
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs` are names whose queues are looked for where the server does not list all."""
+        """List the queues; `jobs`: look for the queues of these names too, where the server does not list all."""
 
 
 def no_history() -> Unsupported:

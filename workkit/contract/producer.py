@@ -1,5 +1,5 @@
-"""What a producer adds, as values: jobs, batches, versions of a plan of code; how large a job may be; and the tally of
-what a verb did. Warnings about it point at the user's line.
+"""Values that a producer adds: jobs, batches, versions of a plan of code; how large a job may be, with warnings that
+point at the line of the user; and the tally of a verb.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
     `queued`: every addition is a run of its own, even if an equal job waits (`add_now`, a length from now). `identity`:
-    the occurrence of another schedule that this job stands for. A layout derives the id from it, so that a second
+    the occurrence of another schedule that this job runs. A layout derives the id from it, so that a second
     addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
     that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
-    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must stand under the name, ""
+    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must have the name now, ""
     for none; else nothing is added. `tells_former`: the answer has the job that stood under the name, if this one
     replaced it. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`:
     the limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
@@ -55,14 +55,14 @@ class NewJob:
 
 @dataclass(eq=False)
 class Added:
-    """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+    """The outcome of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
-    `is_other`: nothing was added, as another job than `NewJob.seen` stands under the name; `id` is that one's.
+    `is_other`: nothing was added, as another job than `NewJob.seen` has the name; `id` is that one's.
 
     Of a job of a plan, `is_outdated`: another plan holds, and nothing was added; `is_late`: nothing was added, as its
     due time has passed, at which the job in its place may have run.
 
-    Where it was not new, `id` names the job that stands in its place; `due_ms` is None where that job does not wait.
+    Where it was not new, `id` names the job that is there in its place; `due_ms` is None where that job does not wait.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStep:
-    """What an addition makes of a batch: from where it was `before` to where it is `after`."""
+    """The step of an addition within a batch: its place `before` and its place `after`."""
 
     before: Batch
     after: Batch
@@ -119,7 +119,7 @@ class CodePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a plan is, and the generation of the one that holds: one more with each plan that replaces another."""
+    """The standing of a plan, and the generation of the one that holds. Each plan that replaces another adds one."""
 
     standing: Standing
     generation: int
@@ -127,7 +127,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanMark:
-    """What an addition tells of its plan: it is refused once another plan of this source holds. `ends`: the job has a
+    """The plan of an addition, which is refused once another plan of this source holds. `ends`: the job has a
     last run, and is not added again after that.
     """
 
@@ -138,7 +138,7 @@ class PlanMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a plan has made under a name: the content of the job, as `Plans.contents` names it, and the source."""
+    """A job that a plan has made under a name: the content of the job, as `Plans.contents` names it, and the source."""
 
     content: str
     source: str
@@ -154,7 +154,7 @@ _REMEDY = "Store the data elsewhere, and pass its key"
 
 
 def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> None:
-    """Refuse a job whose bytes are more than `most`; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
+    """Refuse a job of more than `most` bytes; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
     `given`: its arguments, for the error. Raises InvalidArguments.
     """
     size = len(data)
@@ -230,11 +230,11 @@ class Ids(Sequence[str]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What a verb did, counted: jobs that were new or known already; runs that succeeded, failed for good, or failed
+    """The counts of a verb: jobs that were new or known already; runs that succeeded, failed for good, or failed
     and are tried again (`retried`, also where the handler asked for it); jobs that the listener gave back. `retrying`:
     jobs of its schedules that wait for another attempt when a burst has ended. `unstored`: endings that no server has
     confirmed before the listener ended; these jobs run again. `ids`: of `add_many`, the id of the job of each row, from
-    0: the new one, or the one that stands in its place.
+    0: the new one, or the one that is there in its place.
     """
 
     new: int = 0

@@ -111,7 +111,7 @@ def counted_of(job: Job) -> str | None:
 
 
 def listener_record(info: ListenerInfo) -> dict[str, Any]:
-    """Write a listener as `listeners --json` does. What the layout does not tell is None."""
+    """Write a listener as `listeners --json` does. A value that the layout does not know is None."""
     return {
         "listener": info.listener,
         "name": info.called,
@@ -133,7 +133,7 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
 
 
 def run_record(run: PastRun) -> dict[str, Any]:
-    """Write a past run as `runs --json` does. `times`: how many runs it stands for; `args` and `kwargs` are None where
+    """Write a past run as `runs --json` does. `times`: how many runs it sums up; `args` and `kwargs` are None where
     they are not kept.
     """
     call = call_of(run)
@@ -253,7 +253,7 @@ def error_record(
     ids: Sequence[str],
 ) -> dict[str, Any]:
     """Write an error that jobs died of as `dead --by error --json` does. `varying`: the spans (from, to) of the message
-    that differ from job to job; `ids`: those of the first of them are told.
+    that differ from job to job; `ids`: those of the first of them.
     """
     return {
         "fingerprint": fingerprint,

@@ -1,9 +1,9 @@
-"""Which jobs or runs are meant, as a value: tests of their fields, all of which must hold; and one page of the jobs of
-a schedule, in their order, by a filter, within a time. Pure; the time is passed in.
+"""A filter of jobs or runs, as a value: tests of their fields, all of which must hold; and one page of the jobs of a
+schedule, in their order, by a filter, within a time. Pure; the time is passed in.
 
-`workkit.contract.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
-passes jobs whose arguments are masked, so that a filter does not tell them. A layout walks its jobs from a
-place on, and `read_page` takes as many as are asked for. A place is a text that only the layout reads.
+`workkit.contract.filters` reads it from a text. A caller who may not see an argument passes masked jobs, so
+that a filter does not reveal it. A layout walks its jobs from a place on, and `read_page` takes as many as are asked
+for. A place is a text that only the layout reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workkit.text.duration import MILLISECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Has:
-    """Some of these texts are in the field; letter case does not count, ``*`` stands for any text. `whole`: the field
+    """Some of these texts are in the field; letter case does not count, ``*`` matches any text. `whole`: the field
     is exactly one of them, in this letter case.
     """
 
@@ -81,7 +81,7 @@ _Field = str | float | None | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """All terms of a filter, and the `texts` that must stand somewhere. Without any, all are meant."""
+    """All terms of a filter, and the `texts` that must occur somewhere. Without any, everything matches."""
 
     terms: tuple[Term, ...] = ()
     texts: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Where:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names, with ``*`` for any text, of which each job that is meant has one; none: a job may have any."""
+        """The names, with ``*`` for any text, of which each job that matches has one; none: a job may have any."""
         terms = (term for term in self.terms if term.field == "name" and not term.negated)
         return next((term.test.texts for term in terms if isinstance(term.test, Has)), ())
 
@@ -107,23 +107,23 @@ class Where:
             if term.field in ("id", "name") and not term.negated and isinstance(term.test, Has):
                 first, *others = term.test.texts
                 if term.field == "id":
-                    first = first.removesuffix("*")  # the beginning of an id stands for it
+                    first = first.removesuffix("*")  # the beginning of an id is enough
                 is_long = term.field == "name" or len(first) >= SHORTEST_ID
                 if not others and "*" not in first and is_long:
                     return first
         return None
 
     def job(self, job: Job, *, now: datetime) -> bool:
-        """Say whether a job is meant."""
+        """Say whether a job matches."""
         return self._holds(_JOB, job, now, lambda: searched_text(job))
 
     def run(self, run: PastRun, *, now: datetime) -> bool:
-        """Say whether a run is meant."""
+        """Say whether a run matches."""
         text = f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}"
         return self._holds(_RUN, run, now, lambda: text)
 
     def recurring(self, job: Job, runs: Sequence[PastRun], *, words: str, now: datetime) -> bool:
-        """Say whether a recurring job is meant. `runs`: its last 60, the last one first; `words`: when it runs."""
+        """Say whether a recurring job matches. `runs`: its last 60, the last one first; `words`: when it runs."""
         row = Recurring(job=job, runs=runs)
         return self._holds(_RECURRING, row, now, lambda: f"{job.name or ''} {shown(job.fn)} {words}")
 
@@ -346,7 +346,7 @@ def looked_up(
 
 
 def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callable[[], datetime]) -> Iterator[Job]:
-    """Read the jobs that are meant. `jobs` is `Inspector.jobs`, of a state perhaps."""
+    """Read the jobs that match. `jobs` is `Inspector.jobs`, of a state perhaps."""
     if where.is_everything:
         return jobs()
     at, found = now(), jobs(named=where.named)
