@@ -16,7 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.jobs.call import ForwardOptions, ListenOptions
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create, meta

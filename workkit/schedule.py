@@ -14,12 +14,12 @@ from typing import Any, Literal, Unpack, overload
 from zoneinfo import ZoneInfo
 
 from workkit.brokers.layout import Keeps, layout_of
+from workkit.contract.admin import Marked, NextRun, Paused, Resumed
 from workkit.contract.filters import read_where
 from workkit.contract.inspector import Counts, Missed
-from workkit.contract.job_page import meant_jobs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.steering import Marked, NextRun, Paused, Resumed
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
+from workkit.contract.where import meant_jobs
 from workkit.errors import NotFound, Unsupported, located
 from workkit.jobs.call import AddOptions, FunctionCall
 from workkit.jobs.importing import refuse_addition

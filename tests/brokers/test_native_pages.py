@@ -12,7 +12,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.contract.broker import Inspector
-from workkit.contract.job_page import JobPage, JobQuery
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of

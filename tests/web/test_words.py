@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.jobs.job import Job
 from workkit.jobs.terms import Terms
 from workkit.triggers import parse

@@ -15,7 +15,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 from workkit.cli.suggestion import option_hint
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.jobs.elsewhere import WORDS
 from workkit.text import wording
 from workkit.text.cells import cells, shorten

@@ -2,7 +2,7 @@
 
 Words without a qualifier are one text, as typed, which may be a part of any field. ``id``, ``name``, ``job``, ``fn``,
 ``arg`` and ``state`` are exact; of all other texts a part is enough. A qualifier has no blank behind its colon; quotes
-keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` stands for any text.
+keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` matches any text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TROUBLES: Final = ("failing", "late", "missed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qualifier:
-    """A qualifier: what kind of value it takes, how it is said, and an example."""
+    """A qualifier: the kind of value that it takes, its meaning in words, and an example."""
 
     kind: Kind
     says: str
@@ -93,7 +93,7 @@ def read_filter(text: str, place: Place) -> Where:
 
 
 def read_where(where: object, place: Place, *, names: object = None) -> Where:
-    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` stands for any text. Raises
+    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. Raises
     InvalidOptions.
     """
     for name, value in (("where", where), ("names", names)):
@@ -245,7 +245,7 @@ class _Reader:
                     raise self._refused(f'{name}:"{value}"', trouble, remedy, name, at, suggestion=near)
             return Has(texts=tuple(value.lower() for value, _ in values), whole=True)
         texts = tuple(value for value, _ in values)
-        if name.lower() == "id":  # the beginning of an id stands for it
+        if name.lower() == "id":  # the beginning of an id is enough
             texts = tuple(text if text.endswith("*") else f"{text}*" for text in texts)
         return Has(texts=texts, whole=kind == "whole")
 
@@ -268,7 +268,7 @@ class _Reader:
                 return Between(low=number, high=number)
             case _ if is_count:
                 return Between(low=number, high=number)
-            case _ if _ALL[name.lower()].kind == "length":  # nothing takes exactly so long
+            case _ if _ALL[name.lower()].kind == "length":  # no run takes exactly this time
                 return Between(low=number)
             case _:
                 return Between(high=number)

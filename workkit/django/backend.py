@@ -15,9 +15,8 @@ from django.utils.crypto import get_random_string
 
 from workkit import errors
 from workkit.contract.broker import Inspector
-from workkit.contract.history import NO_RUN, PastRun
-from workkit.contract.past_runs import finished_job
-from workkit.contract.result import Result
+from workkit.contract.composed import finished_job
+from workkit.contract.history import NO_RUN, PastRun, Result
 from workkit.django.framework import (
     BaseTaskBackend,
     InvalidTask,

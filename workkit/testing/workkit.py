@@ -17,8 +17,7 @@ from workkit.brokers.embedded.attachment import temporary
 from workkit.brokers.embedded.program import find_program
 from workkit.brokers.rehearsal import OnTestClock, set_test_clock
 from workkit.contract.broker import Broker
-from workkit.contract.producer import Added, NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import Added, NewJob, warn_caller
 from workkit.errors import CannotRun, EmbeddedError, InvalidOptions
 from workkit.events import Event
 from workkit.jobs.call import ListenOptions

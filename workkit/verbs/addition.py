@@ -15,9 +15,8 @@ from typing import Any
 
 from workkit import tracing
 from workkit.brokers.layout import layout_of
-from workkit.contract.changes import Author
-from workkit.contract.producer import NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.admin import Author
+from workkit.contract.producer import NewJob, warn_caller
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs import meta as metadata
 from workkit.jobs.importing import import_here, refuse_addition

@@ -16,8 +16,7 @@ from typing import Any
 
 from workkit import tracing
 from workkit.contract.broker import Producer
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.tally import Ids, Tally
+from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
 from workkit.text.wording import listed
 from workkit.verbs.addition import addition

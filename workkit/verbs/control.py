@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from workkit.contract.admin import dead_refusal
+from workkit.contract.admin import LONGEST_MARK, NextRun, Undo, Undoable, dead_refusal
 from workkit.contract.broker import Inspector, Producer
-from workkit.contract.changes import LONGEST_MARK
-from workkit.contract.steering import NextRun
-from workkit.contract.undo import Undo, Undoable
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job

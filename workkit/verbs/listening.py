@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit.brokers.layout import layout_of, layouts
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
 from workkit.jobs.importing import importing
 from workkit.jobs.names import is_consumed, is_plain

@@ -16,8 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from workkit import wire
-from workkit.contract.producer import Added, NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import Added, NewJob, warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, compiled_check, foreign_remarks, places_of, takes_whole
 from workkit.jobs.call import FunctionCall

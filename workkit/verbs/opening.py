@@ -11,11 +11,10 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from workkit.brokers.layout import Keeps, chosen_layout, layout_of
+from workkit.contract.admin import LONGEST_BY, Author, Limited, Remembered, Via
 from workkit.contract.broker import Broker, Inspector, Producer
-from workkit.contract.changes import LONGEST_BY, Author, Via
-from workkit.contract.inspector import QueueInfo
-from workkit.contract.optional import Queues
-from workkit.contract.steering import Limited, Remembered
+from workkit.contract.inspector import LimitUse, QueueInfo
+from workkit.contract.optional import ByTime, Limits, Queues
 from workkit.errors import InvalidSchedule, ServerRefused, Unsupported
 from workkit.jobs.option_readers import option_error
 from workkit.verbs.creation import Schedule, check_schedule, create
@@ -169,10 +168,30 @@ def is_known(s: Schedule) -> bool | None:
 
 def queues_of(s: Schedule, jobs: Sequence[str] = ()) -> list[QueueInfo]:
     """List the queues of a schedule: see `Queues`. Raises Unsupported on Redis: `counts` says all that there is."""
-    if Keeps.QUEUES not in layout_of(s.layout).keeps:
-        remedy = f"Count its jobs: workkit stats {s.name}."
-        raise Unsupported.about(f"queues of {s.name}", "are something that only layouts on RabbitMQ have", remedy)
-    return cast("Queues", producer_of(s).inspector).queues(jobs=jobs)
+    trouble, remedy = "are something that only layouts on RabbitMQ have", f"Count its jobs: workkit stats {s.name}."
+    return cast("Queues", _with(Keeps.QUEUES, s, f"queues of {s.name}", trouble, remedy)).queues(jobs=jobs)
+
+
+def by_time_of(s: Schedule) -> ByTime:
+    """The side that looks at jobs by their times: see `ByTime`. Raises Unsupported where the server cannot."""
+    trouble = f"cannot be counted by its time in {layout_of(s.layout).server}"
+    remedy = f"Count them: workkit stats {s.name}."
+    return cast("ByTime", _with(Keeps.BY_TIME, s, "what is planned", trouble, remedy))
+
+
+def limits_of(s: Schedule, *, like: str = "") -> list[LimitUse]:
+    """Tell which limits are in use: see `Limits`. Raises Unsupported."""
+    layout = layout_of(s.layout)
+    remedy = "Put a Redis beside it, which counts them: redis=." if Keeps.LIMITS in layout.keeps_beside else ""
+    side = _with(Keeps.LIMITS, s, "limits", f"are not kept by {layout.server}", remedy)
+    return cast("Limits", side).limits(like=like)
+
+
+def _with(side: Keeps, s: Schedule, what: str, trouble: str, remedy: str) -> Inspector:
+    """The inspector of a schedule, where it has this optional side. Raises Unsupported."""
+    if side not in layout_of(s.layout).kept(with_redis=s.redis is not None):
+        raise Unsupported.about(what, trouble, remedy)
+    return producer_of(s).inspector
 
 
 ENVIRONMENT = "WORKKIT_BY"

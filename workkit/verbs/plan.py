@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workkit.contract.admin import LONGEST_BY, Author
 from workkit.contract.broker import Producer
-from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import Invalid, InvalidOptions, NotFound, located
@@ -128,7 +128,7 @@ def sync_given(
         name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
         for name, new in wanted.items()
     }
-    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
+    found = compare(after, contents=contents, standing=broker.plans.named(), prune=prune)
     if not dry_run:
         _carry_out(found, wanted, broker=broker, author=author)
     return found

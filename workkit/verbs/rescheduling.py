@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from workkit.contract.admin import At, Later
 from workkit.contract.broker import Inspector, Producer
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
-from workkit.contract.steering import At, Later
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

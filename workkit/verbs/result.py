@@ -11,7 +11,7 @@ from typing import Any
 
 from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.broker import Inspector
-from workkit.contract.result import Result, no_results
+from workkit.contract.history import Result, no_results
 from workkit.errors import JobFailed, NoResult, NotFound, ResultPending, ResultTimeout
 from workkit.jobs.job import Job
 from workkit.jobs.marks import imported_options

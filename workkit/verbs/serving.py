@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidOptions
 from workkit.jobs.call import ForwardOptions, ListenOptions
 from workkit.verbs.creation import Schedule

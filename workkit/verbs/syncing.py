@@ -17,11 +17,10 @@ from typing import Any
 
 from workkit import events
 from workkit.brokers.layout import Keeps, layout_of
+from workkit.contract.admin import Author
 from workkit.contract.broker import Producer
-from workkit.contract.changes import Author
 from workkit.contract.inspector import Named
-from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
-from workkit.contract.producer import Added, NewJob
+from workkit.contract.producer import Added, CodePlan, Made, Mode, NewJob, PlanMark, Verdict
 from workkit.errors import InvalidOptions, NotFound, ServerFull, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
 from workkit.jobs.options import BY_NAME
@@ -172,7 +171,7 @@ class _Sync:
     def look(self, *, prune: bool) -> Plan:
         """Find what must change."""
         now_ms = self.broker.now_ms() + 1  # what is due in this moment is refused as late, on a stopped clock for ever
-        self.made, standing = self.broker.plans.made(), self.broker.inspector.named()
+        self.made, standing = self.broker.plans.made(), self.broker.plans.named()
         self.wanted, over = {}, []
         for source in self.sources.values():
             for name, planned in source.jobs.items():

@@ -18,15 +18,14 @@ from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
 from workkit.contract.broker import Inspector
-from workkit.contract.inspector import Named, Pulse
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse, Named, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
 from workkit.text.wording import epoch_ms, zone_name
 from workkit.verbs.control import pause_until
 from workkit.verbs.creation import Schedule
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import by_time_of, limits_of, producer_of
 from workkit.web.checkup import Checkup
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
@@ -97,11 +96,11 @@ WATCHED_S: Final = 5.0
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Rail:
-    """Counts of one schedule. Pages note what they have counted; the rest a thread counts, while somebody looks.
-    Thread-safe.
+    """Counts of one schedule. Pages note what they have counted; the rest a thread counts by `counts`, while somebody
+    looks. Thread-safe.
     """
 
-    inspector: Callable[[], Inspector]
+    counts: Mapping[str, Callable[[], int]]
     stays_s: float = WATCHED_S
     _lock: Lock = field(default_factory=Lock)
     _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # and when they were counted
@@ -118,7 +117,9 @@ class Rail:
         """Tell what is known, by page, and wait for nothing."""
         with self._lock:
             now = time.monotonic()
-            is_old = any(now - self._counts[page][1] >= COUNTED_S if page in self._counts else True for page in COUNTS)
+            is_old = any(
+                now - self._counts[page][1] >= COUNTED_S if page in self._counts else True for page in self.counts
+            )
             if is_old and not self._is_counting and now - self._ended >= COUNTED_S:
                 if self._looked is None or now - self._looked > COUNTED_S:
                     self._looked = now
@@ -129,9 +130,9 @@ class Rail:
 
     def _count(self) -> None:
         try:
-            for page, count in COUNTS.items():
+            for page, count in self.counts.items():
                 try:
-                    self.note(page, count(self.inspector()))
+                    self.note(page, count())
                 except Unsupported:
                     continue
         except WorkkitError:
@@ -144,12 +145,6 @@ class Rail:
 def in_use(limits: list[LimitUse]) -> int:
     """Count the limits that the page lists: without the keys that allow one run and for which nothing waits."""
     return sum(bool(not use.is_alone or use.waiting) for use in limits)
-
-
-COUNTS: Final[Mapping[str, Callable[[Inspector], int]]] = {
-    "recurring": lambda inspector: len(inspector.recurring()),
-    "limits": lambda inspector: in_use(inspector.limits()),
-}
 
 
 NAMED_S: Final = 5.0
@@ -209,7 +204,12 @@ class Served:
     deaths: Deaths = field(default_factory=Deaths)
 
     def __post_init__(self) -> None:
-        self.rail = Rail(inspector=self.inspector)
+        self.rail = Rail(
+            counts={
+                "recurring": lambda: len(self.inspector().recurring()),
+                "limits": lambda: in_use(limits_of(self.s)),
+            }
+        )
 
     @property
     def name(self) -> str:
@@ -282,7 +282,7 @@ class Served:
 
     def _read_named(self) -> Mapping[str, Named]:
         try:
-            return self.inspector().named()
+            return producer_of(self.s).plans.named()
         except Unsupported:
             return {}
 
@@ -380,7 +380,7 @@ class Served:
         told = self.signatures.changes
         with self._lock:
             if veil not in self._dead or self._dead[veil][0] != told:
-                self._dead[veil] = (told, DeadIndex(veil))
+                self._dead[veil] = (told, DeadIndex(veil, partial(by_time_of, self.s)))
             return self._dead[veil][1]
 
     def forget(self) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.doctor import Finding
-from workkit.contract.history import PastRun
+from workkit.contract.history import PastRun, call_of
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.mask import Decide, Mask, mask
-from workkit.contract.past_runs import call_of
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 

@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
 
 from workkit.contract.history import PastRun
-from workkit.contract.recurring import Recurs
+from workkit.contract.inspector import Recurs
 from workkit.contract.where import Where, ran_last, troubles
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job

@@ -9,8 +9,8 @@ from itertools import islice, repeat
 from threading import Lock
 from typing import Final
 
-from workkit.contract.changes import Change
-from workkit.contract.recurring import Recurs
+from workkit.contract.admin import Change
+from workkit.contract.inspector import Recurs
 from workkit.jobs.arguments import Known
 
 MOST_FUNCTIONS: Final = 10_000

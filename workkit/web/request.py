@@ -21,7 +21,7 @@ from urllib.parse import parse_qs
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
-from workkit.contract.changes import Author
+from workkit.contract.admin import Author
 from workkit.contract.record import compact
 from workkit.errors import Invalid, TriggerError, WorkkitError
 from workkit.triggers.zone import zone as read_zone

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Final
 from urllib.parse import quote
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions

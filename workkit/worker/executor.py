@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout, described
 from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control

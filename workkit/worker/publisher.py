@@ -13,7 +13,7 @@ from typing import Any
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Producer
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import (
     InvalidArguments,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workkit import events, tracing
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import WorkkitError, text_of
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released

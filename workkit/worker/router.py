@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import Serving
+from workkit.contract.listener import Claim, Serving, Turn
 from workkit.errors import CannotRun, InvalidOptions
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import LONGEST

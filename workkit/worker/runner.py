@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from workkit import events, tracing
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief, read_name

@@ -13,8 +13,8 @@ from typing import Any
 
 from workkit import events
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Orders, Turn
-from workkit.contract.tally import Tally
+from workkit.contract.listener import Claim, Orders, Turn
+from workkit.contract.producer import Tally
 from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured

@@ -18,13 +18,11 @@ from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step,
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.history import Counted
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
@@ -46,6 +44,9 @@ class _Producer:
 
 class GocraftBroker:
     """One namespace on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+
+    is_on_test_clock = False
+    count = None  # a namespace has no place for counts of runs
 
     def __init__(self, server: Server, *, schedule: str, timeout_ms: int = 10_000) -> None:
         self._server, self._schedule, self._keys = server, schedule, Keys(schedule)
@@ -93,11 +94,6 @@ class GocraftBroker:
         from workkit.brokers.gocraft.doctor import GocraftDoctor
 
         return GocraftDoctor(server=self._server, keys=self._keys)
-
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock: they never do."""
-        return False
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
@@ -185,14 +181,6 @@ class GocraftBroker:
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
         """Show the check-ins of runs."""
         self._session.tell(said)
-
-    @property
-    def history(self) -> History:
-        """Nothing is kept of past runs."""
-        return "off"
-
-    def count(self, counted: Counted) -> None:
-        """Keep no counts: a namespace has no place for them."""
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go

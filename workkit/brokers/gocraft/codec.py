@@ -18,9 +18,9 @@ from workkit.brokers.gocraft.go_json import dumps
 from workkit.brokers.gocraft.keys import Keys, name_trouble
 from workkit.brokers.gocraft.text import JobText, read, write
 from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
-from workkit.contract.claim import Claim, Standing
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Standing
 from workkit.contract.producer import Added, NewJob, check_size
-from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import brief, is_plain

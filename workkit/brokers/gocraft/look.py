@@ -23,12 +23,10 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.inspector import Counts, Graves, LimitUse, Pulse, Recurs, no_recurring, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.optional import no_history
-from workkit.contract.recurring import Recurs, no_recurring
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
@@ -155,10 +153,6 @@ class GocraftInspector:
             if _is_named(job, which):
                 yield job
 
-    def named(self) -> dict[str, Named]:
-        """No job has a name here."""
-        return {}
-
     def recurring(self) -> list[Recurs]:
         """Raise Unsupported: only the pools know their specs."""
         trouble = "are known only to the pools that enqueue their runs, not to the server"
@@ -241,7 +235,7 @@ class GocraftInspector:
         raise no_history()
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what is scheduled, or to be tried again, by its time: see `Inspector.ahead`. Scores are seconds."""
+        """Count what is scheduled, or to be tried again, by its time: see `ByTime.ahead`. Scores are seconds."""
         sets = (self.keys.scheduled, self.keys.retry)
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)

@@ -27,8 +27,7 @@ from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Released

@@ -7,7 +7,7 @@ from typing import Any
 
 from workkit.brokers.gocraft.codec import Receipt
 from workkit.brokers.gocraft.text import rewrite
-from workkit.contract.claim import Ending
+from workkit.contract.listener import Ending
 from workkit.jobs.outcome import Again, Dead, Done, Released
 
 STRAY = "stray job: no handler"  # as Go words it

@@ -14,22 +14,23 @@ from workkit.brokers.hutch.codec import needs_redis
 from workkit.brokers.hutch.look.delayed import Delayed
 from workkit.brokers.hutch.message import UNIQUE, Message, text
 from workkit.brokers.hutch.names import Names
-from workkit.contract.admin import Arguments, Revival
-from workkit.contract.changes import Author
-from workkit.contract.steering import (
+from workkit.contract.admin import (
     Acknowledged,
+    Arguments,
+    Author,
     Forgotten,
     Limited,
     NewTime,
     NextRun,
     Paused,
     Resumed,
+    Revival,
     Steer,
+    Undo,
     not_one_run,
     unmoved,
     unsteered,
 )  # fmt: skip
-from workkit.contract.undo import Undo
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

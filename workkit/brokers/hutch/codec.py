@@ -17,9 +17,9 @@ from workkit.brokers.hutch.ladder import LONGEST_MS
 from workkit.brokers.hutch.message import OPTIONS, TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.retries import USUAL
-from workkit.contract.claim import Claim
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim
 from workkit.contract.producer import NewJob, check_size
-from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.run_options import UNSAID

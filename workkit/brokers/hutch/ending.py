@@ -9,7 +9,7 @@ from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 
 

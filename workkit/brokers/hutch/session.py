@@ -31,8 +31,7 @@ from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job

@@ -9,7 +9,7 @@ import msgpack
 
 from workkit.brokers.native.entry import Entry, rate_flag, slot_flag, waited_flag
 from workkit.brokers.native.settle import TO_THE_END, Receipt
-from workkit.contract.claim import Claim, Standing
+from workkit.contract.listener import Claim, Standing
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.entry import ITEM, item_id
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
 from workkit.jobs.job import Job

@@ -14,8 +14,8 @@ import msgpack
 from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.settle import Receipt, ending, read_failure
 from workkit.brokers.redis_server.control import read_packed
-from workkit.contract.claim import Claim, Ending
-from workkit.contract.result import Result
+from workkit.contract.history import Result
+from workkit.contract.listener import Claim, Ending
 from workkit.jobs.outcome import Failure, Kept, Outcome, Released, ResultKind, of_cancelled
 
 MOST_KEPT = 8_000_000  # bytes of results in one call of `settle.lua`, if it has more than one ending

@@ -26,8 +26,7 @@ from workkit.brokers.redis_server.control import read_control
 from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import DONE, Released

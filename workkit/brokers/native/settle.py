@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.entry import Entry, read_entry, regular, waited_flag
-from workkit.contract.claim import Claim, Waited
+from workkit.contract.listener import Claim, Waited
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.triggers import Trigger
 

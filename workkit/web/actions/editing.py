@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from workkit.contract.composed import owning_sync
 from workkit.contract.mask import mask
-from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
 from workkit.jobs.arguments import Known, check_known

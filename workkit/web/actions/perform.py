@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from workkit.contract.filters import read_filter
-from workkit.contract.job_page import JobQuery
+from workkit.contract.where import JobQuery
 from workkit.errors import (
     ChangedMeanwhile,
     CorruptRecord,

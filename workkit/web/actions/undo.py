@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from workkit.contract.undo import Undo
+from workkit.contract.admin import Undo
 from workkit.errors import ChangedMeanwhile, CorruptRecord, NotFound, Unsupported
 from workkit.jobs.names import shown
 from workkit.verbs import control

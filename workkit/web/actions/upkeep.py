@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workkit.contract.steering import Forgotten, Quieted
+from workkit.contract.admin import Forgotten, Quieted
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.text.cells import shorten

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.record import change_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away

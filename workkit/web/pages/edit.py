@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.changes import Change
-from workkit.contract.owner import owning_sync
+from workkit.contract.admin import Change
+from workkit.contract.composed import owning_sync
 from workkit.errors import Invalid, NotFound, Unsupported
 from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job, argument_text

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import call_text
@@ -14,6 +14,7 @@ from workkit.jobs.names import shown
 from workkit.text.glance import away
 from workkit.text.masked_text import MASK
 from workkit.text.wording import MILLISECOND, duration_text, iso, plural
+from workkit.verbs.opening import limits_of
 from workkit.web.cache import in_use
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
@@ -73,7 +74,7 @@ def look(asked: Asked) -> LimitsView:
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
-        found = asked.served.inspector().limits(like=text)
+        found = limits_of(asked.served.s, like=text)
     except Unsupported as error:
         unknown = str(error)
     if not text and not unknown:

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import JOB, KEPT_MS, Bucket, Day, PastRun
 from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
@@ -25,6 +25,7 @@ from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger
 from workkit.triggers.zone import clock_changes
 from workkit.triggers.zone import zone as zone_of
+from workkit.verbs.opening import limits_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked
 from workkit.web.pages.policies import Policy, policies
@@ -206,7 +207,7 @@ def look(
         paused=pause_said(asked.veil.pause(pause), target, past.changes, now=now, zone=asked.zone),
         is_paused_itself=target == f"{JOB}{key}",
         running=tuple(running),
-        asks=left_out(job, asked.served.inspector().limits(like=overlap_key(job)) if may_wait(job) else ()),
+        asks=left_out(job, limits_of(asked.served.s, like=overlap_key(job)) if may_wait(job) else ()),
         drawn=drawing,
         runs=tuple(run_rows(past.ring, now=now, zone=asked.zone, traceback=traceback)),
         coming=tuple(coming),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import NO_RUN, Bucket, Buckets, Cell, Day, PastRun, bucket_of, upper_ms
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job

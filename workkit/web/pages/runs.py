@@ -9,8 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from workkit.contract.filters import ENDINGS, read_filter, understood
-from workkit.contract.history import LATE_MS, NO_RUN, PastRun
-from workkit.contract.past_runs import arguments_of
+from workkit.contract.history import LATE_MS, NO_RUN, PastRun, arguments_of
 from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
 from workkit.errors import InvalidOptions, Unsupported

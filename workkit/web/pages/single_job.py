@@ -12,11 +12,10 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from workkit.contract.history import FN, Cell, PastRun
-from workkit.contract.job_page import JobQuery
-from workkit.contract.past_runs import attempts_of_job
+from workkit.contract.composed import attempts_of_job
+from workkit.contract.history import FN, Cell, PastRun, Result
 from workkit.contract.record import attempts_text, full_record, run_record, words_of
-from workkit.contract.result import Result
+from workkit.contract.where import JobQuery
 from workkit.errors import Unsupported
 from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job, argument_text, arguments_text

@@ -294,7 +294,7 @@ Ahead = Callable[[Sequence[int]], list[int]]
 
 def crowded(ahead: Ahead, edges: Sequence[int], counts: Sequence[int]) -> dict[datetime, int]:
     """Find the seconds that have 50 runs or more ahead, from counts of spans between `edges` (epoch ms): in the four
-    fullest spans, by one question for each length. `ahead` counts as `Inspector.ahead` does. All edges but the first
+    fullest spans, by one question for each length. `ahead` counts as `ByTime.ahead` does. All edges but the first
     and the last are whole seconds.
     """
     spans = [(n, span) for n, span in zip(counts, pairwise(edges), strict=True) if n >= HERD]

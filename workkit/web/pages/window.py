@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
-from workkit.contract.changes import LONGEST_MARK, MARK, Change
+from workkit.contract.admin import LONGEST_MARK, MARK, Change
 from workkit.contract.history import ALL, KEPT_MS, Bucket, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import InvalidOptions, TriggerError, Unsupported

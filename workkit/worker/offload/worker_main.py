@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from workkit import tracing
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs import meta as metadata
 from workkit.jobs.consumers import Functions

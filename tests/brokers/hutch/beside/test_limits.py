@@ -11,7 +11,7 @@ from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken, wanted
 from workkit import schedule
 from workkit.brokers.hutch.beside import waiting
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Done
 from workkit.jobs.run_options import RunOptions
 

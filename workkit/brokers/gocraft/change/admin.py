@@ -11,22 +11,23 @@ from workkit.brokers.gocraft.change.jobs import JobChange
 from workkit.brokers.gocraft.change.pauses import Pauses
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Arguments, Revival
-from workkit.contract.changes import Author
-from workkit.contract.steering import (
+from workkit.contract.admin import (
     Acknowledged,
+    Arguments,
+    Author,
     Forgotten,
     Limited,
     NewTime,
     NextRun,
     Paused,
     Resumed,
+    Revival,
     Steer,
+    Undo,
     not_one_run,
     unmoved,
     unsteered,
 )  # fmt: skip
-from workkit.contract.undo import Undo
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 

@@ -12,8 +12,7 @@ from typing import Any
 from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Guard
 from workkit.brokers.hutch.beside.waiting import Ask, Waiting
 from workkit.brokers.hutch.codec import Receipt
-from workkit.contract.claim import Claim, Ending, Standing, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing, Turn
 from workkit.jobs.admission import FREE, NOTHING, SCHEDULE, Admission, Control
 
 

@@ -18,8 +18,7 @@ from workkit.brokers.redis_server.control import read_control
 from workkit.brokers.redis_server.listener_info import Description, new_name
 from workkit.brokers.redis_server.server import ServerClock
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Standing
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing
 from workkit.errors import ServerError, ServerRefused
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import Outcome

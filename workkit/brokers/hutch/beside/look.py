@@ -15,7 +15,7 @@ from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.control import standing_control, whole_ms
 from workkit.brokers.redis_server.listener_info import read_info, read_said
 from workkit.brokers.redis_server.slot_keys import ask_slots, grouped
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.inspector import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control

@@ -9,7 +9,7 @@ import msgpack
 
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.hutch.message import COPY, UNIQUE, UNIQUE_UNTIL, text
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
 from workkit.jobs.outcome import Again, Outcome, Released
 from workkit.jobs.terms import PLAIN, Terms

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Wanted
 from workkit.brokers.hutch.codec import Receipt
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Turn
+from workkit.contract.listener import Claim, Ending, Turn
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import Released
 

@@ -22,12 +22,10 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, Named, Pulse, QueueInfo
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, LimitUse, Pulse, QueueInfo, Recurs, no_recurring
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.optional import no_history
-from workkit.contract.recurring import Recurs, no_recurring
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
@@ -148,21 +146,9 @@ class HutchInspector:
             f'no job "{which}"', f"in {where}", remedy, where=where, given=which, suggestion=suggestion
         )
 
-    def named(self) -> dict[str, Named]:
-        """No message has a name."""
-        return {}
-
     def recurring(self) -> list[Recurs]:
         """Raise Unsupported: every message runs once."""
         raise no_recurring("are not kept in this layout: a message runs once", "Only the native layout keeps them.")
-
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
-        """Raise Unsupported: a queue is read from its head."""
-        raise _from_the_head()
-
-    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Raise Unsupported: a queue is read from its head."""
-        raise _from_the_head()
 
     def listeners(self) -> list[ListenerInfo]:
         """List those who consume, ours and others. Raises Unsupported where the management API does not tell, and no
@@ -187,21 +173,13 @@ class HutchInspector:
         return Control() if self.beside is None else beside_look.control(self.beside)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which slots are taken in the Redis beside. Raises Unsupported where there is none."""
-        if self.beside is None:
-            remedy = "Put a Redis beside it, which counts them: redis=."
-            raise Unsupported.about("limits", "are not kept by RabbitMQ", remedy)
-        return beside_look.limits(self.beside)
+        """Tell which slots are taken in the Redis beside."""
+        return [] if self.beside is None else beside_look.limits(self.beside)
 
     @property
     def history(self) -> NoReturn:
         """Raise Unsupported: nothing is kept of past runs."""
         raise no_history()
-
-    def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Raise Unsupported: RabbitMQ counts delayed messages by queue, not by their time."""
-        remedy = f"Count them: workkit stats {self.names.exchange}."
-        raise Unsupported.about("what is planned", "cannot be counted by its time in RabbitMQ", remedy)
 
     def _running(self) -> Iterator[Job]:
         if self.beside is not None:
@@ -251,11 +229,6 @@ def _unknown(known: Known, found: Sequence[ListenerInfo] | Closed) -> dict[str, 
     if isinstance(found, Closed):
         unknown["listeners"] = _names_needed(found)
     return unknown
-
-
-def _from_the_head() -> Unsupported:
-    remedy = 'Read all of it: jobs(state="dead").'
-    return Unsupported.about("a page of dead jobs", "cannot be read here: a queue is read from its head", remedy)
 
 
 def _names_needed(closed: Closed) -> str:

@@ -21,11 +21,12 @@ from workkit.brokers.native.results import write_fields
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.admin import Arguments, Revival, dead_refusal
-from workkit.contract.changes import MARK, Author
-from workkit.contract.steering import (
+from workkit.contract.admin import (
+    MARK,
     Acknowledged,
+    Arguments,
     At,
+    Author,
     Forgotten,
     Later,
     Limited,
@@ -36,9 +37,12 @@ from workkit.contract.steering import (
     Quieted,
     Remembered,
     Resumed,
+    Revival,
     Steer,
+    Undo,
+    Undoable,
+    dead_refusal,
 )  # fmt: skip
-from workkit.contract.undo import Undo, Undoable
 from workkit.errors import NotFound
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job, JobState

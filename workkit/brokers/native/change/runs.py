@@ -29,10 +29,9 @@ from workkit.brokers.redis_server.control import read_history
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
-from workkit.contract.changes import Author
+from workkit.contract.admin import Author, Undo
 from workkit.contract.producer import NewJob
 from workkit.contract.record import words_of
-from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown

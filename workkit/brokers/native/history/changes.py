@@ -13,7 +13,7 @@ import msgpack
 from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control import read_packed, read_pause, write_pause
-from workkit.contract.changes import LONGEST_BY, Author, Change
+from workkit.contract.admin import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job

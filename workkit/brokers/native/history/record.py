@@ -7,8 +7,8 @@ from typing import Any
 
 from workkit.brokers.native.history.ring import Entry, entry_of
 from workkit.brokers.native.settle import Receipt, log_name
-from workkit.contract.claim import Claim
 from workkit.contract.history import Ended, Sample, kept_call
+from workkit.contract.listener import Claim
 from workkit.jobs.job import Job
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome

@@ -192,7 +192,7 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
 
 
 def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
-    """Count what waits in `S:next` and `S:again` between each two edges: see `Inspector.ahead`."""
+    """Count what waits in `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
     queues = (keys.next, keys.again)
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)

@@ -24,11 +24,9 @@ from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, Graves, LimitUse, Named, Pulse, Recurs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.recurring import Recurs
+from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -107,7 +105,7 @@ class NativeInspector:
         return self._search.job(which)
 
     def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
+        """Read the jobs that have a name: see `Plans.named`."""
         return read_named(self._listing, self._kept)
 
     def recurring(self) -> list[Recurs]:
@@ -143,9 +141,9 @@ class NativeInspector:
         return standing_control(self.server, self.keys.control)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use: see `Inspector.limits`."""
+        """Tell which limits and rates are in use: see `Limits.limits`."""
         return read_limits(self._listing, like=like)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what waits by its time: see `Inspector.ahead`."""
+        """Count what waits by its time: see `ByTime.ahead`."""
         return read_ahead(self.server, self.keys, edges)

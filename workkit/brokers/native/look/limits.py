@@ -15,7 +15,7 @@ from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text
 from workkit.brokers.redis_server.slot_keys import ask_slots, bounds, grouped
 from workkit.contract.composed import MOST_LISTENERS
-from workkit.contract.limit_use import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, worst_first
+from workkit.contract.inspector import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, worst_first
 from workkit.jobs.admission import SCHEDULE, Control
 
 MOST_KEYS = 1_000  # whose waiting jobs are counted

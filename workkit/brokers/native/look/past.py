@@ -23,11 +23,10 @@ from workkit.brokers.redis_server.pages import is_text, names_behind, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.changes import Change
-from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.admin import Change
+from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Result, Tier
 from workkit.contract.inspector import Missed
-from workkit.contract.job_page import no_place
-from workkit.contract.result import Result
+from workkit.contract.where import no_place
 from workkit.errors import NotFound
 from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job

@@ -20,8 +20,7 @@ from workkit.brokers.native.look.listing import Listing, pause_of
 from workkit.brokers.native.look.search import named_entry
 from workkit.brokers.redis_server.control import standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text
-from workkit.contract.inspector import Named
-from workkit.contract.recurring import Recurs
+from workkit.contract.inspector import Named, Recurs
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.job import Job, JobState
 

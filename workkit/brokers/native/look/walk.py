@@ -20,7 +20,7 @@ from workkit.brokers.native.entry import PAUSES
 from workkit.brokers.native.look.dead_set import DeadSet
 from workkit.brokers.native.look.listing import Listing, Row, entry_rows, item_rows, parked_rows
 from workkit.brokers.redis_server.pages import PAGE, server_ms
-from workkit.contract.job_page import Placed, no_place
+from workkit.contract.where import Placed, no_place
 from workkit.jobs.admission import Control
 from workkit.jobs.job import JobState
 

@@ -38,7 +38,7 @@ def show_history(brokers: Iterable[Broker]) -> None:
 
 def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
-    from workkit.contract.steering import Forgotten
+    from workkit.contract.admin import Forgotten
     from workkit.verbs.opening import author_of
 
     sizes = list(_sizes(brokers))
