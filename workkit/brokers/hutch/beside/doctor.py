@@ -15,10 +15,9 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from workkit.brokers.doctor import UNCHECKED, kinds_of
-from workkit.brokers.hutch.beside.look import is_record
-from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.beside.rows import UNIQUE_MS
-from workkit.brokers.hutch.ladder import LONGEST_MS as LONGEST_DELAY_MS
+from workkit.brokers.hutch.beside.keys import UNIQUE_MS
+from workkit.brokers.hutch.beside.place import Beside, is_record
+from workkit.brokers.hutch.topology import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server import our_keys
 from workkit.brokers.redis_server.control import is_control
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_types

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workkit.brokers.hutch.beside.keys import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.redis_server.control import read_control
 from workkit.brokers.redis_server.listener_info import Description, new_name

@@ -1,4 +1,4 @@
-"""Change the dead queue: have messages run again, or forget them.
+"""Read the dead queue in pages, from its head, which is its oldest message; have messages run again, or forget them.
 
 A message is found by reading the queue from its head, since AMQP has no other way. Its copy is confirmed before it is
 taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, section 10.
@@ -6,16 +6,15 @@ taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from workkit.brokers.hutch import body, compose
-from workkit.brokers.hutch.look.dead_message import DeadMessage, fingerprint
-from workkit.brokers.hutch.look.dead_queue import PAGE
-from workkit.brokers.hutch.look.held import Delivery, Held
-from workkit.brokers.hutch.message import Message
+from workkit.brokers.hutch import compose
+from workkit.brokers.hutch.codec import DeadMessage, fingerprint, numbered
+from workkit.brokers.hutch.held import MOST_BYTES, Delivery, Held
+from workkit.brokers.hutch.message import Message, write_body
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import work
 from workkit.brokers.hutch.wire.link import Link
@@ -24,6 +23,49 @@ from workkit.clocks import time
 from workkit.contract.admin import Arguments, Revival
 from workkit.errors import InvalidArguments, ServerRefused
 from workkit.jobs.job import Job
+
+FIRST: Final = 500  # messages of the first reading
+PAGE: Final = 2000  # messages that are asked for at once
+GROWTH: Final = 4  # how much further each reading goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQueue:
+    """The dead queue of one exchange."""
+
+    link: Link
+    names: Names
+
+    def messages(self) -> Iterator[DeadMessage]:
+        """Page through the dead messages, oldest first.
+
+        Nothing is held while the caller looks at a page. So each reading begins at the head again, and goes four times
+        as far as the one before. What comes or goes meanwhile may be left out.
+        """
+        shown: set[str] = set()
+        most, most_bytes = FIRST, MOST_BYTES
+        while True:
+            fresh, is_all = self._first(most, most_bytes, shown)
+            shown.update(one.mark for one in fresh)
+            yield from fresh
+            if is_all:
+                return
+            most, most_bytes = most * GROWTH, most_bytes * GROWTH
+
+    def _first(self, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
+        """Read so many messages, and give them back; return those not shown before, and whether there are no more."""
+        found: list[DeadMessage] = []
+        seen: Counter[str] = Counter()
+        count = size = 0
+        with Held(self.link, self.names.dead_queue) as held:
+            while count < most and size < most_bytes:
+                page = held.more(min(PAGE, most - count))
+                if not page:
+                    return found, True
+                count, size = count + len(page), size + sum(len(message.body) for message in page)
+                found += (one for one in numbered(page, seen) if one.mark not in shown)
+        return found, False
+
 
 LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages for a moment
 NO_ROUTE: Final = "NO_ROUTE"
@@ -113,7 +155,7 @@ class DeadQueueChange:
         if len(args) != 1:
             trouble = "does not fit: a message has one body, which is the one argument of its function"
             raise InvalidArguments.about(f"args={list(args)!r}", trouble, "Write a list of one: [{...}].", where="args")
-        return body.write(args[0], needs_object=self.names.dialect == "hutch")
+        return write_body(args[0], needs_object=self.names.dialect == "hutch")
 
 
 def _wanted(dead: Sequence[Job]) -> dict[str, list[int]]:

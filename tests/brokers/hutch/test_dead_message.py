@@ -9,7 +9,7 @@ import pytest
 
 from tests.brokers.hutch.vectors import message, records
 from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.look.dead_message import NO_KEY, DeadMessage, numbered
+from workkit.brokers.hutch.codec import NO_KEY, DeadMessage, numbered
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Dialect, Names
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.brokers.hutch.opened import FAILURE, Opened, new, one
 from tests.processes import until
+from workkit.brokers.hutch import delayed, held
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.brokers.hutch.look import delayed, held
 from workkit.brokers.hutch.message import Message, deaths
 from workkit.errors import NotFound, ServerRefused, Unsupported
 from workkit.jobs.job import Job

@@ -1,4 +1,5 @@
-"""Look at the messages of our delays, and take some of them out: from the highest step down, as they move.
+"""Look at the messages of our delays, and take some of them out: from the highest step down, as they move. Look also at
+the first messages of work queues, which are due; each is given back at once.
 
 The steps are quorum queues, which keep the time that is left of a message that is given back. Normative:
 spec/layouts/hutch.md, section 10.
@@ -8,26 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Final
 
 from pika.exceptions import ChannelClosedByBroker
 
 from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.ladder import STEPS, ladder
-from workkit.brokers.hutch.look.depth import depths
-from workkit.brokers.hutch.look.due import shown_job
-from workkit.brokers.hutch.look.held import MOST, Delivery, Held
-from workkit.brokers.hutch.message import Message, whole
+from workkit.brokers.hutch.held import MOST, Delivery, Held
+from workkit.brokers.hutch.known import depths
+from workkit.brokers.hutch.message import ERROR, Message, read_body, text, whole
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import STEPS, ladder
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.brokers.hutch.wire.refusal import LOCKED
-from workkit.errors import ServerError, ServerRefused
-from workkit.jobs.job import Job
+from workkit.errors import CorruptRecord, ServerError, ServerRefused
+from workkit.jobs.job import Job, JobState
 
 MOST_LOOKS: Final = 16
 """How often a message is given back. RabbitMQ 4 moves one on that came back 20 times, long before its time."""
@@ -124,3 +125,50 @@ async def _unlocked(wire: Wire, name: str) -> None:
     channel = await wire.channel()
     await channel.call("queue_delete", name)
     channel.close()
+
+
+MOST_DUE: Final = 100  # messages of each queue; listeners do not get them for that moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueMessages:
+    """What is due in one exchange."""
+
+    link: Link
+    schedule: str
+
+    def jobs(self, queues: Iterable[str]) -> Iterator[Job]:
+        """Read the first messages of these queues, soonest first."""
+        found = [
+            shown_job(message, schedule=self.schedule, state="due", queue=queue)
+            for queue in queues
+            for message in self._head(queue)
+        ]
+        yield from sorted(found, key=lambda job: job.due.timestamp() if job.due else 0.0)
+
+    def _head(self, queue: str) -> list[Message]:
+        with Held(self.link, queue) as held:
+            return held.more(MOST_DUE)
+
+
+def shown_job(message: Message, *, schedule: str, state: JobState, queue: str | None) -> Job:
+    """Show a message as a Job. Never raises: what cannot be read is left out."""
+    args: tuple[object, ...] = ()
+    error = text(message.headers.get(ERROR)) if message.is_private else ""
+    try:
+        args = (read_body(message.body, "event"),)  # any JSON: it is shown, not run
+    except CorruptRecord as unread:
+        error = error or str(unread)
+    due_ms = message.due_ms
+    return Job(
+        id=message.id,
+        schedule=schedule,
+        fn=message.key,
+        args=args,
+        due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
+        state=state,
+        attempt=message.attempt,
+        error=error or None,
+        queue=queue,
+        options=message.options,
+    )

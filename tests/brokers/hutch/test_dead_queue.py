@@ -12,9 +12,9 @@ import pytest
 
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
+from workkit.brokers.hutch import dead_queue, held
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
-from workkit.brokers.hutch.look import dead_queue, held
+from workkit.brokers.hutch.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.topology import dead as dead_topology
 from workkit.brokers.hutch.wire.outlet import Outlet

@@ -1,18 +1,26 @@
-"""Which queues are around an exchange: all of them where the management API tells, else those with known names."""
+"""Which queues are around an exchange, how many messages are ready in them, and who consumes them.
+
+The management API tells all of this. Without it, AMQP tells the depth of queues with known names.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.look.depth import Depth, delay_queues, depths
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import Closed, QueueFact
+from pika.exceptions import ChannelClosedByBroker
+
+from workkit.brokers.hutch.broker_facts import Closed, ConsumerFact, QueueFact
+from workkit.brokers.hutch.management_api import Management
+from workkit.brokers.hutch.message import is_looking, listener_of, read_said
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.hutch.topology import delays, ladder
+from workkit.brokers.hutch.wire.link import Link, Wire
+from workkit.brokers.hutch.wire.refusal import LOCKED, NOT_FOUND
 from workkit.contract.inspector import QueueInfo, QueueKind
+from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import InvalidFunction
 from workkit.jobs.functions.marks import plain_names
 
@@ -113,3 +121,86 @@ def _fits(names: Names, job: str) -> bool:
     except InvalidFunction:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """A queue as AMQP shows it, at this moment."""
+
+    ready: int
+    consumers: int
+
+
+def depths(link: Link, queues: Sequence[str], *, until_missing: bool = False) -> dict[str, Depth]:
+    """Ask about queues; those that do not exist, or belong to another connection alone, are left out. `until_missing`:
+    end at the first of them, because the broker logs each such question.
+    """
+
+    async def ask(wire: Wire) -> dict[str, Depth]:
+        found: dict[str, Depth] = {}
+        channel = await wire.channel()
+        try:
+            for queue in queues:
+                try:
+                    frame = await channel.call("queue_declare", queue, passive=True)
+                except ChannelClosedByBroker as error:
+                    if error.reply_code not in (NOT_FOUND, LOCKED):
+                        raise
+                    if until_missing:
+                        return found
+                    channel = await wire.channel()
+                else:
+                    found[queue] = Depth(frame.method.message_count, frame.method.consumer_count)
+        finally:
+            channel.close()
+        return found
+
+    return link.run(ask)
+
+
+def delay_queues(link: Link, names: Names) -> list[str]:
+    """Find the queues in which messages are delayed: ours, which are declared from the first one on, and those of both
+    libraries, which declare all of them.
+    """
+    of = [[queue.name for queue in topology.queues] for topology in (ladder(names), delays(names))]
+    return [queue for queues in of for queue in depths(link, queues, until_missing=True)]
+
+
+_LIBRARIES: Final = {"hutch-": "hutch", "ctag-": "event"}  # how the tags of their consumers begin
+_OTHER: Final = "another program"
+
+
+def listening(management: Management, known: Known, *, now_ms: int) -> list[ListenerInfo] | Closed:
+    """List those who consume from the work queues and the dead queue of an exchange: each listener of ours once, and
+    each connection of another program.
+    """
+    nodes, consumers, channels = management.nodes(), management.consumers(), management.channels()
+    if isinstance(nodes, Closed):  # to a user who may not see these, the others show his own alone
+        return nodes
+    if isinstance(consumers, Closed):
+        return consumers
+    if isinstance(channels, Closed):
+        return channels
+    queues = {*known.keys, known.names.dead_queue}
+    groups: dict[str, list[ConsumerFact]] = defaultdict(list)
+    for one in consumers:
+        if one.queue in queues and not is_looking(one.tag):
+            groups[listener_of(one.tag) or f"{one.connection} {one.channel}"].append(one)
+    held = {channel.name: channel.unacknowledged for channel in channels}
+    return [_info(found, known, held, now_ms) for found in groups.values()]
+
+
+def _info(found: Sequence[ConsumerFact], known: Known, held: Mapping[str, int], now_ms: int) -> ListenerInfo:
+    first = min(found, key=lambda one: one.tag)
+    ours = listener_of(first.tag)
+    library = next((name for start, name in _LIBRARIES.items() if first.tag.startswith(start)), _OTHER)
+    info = read_said(
+        first.arguments if ours else {},
+        listener=ours or first.tag,
+        schedule=known.names.exchange,
+        now_ms=now_ms,
+        host=first.host,
+        version="workkit" if ours else library,
+    )
+    served = {known.ours.get(one.queue, one.queue): Serving() for one in found}
+    return replace(info, held=sum(held.get(channel, 0) for channel in {one.channel for one in found}), serves=served)

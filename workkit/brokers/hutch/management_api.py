@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from workkit.brokers.hutch.address import Site
-from workkit.brokers.hutch.management.facts import (
+from workkit.brokers.hutch.broker_facts import (
     QUEUE_COLUMNS,
     BindingFact,
     ChannelFact,
@@ -31,7 +31,7 @@ from workkit.brokers.hutch.management.facts import (
     read_overview,
     read_queue,
 )
-from workkit.brokers.hutch.wire.tls import context, server_name
+from workkit.brokers.hutch.wire.link import context, server_name
 from workkit.errors import text_of
 
 T = TypeVar("T")

@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from pika.exceptions import AMQPError, ChannelClosedByBroker
 
-from workkit.brokers.hutch.consumer_tag import LOOKING
-from workkit.brokers.hutch.message import Message, received
+from workkit.brokers.hutch.message import LOOKING, Message, received
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.refusal import NOT_FOUND

@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
-from workkit.brokers.hutch.beside import look as beside_look
+from workkit.brokers.hutch.beside import place as beside_look
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.consumer_tag import is_ours
-from workkit.brokers.hutch.look.dead_queue import DeadQueue
-from workkit.brokers.hutch.look.delayed import Delayed
-from workkit.brokers.hutch.look.depth import depths
-from workkit.brokers.hutch.look.due import DueMessages
-from workkit.brokers.hutch.look.known import Known, known_queues
-from workkit.brokers.hutch.look.listeners import listening
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import Closed
+from workkit.brokers.hutch.broker_facts import Closed
+from workkit.brokers.hutch.dead_queue import DeadQueue
+from workkit.brokers.hutch.delayed import Delayed, DueMessages
+from workkit.brokers.hutch.known import Known, depths, known_queues, listening
+from workkit.brokers.hutch.management_api import Management
+from workkit.brokers.hutch.message import is_ours
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
