@@ -16,9 +16,8 @@ from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.control import whole_ms
-from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
-from workkit.brokers.redis_server.pages import piped
+from workkit.brokers.redis_server.pages import page_after, piped, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
 from workkit.contract.inspector import Counts, Graves, Named, Pulse

@@ -14,11 +14,9 @@ import msgpack
 from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.message import read_body
 from workkit.brokers.hutch.names import Dialect, Names
-from workkit.brokers.redis_server.control import standing_control, whole_ms
-from workkit.brokers.redis_server.listener_info import read_info, read_said
+from workkit.brokers.redis_server.control import ask_slots, grouped, read_info, read_said, standing_control, whole_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.slot_keys import ask_slots, grouped
 from workkit.contract.limit_use import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, ServerError, ServerUnreachable

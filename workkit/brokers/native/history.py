@@ -1,15 +1,30 @@
-"""The bytes of single runs, of rings and of days. Pure. The script part `ran` writes them by the same rules."""
+"""The bytes of single runs, of rings, of days and of cells, and the keys of cells: spec/history.md. Pure. The script
+part `ran` and the script `tally` write them by the same rules.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import overload
+from datetime import date, timedelta
+from typing import Any, overload
 
 from workkit.brokers.native.codec import instant_of
-from workkit.contract.history import ENDINGS, Day, Ended, PastRun
+from workkit.brokers.redis_server.control import read_packed
+from workkit.contract.history import (
+    BUCKETS,
+    COUNTS,
+    ENDINGS,
+    KEPT_MS,
+    TIERS,
+    Buckets,
+    Cell,
+    Day,
+    Ended,
+    PastRun,
+    Tier,
+)
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400
@@ -180,13 +195,6 @@ class Runs(Sequence[PastRun]):
         return f"Runs({list(self)!r})"
 
 
-def write_day(day: Day) -> bytes:
-    """Write a day: its number since 1970 (2 bytes), then the worst ending (4 bits) and the runs (20 bits)."""
-    worst = ENDINGS.index(day.worst) + 1
-    number = _fit((day.day - _EPOCH).days, 2**16 - 1)
-    return number.to_bytes(2, "big") + (worst << 20 | _fit(day.runs, _MOST_RUNS)).to_bytes(3, "big")
-
-
 def read_days(days: bytes, ring: bytes) -> list[Day]:
     """Read the days of a recurring job, the first one first. The head of its ring holds the last one."""
     found: dict[date, Day] = {}
@@ -201,10 +209,44 @@ def read_days(days: bytes, ring: bytes) -> list[Day]:
     return [found[day] for day in sorted(found)][-DAYS_KEPT:]
 
 
-def day_of(ms: int) -> date:
-    """Find the day (UTC) of an instant."""
-    return datetime.fromtimestamp(ms / 1000, UTC).date()
-
-
 def _fit(number: int, most: int) -> int:
     return max(0, min(most, number))
+
+
+def packed_cell(cell: Cell) -> list[Any]:
+    """Make the list of a cell: its counts, then lateness and durations, each a list of bucket, count, bucket, count."""
+    sides = ([part for pair in side.pairs() for part in pair] for side in (cell.lateness, cell.durations))
+    return [*(getattr(cell, name) for name in COUNTS), *sides]
+
+
+def read_cell(packed: bytes | None) -> Cell | None:
+    """Read a cell; None if the bytes are none."""
+    match read_packed(packed):
+        case [*counts, list(lateness), list(durations)] if len(counts) == len(COUNTS) and all(map(_is_count, counts)):
+            sides = _buckets(lateness), _buckets(durations)
+            if sides[0] is not None and sides[1] is not None:
+                return Cell(**dict(zip(COUNTS, counts, strict=True)), lateness=sides[0], durations=sides[1])
+    return None
+
+
+def _buckets(flat: list[Any]) -> Buckets | None:
+    if len(flat) % 2 or not all(map(_is_count, flat)) or any(bucket >= BUCKETS for bucket in flat[::2]):
+        return None
+    return Buckets(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def slot(tier: Tier, ms: int) -> str:
+    """Name the cell of an instant, as the end of its key: ``5:5937215``."""
+    return f"{tier}:{ms // TIERS[tier]}"
+
+
+def slots(tier: Tier, since_ms: int, until_ms: int) -> Iterator[tuple[int, str]]:
+    """Yield the cells of a span: when each begins, and the end of its key. The span is cut to what is kept."""
+    width = TIERS[tier]
+    first = max(since_ms, until_ms - KEPT_MS[tier]) // width * width
+    for start in range(first, until_ms, width):
+        yield start, slot(tier, start)
