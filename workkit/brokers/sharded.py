@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Protocol, cast
 
 from workkit.brokers import shards as rules
-from workkit.brokers.redis_server.graves import place_before
+from workkit.brokers.redis_server.pages import place_before
 from workkit.brokers.shards import Rule, Side, by_home, first_found
 from workkit.contract.admin import Limited, Marked, NewTime, Paused, Quieted, Resumed, Revival, Steer, Undo
 from workkit.contract.broker import Admin, Doctor, Inspector, Producer

@@ -8,12 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workkit.brokers.gocraft.codec import check, check_name, read_added, rows
-from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
-from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
-from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
+from workkit.brokers.gocraft.upkeep import Enqueuer, Holder, Reaper
 from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
@@ -26,7 +24,7 @@ from workkit.jobs.admission import Admission
 from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
-    from workkit.brokers.gocraft.change.admin import GocraftAdmin
+    from workkit.brokers.gocraft.admin import GocraftAdmin
     from workkit.brokers.gocraft.doctor import GocraftDoctor
 
 MOST = 1000  # jobs in one call
@@ -84,7 +82,7 @@ class GocraftBroker:
     @property
     def admin(self) -> GocraftAdmin:
         """The part of the broker that changes jobs and pauses."""
-        from workkit.brokers.gocraft.change.admin import GocraftAdmin
+        from workkit.brokers.gocraft.admin import GocraftAdmin
 
         return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 

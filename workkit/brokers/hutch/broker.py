@@ -13,12 +13,12 @@ from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages, needs_redis
+from workkit.brokers.hutch.dead_queue import DeadQueueChange
+from workkit.brokers.hutch.delayed import Delayed
 from workkit.brokers.hutch.doctor import HutchDoctor
-from workkit.brokers.hutch.look.delayed import Delayed
-from workkit.brokers.hutch.look.inspector import HutchInspector
-from workkit.brokers.hutch.management.client import Management
+from workkit.brokers.hutch.inspector import HutchInspector
+from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.session import Session
 from workkit.brokers.hutch.wire.link import Link

@@ -10,18 +10,14 @@ from typing import Final
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
-from workkit.brokers.native.look.all_jobs import AllJobs
+from workkit.brokers.native.look.all_jobs import AllJobs, Search
 from workkit.brokers.native.look.counts import read_ahead, read_counts, read_pulse
-from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.limits import read_limits
+from workkit.brokers.native.look.dead_set import DeadSet, Walk
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.past import NativeHistory
-from workkit.brokers.native.look.recurring import KeptJobs, read_named, read_recurring
-from workkit.brokers.native.look.search import Search
-from workkit.brokers.native.look.walk import Walk
-from workkit.brokers.redis_server.control import standing_control, whole_ms
+from workkit.brokers.native.look.recurring import KeptJobs, read_limits, read_named, read_recurring
+from workkit.brokers.redis_server.control import quieted, read_info, standing_control, whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
-from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Counts, Graves, LimitUse, Named, Pulse, Recurs

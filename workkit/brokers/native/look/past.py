@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.changes import read_change, read_number
+from workkit.brokers.native.codec import IS, OF, instant_of, merged, read_text
 from workkit.brokers.native.entry import due_ms
-from workkit.brokers.native.functions import IS, OF, merged, read_text
-from workkit.brokers.native.history.cells import read_cell, slots
-from workkit.brokers.native.history.changes import read_change, read_number
-from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_entry
+from workkit.brokers.native.history import Runs, past_run, read_cell, read_days, read_entry, slots
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.record import read_count
