@@ -51,7 +51,7 @@ in it. In a template:
 - `data-rows` on a `tbody` or `ul`: the list does not jump. A row is known by its `id`, `data-key`, or first link.
 - `data-keep`: the stream leaves this element as it is.
 - `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
-- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
+- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/base.html`.
 - `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
 - `data-input="#ID, #ID"`, `data-change=...` on a form: as one types, or has typed, these elements become those of the
   page that the form asks for.

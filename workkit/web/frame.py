@@ -16,14 +16,14 @@ from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.web.actions.action import Result
 from workkit.web.actions.perform import ACTS, act_of
-from workkit.web.address import spelled, url_path, with_parameter
 from workkit.web.cache import Served
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import static_version
+from workkit.web.response import static_version
 from workkit.web.saved_views import SavedView
 from workkit.web.users import Role, Who, may
+from workkit.web.words import spelled, url_path, with_parameter
 from workkit.web.works import Work, Works
 
 THEMES: Final = ("auto", "light", "dark")

@@ -12,10 +12,10 @@ from workkit.contract.history import PastRun
 from workkit.contract.inspector import Pulse
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.job import Job
-from workkit.web.address import read_spelled
 from workkit.web.cache import Served
 from workkit.web.dead_jobs import KnownDead
 from workkit.web.mask import Veil
+from workkit.web.words import read_spelled
 from workkit.web.works import Work
 
 MOST_RETRYING: Final = 1_000

@@ -26,10 +26,8 @@ from workkit.contract.record import compact
 from workkit.errors import Invalid, TriggerError, WorkkitError
 from workkit.triggers.clock.zone import zone as read_zone
 from workkit.verbs.author import acting, author_of
-from workkit.web.actions.action import Doing, Order, Result
+from workkit.web.actions.action import UNDO, Doing, Order, Result, Results
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
-from workkit.web.actions.undo import UNDO, Results
-from workkit.web.address import job_path, url_path, with_parameter
 from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
 from workkit.web.cache import Served
 from workkit.web.frame import THEMES, Frame, shown_zone
@@ -38,6 +36,7 @@ from workkit.web.mask import Veil
 from workkit.web.pages.registry import PAGES
 from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status, wants_json
 from workkit.web.users import Role, Who, may
+from workkit.web.words import job_path, url_path, with_parameter
 from workkit.web.works import Works
 
 

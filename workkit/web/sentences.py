@@ -19,10 +19,9 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
-from workkit.web.address import job_path
 from workkit.web.cache import Death, is_silent
 from workkit.web.remembered import Gone
-from workkit.web.words import Ref, Sentence, joined, pause_end
+from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""

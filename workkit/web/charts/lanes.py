@@ -14,7 +14,7 @@ from workkit.text.glance import moment
 from workkit.text.listing import plural
 from workkit.triggers.clock.zone import ClockChange
 from workkit.web.charts.axis import PX, WIDTH, Axis
-from workkit.web.charts.shapes import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
+from workkit.web.charts.bars import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
 from workkit.web.words import city
 
 HEIGHT = 30

@@ -29,8 +29,7 @@ from workkit.web.live.view import LiveView, Pieces, changed, shared, tag_of
 from workkit.web.mask import Veil
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import static_version, write
-from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of
+from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of, static_version, write
 from workkit.web.works import Works
 
 

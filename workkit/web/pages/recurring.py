@@ -20,8 +20,7 @@ from workkit.text.brief import brief_repr
 from workkit.text.duration import duration_text
 from workkit.text.glance import moment
 from workkit.text.wording import iso
-from workkit.web.charts.bars import Bars, bars
-from workkit.web.charts.shapes import STATES, Kind, kind_of
+from workkit.web.charts.bars import STATES, Bars, Kind, bars, kind_of
 from workkit.web.page import Asked, Page
 from workkit.web.recurring_jobs import (
     SHOWS,

@@ -19,10 +19,10 @@ from workkit.text.duration import duration_text, epoch_ms
 from workkit.text.glance import capital, moment
 from workkit.text.listing import plural
 from workkit.text.wording import iso
-from workkit.web.address import job_path
-from workkit.web.charts.shapes import KINDS, STATES
+from workkit.web.charts.bars import KINDS, STATES
 from workkit.web.page import Asked, Page
 from workkit.web.pages.window import read_instant
+from workkit.web.words import job_path
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at
