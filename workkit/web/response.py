@@ -18,6 +18,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -49,6 +50,7 @@ from workkit.triggers.clock.zone import zone_names
 from workkit.web import words
 from workkit.web.actions.action import NotAllowed, Result
 from workkit.web.cache import Served
+from workkit.web.page import OWN, Frame
 from workkit.web.sentences import away_sentence
 from workkit.web.words import job_path, url_path
 
@@ -376,3 +378,9 @@ def _args(job: Job) -> str:
 def _percent(value: tuple[float, float]) -> int:
     done, of = value
     return max(0, min(100, round(100 * done / of))) if of > 0 else 0
+
+
+def live_address(frame: Frame, path: str, params: Mapping[str, str]) -> str:
+    """Name the stream of a page: that of its schedule, with the page, its parameters, and our version."""
+    known = {name: value for name, value in params.items() if name not in OWN}
+    return f"{frame.base}live?{urlencode({'page': path, 'version': static_version(), **known})}"

@@ -19,8 +19,7 @@ from workkit.text.duration import MILLISECOND
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.listing import listed, plural
-from workkit.web.cache import Death, is_silent
-from workkit.web.remembered import Gone
+from workkit.web.cache import Death, Gone, is_silent
 from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000

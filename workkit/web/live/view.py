@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
-from workkit.web.frame import Frame, Looking
+from workkit.web.page import Frame, Looking
 from workkit.web.response import refusal_of, render
 from workkit.web.users import Role, Who
 from workkit.web.words import url_path

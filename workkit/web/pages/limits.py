@@ -16,9 +16,9 @@ from workkit.text.glance import away
 from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso
-from workkit.web.cache import in_use
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
+from workkit.web.works import in_use
 
 MOST_SQUARES = 20
 KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window": 'throttled by "{}"'}
