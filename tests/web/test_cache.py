@@ -25,9 +25,9 @@ from workkit.schedule import Schedule
 from workkit.triggers import Trigger
 from workkit.verbs.opening import producer_of
 from workkit.web import cache as served_room
-from workkit.web.cache import COUNTED_S, Deaths, Rail, Served, in_use
-from workkit.web.checkup import Checkup
+from workkit.web.cache import Deaths, Served
 from workkit.web.pages.planned_jobs import read_planned_jobs
+from workkit.web.works import COUNTED_S, Checkup, Rail, in_use
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -22,34 +22,46 @@ from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.text.exposition import MISSING, is_installed, page_of
 from workkit.web import sentences
-from workkit.web.actions.undo import Results
-from workkit.web.address import JSON, read_spelled, spelled, url_path
+from workkit.web.acting import Acting
+from workkit.web.actions.action import Results
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
-from workkit.web.calendar import feed
-from workkit.web.frame import Frame, Looking, live_address, shown_zone
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
 from workkit.web.mask import Veil
 from workkit.web.metrics import Measured, Requests, WebCollector
-from workkit.web.page import Asked, Page, found_page
+from workkit.web.page import Asked, Frame, Looking, Page, found_page, shown_zone
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import TYPES, make_ready, static_files, static_name
-from workkit.web.request import YEAR_S, Acting, Entrance, Settings, own_path
+from workkit.web.predictions import feed
+from workkit.web.request import (
+    VIEWS,
+    YEAR_S,
+    Entrance,
+    Settings,
+    own_path,
+    read_views,
+    with_view,
+    without_view,
+    written,
+)
 from workkit.web.response import (
+    TYPES,
     Asking,
     Refused,
     calendar_answer,
     html,
     json_answer,
     last_values,
+    live_address,
+    make_ready,
     refusal_of,
+    static_files,
+    static_name,
     wants_json,
 )
-from workkit.web.saved_views import COOKIE as VIEWS
-from workkit.web.saved_views import read_views, with_view, without_view, written
 from workkit.web.users import Role, Who
+from workkit.web.words import JSON, read_spelled, spelled, url_path
 from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
@@ -244,7 +256,7 @@ class Site:
             params |= {name: str(values[-1]) for name, values in fields.items() if values}
         looking = Looking(
             served=served, page=page, names=names, params=params, veil=self._veil(served, who.role(served.name)),
-            zone=frame.zone, works=self.works,
+            zone=frame.zone, works=self.works, pages=PAGES,
         )  # fmt: skip
         if page.is_live and request.method == "GET":
             frame = replace(frame, live=live_address(frame, path, looking.params))

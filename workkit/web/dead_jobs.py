@@ -28,8 +28,8 @@ from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.wording import epoch_ms
-from workkit.web.address import job_path
 from workkit.web.mask import Veil
+from workkit.web.words import job_path
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50

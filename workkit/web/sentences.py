@@ -18,10 +18,8 @@ from workkit.jobs.names import shown
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.wording import MILLISECOND, listed, plural
-from workkit.web.address import job_path
-from workkit.web.cache import Death, is_silent
-from workkit.web.remembered import Gone
-from workkit.web.words import Ref, Sentence, joined, pause_end
+from workkit.web.cache import Death, Gone, is_silent
+from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""

@@ -18,8 +18,7 @@ from workkit.contract.admin import NextRun, Undo
 from workkit.errors import ChangedMeanwhile
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.actions.action import Order, Result
-from workkit.web.actions.undo import Results
+from workkit.web.actions.action import Order, Result, Results
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 

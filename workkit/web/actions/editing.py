@@ -18,8 +18,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.verbs import rescheduling
 from workkit.web import job_form
-from workkit.web.actions.action import Act, Doing, Done, Order, called
-from workkit.web.actions.undo import undone_by
+from workkit.web.actions.action import Act, Doing, Done, Order, called, undone_by
 
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:

@@ -26,7 +26,7 @@ from workkit.errors import (
 from workkit.jobs.job import STATES, JobState
 from workkit.text.cells import one_line
 from workkit.text.wording import plural
-from workkit.web.actions import dead, editing, jobs, upkeep
+from workkit.web.actions import dead, editing, jobs
 from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
 from workkit.web.recurring_jobs import SHOWS, RecurringJobs, asked_for
 from workkit.web.works import Work
@@ -35,7 +35,7 @@ ACTS: Final[Mapping[str, Act]] = {
     **jobs.ACTS,
     **editing.ACTS,
     **dead.ACTS,
-    **upkeep.ACTS,
+    **jobs.UPKEEP,
 }
 
 

@@ -12,7 +12,7 @@ from workkit.text.glance import moment
 from workkit.text.wording import clock_text, duration_text, plural, short_date_text
 from workkit.triggers.zone import ClockChange
 from workkit.web.charts.axis import PX, WIDTH, Axis
-from workkit.web.charts.shapes import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
+from workkit.web.charts.bars import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
 from workkit.web.words import city
 
 HEIGHT = 30

@@ -14,10 +14,9 @@ from workkit.contract.record import change_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
 from workkit.text.wording import MILLISECOND, iso
-from workkit.web.address import job_path
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.words import Sentence, plain
+from workkit.web.words import Sentence, job_path, plain
 
 SHOWN: Final = 50  # changes on a page
 LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most

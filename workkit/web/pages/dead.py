@@ -18,8 +18,8 @@ from workkit.jobs.job import Job, argument_text
 from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso, plural
-from workkit.web.charts.bars import burst
-from workkit.web.charts.shapes import Drawing
+from workkit.web.charts.axis import burst
+from workkit.web.charts.bars import Drawing
 from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error
 from workkit.web.page import Asked, Page
 from workkit.web.words import until

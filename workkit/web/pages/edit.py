@@ -29,7 +29,7 @@ from workkit.web.job_form import (
     option_fields,
 )
 from workkit.web.page import Asked, Page
-from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
+from workkit.web.pages.policies import in_a_plan, in_python, on_the_command_line
 from workkit.web.typed_time import LONGEST, Answer, answer, misread
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers

@@ -14,11 +14,11 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger, explain
-from workkit.web.address import job_path
 from workkit.web.job_form import fn_text
 from workkit.web.page import Asked, Page
 from workkit.web.pages.window import instant
 from workkit.web.typed_time import read_text
+from workkit.web.words import job_path
 
 MOST: Final = 8
 LONGEST: Final = 200  # characters of what is looked for

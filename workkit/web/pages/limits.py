@@ -15,9 +15,9 @@ from workkit.text.glance import away
 from workkit.text.masked_text import MASK
 from workkit.text.wording import MILLISECOND, duration_text, iso, plural
 from workkit.verbs.opening import limits_of
-from workkit.web.cache import in_use
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
+from workkit.web.works import in_use
 
 MOST_SQUARES = 20
 KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window": 'throttled by "{}"'}

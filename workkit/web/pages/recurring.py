@@ -19,8 +19,7 @@ from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
 from workkit.text.wording import duration_text, iso
-from workkit.web.charts.bars import Bars, bars
-from workkit.web.charts.shapes import STATES, Kind, kind_of
+from workkit.web.charts.bars import STATES, Bars, Kind, bars, kind_of
 from workkit.web.page import Asked, Page
 from workkit.web.recurring_jobs import (
     SHOWS,

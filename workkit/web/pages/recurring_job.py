@@ -28,7 +28,7 @@ from workkit.triggers.zone import zone as zone_of
 from workkit.verbs.opening import limits_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked
-from workkit.web.pages.policies import Policy, policies
+from workkit.web.pages.policies import Policy, Same, policies, same_call
 from workkit.web.pages.recurring_job_sections import (
     RUNS,
     JobChangeRow,
@@ -46,7 +46,6 @@ from workkit.web.pages.recurring_job_sections import (
     run_said,
     with_details,
 )
-from workkit.web.pages.same_call import Same, same_call
 from workkit.web.pages.single_job import Wrong
 from workkit.web.recurring_jobs import words_of
 from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came

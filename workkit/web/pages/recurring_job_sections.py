@@ -14,8 +14,7 @@ from workkit.jobs.job import Job
 from workkit.text.cells import brief_repr
 from workkit.text.glance import away, clock_at, day_text, moment
 from workkit.text.wording import MILLISECOND, duration_text, iso, progress
-from workkit.web.charts.bars import Bars, Histogram, bars, durations, lateness
-from workkit.web.charts.shapes import STATES, WHY, kind_of
+from workkit.web.charts.bars import STATES, WHY, Bars, Histogram, bars, durations, kind_of, lateness
 from workkit.web.charts.year import Year, year
 from workkit.web.pages.recurring import GLYPHS, took_within
 from workkit.web.recurring_jobs import in_a_row

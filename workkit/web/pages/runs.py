@@ -16,10 +16,10 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.names import shown
 from workkit.text.glance import capital, moment
 from workkit.text.wording import duration_text, epoch_ms, iso, plural
-from workkit.web.address import job_path
-from workkit.web.charts.shapes import KINDS, STATES
+from workkit.web.charts.bars import KINDS, STATES
 from workkit.web.page import Asked, Page
 from workkit.web.pages.window import read_instant
+from workkit.web.words import job_path
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at

@@ -25,8 +25,8 @@ from workkit.text.glance import full_moment, under
 from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso, plural, progress
 from workkit.web.charts.attempts import Attempts, attempts
-from workkit.web.charts.bars import function_day
-from workkit.web.charts.shapes import Drawing
+from workkit.web.charts.axis import function_day
+from workkit.web.charts.bars import Drawing
 from workkit.web.page import Asked
 from workkit.web.pages.dead import given_json
 from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence

@@ -16,10 +16,9 @@ from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
 from workkit.text.wording import epoch_ms, iso
 from workkit.verbs.opening import by_time_of
-from workkit.web.charts.axis import SPANS, WORDS, Axis, Label, Span, above, lines
-from workkit.web.charts.bars import PIECES, one_time_lane
+from workkit.web.charts.axis import PIECES, SPANS, WORDS, Axis, Label, Span, above, lines, one_time_lane
+from workkit.web.charts.bars import Drawing
 from workkit.web.charts.load import Load, expected, load
-from workkit.web.charts.shapes import Drawing
 from workkit.web.forecast import Planned, Remark, forecast, nothing
 from workkit.web.page import Asked, Page
 from workkit.web.pages.lanes import (
