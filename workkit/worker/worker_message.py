@@ -10,7 +10,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext
-from workkit.worker.run.progress import Progress
+from workkit.worker.run.running_job import Progress
 
 Function = tuple[str, str]  # module and name
 

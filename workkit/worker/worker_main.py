@@ -28,15 +28,13 @@ from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.registry import Registry
-from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
-from workkit.worker.run import forks
-from workkit.worker.run.call import invoke, is_coroutine, kept_value
-from workkit.worker.run.ending import failure_of
+from workkit.worker.run import interruption
+from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.progress import Progress, Reports
 from workkit.worker.run.run import Run, capture_logs, current
-from workkit.worker.run.run_log import RunLog
+from workkit.worker.run.running_job import Progress, Reports, RunLog
+from workkit.worker.worker_message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
 
 APART = 0.1  # seconds between two reports of progress
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides when this process ends
@@ -83,7 +81,7 @@ class Worker:
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._reports: SimpleQueue[Reports] = SimpleQueue()
         self._run: OffloadedRun | None = None
-        self._born = forks.count
+        self._born = interruption.forks
 
     def serve(self) -> None:
         """Run the orders that arrive, in this thread, as long as the listener lives."""
@@ -146,8 +144,10 @@ class Worker:
         return Ended(kept=kept_value(run.returned, order.options))
 
     def _send(self, message: Begun | Reported | Logged | Extended | Ended) -> None:
-        if forks.count != self._born:  # a handler or its middleware forked this process: the socket is its parent's
-            forks.leave()
+        if (
+            interruption.forks != self._born
+        ):  # a handler or its middleware forked this process: the socket is its parent's
+            interruption.end_fork()
         with self._sending:
             if isinstance(message, Ended):
                 self._run = None
