@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.cells import brief_repr
@@ -51,7 +51,7 @@ class ListenerInfo:
     trouble: str | None = None
     held: int | None = None
     serves: Mapping[str, Serving] = field(default_factory=dict)
-    functions: tuple[Known, ...] = field(default=(), repr=False)
+    functions: tuple[KnownFunction, ...] = field(default=(), repr=False)
 
     __repr__ = brief_repr
 

@@ -14,7 +14,7 @@ from workkit.contract.plans import CodePlan, Made, Mode, Verdict
 from workkit.contract.producer import NewJob
 from workkit.contract.result import Result
 from workkit.errors import Unsupported
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 
 
@@ -66,7 +66,7 @@ class History(Protocol):
         (``0``: any); wait for them, `wait_ms` at most. The server wakes the caller.
         """
 
-    def knows(self) -> Mapping[str, Known]:
+    def knows(self) -> Mapping[str, KnownFunction]:
         """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
         tell nothing are not there.
         """

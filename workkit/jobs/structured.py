@@ -16,11 +16,11 @@ from typing import Any
 
 from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import compiled_check, signature_of, takes_whole
-from workkit.jobs.json_value import at_key, shown_value
-from workkit.jobs.structured_values import (
+from workkit.jobs.json_value import (
     SIMPLE,
     Reader,
     as_json,
+    at_key,
     built_name,
     is_model,
     is_structured,
@@ -29,6 +29,7 @@ from workkit.jobs.structured_values import (
     model_reader,
     one_of,
     refused,
+    shown_value,
 )
 from workkit.text.nearest import nearest_word
 
@@ -66,7 +67,7 @@ def reader(hint: Any) -> Reader:
     if hint in (Any, object):
         return lambda value, _: value
     if origin in UNIONS:
-        return partial(_read_any_of, [(_named(part), reader(part)) for part in parts])
+        return partial(_read_any_of, [(_hint_name(part), reader(part)) for part in parts])
     if origin is typing.Literal:
         return one_of(parts)
     if is_dataclass(hint):
@@ -83,7 +84,7 @@ def reader(hint: Any) -> Reader:
         return partial(_read_dict, reader(parts[1]))
     if typing.is_typeddict(hint):
         hint = dict
-    return leaf(None.__class__ if hint is None else hint) or partial(_refuse, _named(hint))
+    return leaf(None.__class__ if hint is None else hint) or partial(_refuse, _hint_name(hint))
 
 
 def _read_dataclass(kind: type, value: Any, place: str) -> Any:
@@ -173,7 +174,7 @@ def _refuse(name: str, value: Any, place: str) -> Any:
     raise refused(place, value, f"is for {name}, which cannot be built from JSON", SAYABLE)
 
 
-def _named(hint: Any) -> str:
+def _hint_name(hint: Any) -> str:
     if hint is type(None):
         return "None"
     plain = isinstance(hint, type) and not typing.get_args(hint)

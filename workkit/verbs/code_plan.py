@@ -19,7 +19,7 @@ from workkit.contract.plans import CodePlan, Made, Mode, PlanMark, Verdict
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import InvalidOptions, NotFound, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
-from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned
+from workkit.jobs.planned import PRESENTS, Planned, PlanSource, check_planned
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import as_job
@@ -31,7 +31,7 @@ _AT_ONCE = 500
 
 def sync_code(
     s: Schedule,
-    sources: Sequence[Source],
+    sources: Sequence[PlanSource],
     *,
     broker: Producer,
     version: str | None = None,
@@ -73,7 +73,7 @@ class _Sync:
 
     s: Schedule
     broker: Producer
-    sources: dict[str, Source]
+    sources: dict[str, PlanSource]
     verdicts: Mapping[str, Verdict]
     owners: Mapping[str, str]
     older: set[str]
@@ -166,7 +166,7 @@ class _Sync:
         return name in standing and standing[name].content == self.made[name].content
 
 
-def _owners(sources: Sequence[Source]) -> dict[str, str]:
+def _owners(sources: Sequence[PlanSource]) -> dict[str, str]:
     """Say which source has each name. Raises InvalidOptions for a name that two have."""
     owners: dict[str, str] = {}
     for source in sources:
@@ -206,7 +206,7 @@ def _ends(new: NewJob) -> bool:
     return trigger is None or not trigger.recurs or trigger.end is not None or new.terms.count is not None
 
 
-def _code_plan(source: Source, *, s: Schedule, version: str | None) -> CodePlan:
+def _code_plan(source: PlanSource, *, s: Schedule, version: str | None) -> CodePlan:
     said = version or source.version or ""
     jobs = [
         [name, stored_name(planned.given["fn"]), planned.tz or s.tz, planned.dialect or s.dialect,

@@ -13,7 +13,7 @@ from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.plans import Made
 from workkit.errors import InvalidOptions, ServerFull
 from workkit.jobs.options import BY_NAME
-from workkit.jobs.planned import Source, planned_here, written_ms
+from workkit.jobs.planned import PlanSource, planned_here, written_ms
 from workkit.verbs.author import author_of
 from workkit.verbs.code_plan import sync_code
 from workkit.verbs.creation import Schedule
@@ -22,7 +22,7 @@ from workkit.verbs.plan import Plan
 from workkit.verbs.plan_file import plan_of_project
 
 
-def sources_of(schedule: str, file: Path | None) -> list[Source]:
+def sources_of(schedule: str, file: Path | None) -> list[PlanSource]:
     """Find what is planned for a schedule: by modules that are imported, and by a file, if one is given."""
     found = planned_here(schedule)
     of_file = None if file is None else plan_of_project(file, schedule)
@@ -64,20 +64,20 @@ def sync_planned(
     )
 
 
-def _gone(sources: Sequence[Source], made: Mapping[str, Made]) -> list[Source]:
+def _gone(sources: Sequence[PlanSource], made: Mapping[str, Made]) -> list[PlanSource]:
     """Find the sources that have made jobs, and plan nothing any more, as far as this program can tell: modules that
     are imported here and plan nothing, and others of which a job has moved to one of these sources.
     """
     owners = {name: source for source in sources for name in source.jobs}
     known = {source.name for source in sources}
-    found: dict[str, Source] = {}
+    found: dict[str, PlanSource] = {}
     for name, one in sorted(made.items()):
         if one.source in known:
             continue
         if name in owners:  # the plan that has it now says how new this is
             found[one.source] = replace(owners[name], name=one.source, jobs={})
         elif one.source in sys.modules:
-            found.setdefault(one.source, Source(name=one.source, written_ms=written_ms(one.source)))
+            found.setdefault(one.source, PlanSource(name=one.source, written_ms=written_ms(one.source)))
     return list(found.values())
 
 

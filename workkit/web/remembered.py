@@ -11,7 +11,7 @@ from typing import Final
 
 from workkit.contract.changes import Change
 from workkit.contract.recurring import Recurs
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 
 MOST_FUNCTIONS: Final = 10_000
 
@@ -34,7 +34,7 @@ class Signatures:
     _lock: Lock = field(default_factory=Lock)
     _names: dict[str, _Names] = field(default_factory=dict)
 
-    def note(self, functions: Mapping[str, Known]) -> None:
+    def note(self, functions: Mapping[str, KnownFunction]) -> None:
         """Keep what listeners tell now."""
         told = {fn: _names_of(known) for fn, known in islice(functions.items(), MOST_FUNCTIONS) if known.parameters}
         with self._lock:
@@ -53,7 +53,7 @@ class Signatures:
         return (*names.positional, *repeat(names.rest or "", missing))
 
 
-def _names_of(known: Known) -> _Names:
+def _names_of(known: KnownFunction) -> _Names:
     rest = next((one.name for one in known.parameters if one.kind == "rest"), None)
     return _Names(tuple(one.name for one in known.parameters if one.kind == "positional"), rest)
 

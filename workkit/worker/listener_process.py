@@ -145,7 +145,7 @@ ASKED = "alive"  # the order, and the report that answers it
 LOOK = 1.0  # seconds between two questions
 
 
-class Pulse:
+class ProcessPulse:
     """`at`: when to beat again, `time.monotonic()` seconds. A process may be silent for `seconds`, counted in
     questions: a supervisor that was suspended blames nobody. It has `GRACE` more to end by itself, with its stacks.
     """

@@ -27,7 +27,7 @@ from workkit.text.exposition import is_installed
 from workkit.worker.exposition import Gauges, metrics_page
 from workkit.worker.health import Pages
 from workkit.worker.listener import DUMP, STOP
-from workkit.worker.listener_process import GRACE, ListenerProcess, Pulse, Seat
+from workkit.worker.listener_process import GRACE, ListenerProcess, ProcessPulse, Seat
 from workkit.worker.run_table import Totals
 from workkit.worker.service import how_it_ended, service_manager, shell_status
 
@@ -84,7 +84,7 @@ class Supervisor:
         self._totals = Totals() if plan.health and is_installed() else None
         self._uncounted = 0  # processes that ended without a report of what they ran
         self._manager = service_manager()
-        self._pulse = Pulse(self._manager, seconds=plan.stuck_after.total_seconds())
+        self._pulse = ProcessPulse(self._manager, seconds=plan.stuck_after.total_seconds())
 
     def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""

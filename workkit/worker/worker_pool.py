@@ -38,7 +38,17 @@ from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import RunOptions
 from workkit.worker.run.run import Run
 from workkit.worker.service import how_it_ended
-from workkit.worker.worker_message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
+from workkit.worker.worker_main import (
+    Begun,
+    Cancelled,
+    Ended,
+    Extended,
+    Function,
+    Logged,
+    Reported,
+    RunOrder,
+    WorkerSetting,
+)
 
 
 class WorkerPool:
@@ -47,7 +57,7 @@ class WorkerPool:
     def __init__(self, registry: Registry) -> None:
         ours = [(name, fn) for name, fn in registry.consumers.items() if options_of(fn).cpu]
         consumers = tuple((name, ":".join(_import_path(fn))) for name, fn in ours)
-        self._setting = Setting(
+        self._setting = WorkerSetting(
             imports=registry.imports,
             folder=registry.folder,
             consumers=consumers,
@@ -74,7 +84,7 @@ class WorkerPool:
         run.interruptible().interrupt_by(request.kill)  # before `begin`: this thread is not the one to interrupt
         run.begin()
         made = (*around.plain, *around.coroutines) if around is not None else ()
-        order = Order(
+        order = RunOrder(
             job=run.claim.job,
             fn=run.claim.fn,
             late_ms=run.late_ms,
@@ -221,7 +231,7 @@ class WorkerProcess:
     kernel kills it then: this process alone holds the other end of a second pipe (`worker_main.py`).
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: WorkerSetting) -> None:
         ours, theirs = socket.socketpair()
         lives, ours_too = os.pipe()
         self._lives = open(ours_too, "wb", buffering=0)  # noqa: SIM115 - as long as this process is held
@@ -250,7 +260,7 @@ class WorkerProcess:
         with self._ending:
             return self._process.poll() is None
 
-    def do(self, order: Order, *, run: Run, begun: Callable[[], None]) -> Ended:
+    def do(self, order: RunOrder, *, run: Run, begun: Callable[[], None]) -> Ended:
         """Send an order and handle every message until its end. Raises EOFError or OSError if the process has ended."""
         self._connection.send(order)
         is_cancelled = False

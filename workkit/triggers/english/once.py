@@ -28,10 +28,10 @@ from workkit.triggers.english.reader import LAST, Parts
 def days(here: Here, parts: Parts) -> Iterator[date]:
     """Yield the days that the words may name, soonest first."""
     if not parts.moved:
-        yield from _named(here, parts)
+        yield from _days_named(here, parts)
         return
     today = here.local.date()
-    for day in _named(here, parts):
+    for day in _days_named(here, parts):
         if parts.weekdays and parts.moved > 0 and today.isoweekday() == day.isoweekday():
             remedy = _either(parts, *(at + timedelta(days=parts.moved) for at in (today, day)))
             raise here.refusal("may count from today or from the next such day", remedy)
@@ -39,7 +39,7 @@ def days(here: Here, parts: Parts) -> Iterator[date]:
             yield day + timedelta(days=parts.moved)
 
 
-def _named(here: Here, parts: Parts) -> Iterator[date]:
+def _days_named(here: Here, parts: Parts) -> Iterator[date]:
     """Yield the days that are named, from which others are counted."""
     today = here.local.date()
     if parts.day is not None:

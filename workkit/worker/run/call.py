@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 
 from workkit import wire
 from workkit.errors import InvalidArguments, described, text_of, type_name
-from workkit.jobs import arguments, middleware, structured_values
+from workkit.jobs import arguments, json_value, middleware
 from workkit.jobs import structured as structured_parameters
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
 from workkit.jobs.marks import Handler
@@ -123,7 +123,7 @@ _OWN = (
     middleware.__file__,
     arguments.__file__,
     structured_parameters.__file__,
-    structured_values.__file__,
+    json_value.__file__,
 )
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 

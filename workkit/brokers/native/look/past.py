@@ -29,7 +29,7 @@ from workkit.contract.inspector import Missed
 from workkit.contract.job_page import no_place
 from workkit.contract.result import Result
 from workkit.errors import NotFound
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
 
@@ -206,7 +206,7 @@ class NativeHistory:
         names = names_behind(self.server, self.keys.result("")) or ()
         return {name for name in names if not name.startswith(NAMED)}
 
-    def knows(self) -> dict[str, Known]:
+    def knows(self) -> dict[str, KnownFunction]:
         """Read which functions the living listeners know: see `History.knows`."""
         key = self.keys.functions
         with self.server.translated() as client:
