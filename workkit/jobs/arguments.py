@@ -112,7 +112,7 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgumentPlaces:
+class _ArgumentPlaces:
     """The usual case of `check_call`: a function surely takes arguments, all by position, if there are `least` to
     `most` of them, and the type of each one at a place of `types` is among those.
     """
@@ -122,12 +122,12 @@ class ArgumentPlaces:
     types: tuple[tuple[int, frozenset[type]], ...]
 
 
-def places_of(fn: Callable[..., Any]) -> ArgumentPlaces:
+def places_of(fn: Callable[..., Any]) -> _ArgumentPlaces:
     """Read what a function surely takes by position. One without a signature takes everything."""
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
-        return ArgumentPlaces(0, sys.maxsize, ())
+        return _ArgumentPlaces(0, sys.maxsize, ())
     parameters = signature.parameters.values()
     least = sum([p.kind in _POSITIONAL and p.default is p.empty for p in parameters])
     most = sum([p.kind in _POSITIONAL for p in parameters])
@@ -135,7 +135,7 @@ def places_of(fn: Callable[..., Any]) -> ArgumentPlaces:
         most = sys.maxsize
     if any(p.kind == p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         most = -1
-    return ArgumentPlaces(
+    return _ArgumentPlaces(
         least, most, tuple((n, allowed) for n, allowed, _ in _by_place(signature, _kinds(fn, signature)))
     )
 

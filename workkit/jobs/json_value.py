@@ -1,4 +1,4 @@
-"""What JSON carries of Python's values, for every layout: how subclasses travel, what is refused, structured ones. Pure.
+"""What JSON carries of Python's values, for every layout: how subclasses travel, what is refused, structured ones.
 
 A `place` is where a value is in the arguments, as Python would index it: ``args["rows"][3]``. Structured values are
 objects of dataclasses, models of pydantic, and those that travel as text. Models follow pydantic's own rules; it is
@@ -204,7 +204,7 @@ def leaf(hint: Any) -> Reader | None:
     return _member_of(hint) if isinstance(hint, type) and issubclass(hint, Enum) else None
 
 
-def leaf_text(value: Any) -> str | None:
+def _leaf_text(value: Any) -> str | None:
     """Write a value of a type that travels as text, or of a subclass; None for any other type."""
     text = next((_TEXTS[kind] for kind in type(value).__mro__ if kind in _TEXTS), None)
     return None if text is None else text.write(value)
@@ -293,7 +293,7 @@ def model_reader(hint: Any) -> Reader:
     return read
 
 
-def model_json(value: Any, place: str) -> Any:
+def _model_json(value: Any, place: str) -> Any:
     """Write an object of a class of pydantic as JSON has it. Raises InvalidArguments."""
     from pydantic import TypeAdapter
     from pydantic_core import PydanticSerializationError
@@ -366,13 +366,13 @@ def as_json(value: Any, place: str) -> Any:
     if kind in SIMPLE:
         return value
     if is_model(kind):
-        return model_json(value, place)
+        return _model_json(value, place)
     if _is_object(value):
         fields = [field.name for field in dataclasses.fields(value) if field.init]
         return {name: as_json(getattr(value, name), f"{place}.{name}") for name in fields}
     if isinstance(value, Enum):
         return as_json(value.value, place)
-    if (text := leaf_text(value)) is not None:
+    if (text := _leaf_text(value)) is not None:
         return text
     if isinstance(value, (set, frozenset)):
         return sorted((as_json(inner, place) for inner in value), key=json.dumps)

@@ -26,7 +26,7 @@ from workkit.worker.run_table import (
     histogram,
 )
 
-SHARE = 20  # a look that took one second is followed by no other for twenty
+_SHARE = 20  # a look that took one second is followed by no other for twenty
 LEAST, LONGEST = 0.5, 60.0  # seconds between the end of a look and the next one
 WAIT = 2.0  # seconds that a page waits for a look; a server that is away must not hold it up
 
@@ -70,7 +70,7 @@ class Gauges:
             self._read = tuple(self._found())
         finally:
             with self._lock:
-                self._next_at = time.monotonic() + min(LONGEST, max(LEAST, SHARE * (time.monotonic() - began)))
+                self._next_at = time.monotonic() + min(LONGEST, max(LEAST, _SHARE * (time.monotonic() - began)))
                 self._looking = None
 
     def _found(self) -> Iterator[Gauge]:

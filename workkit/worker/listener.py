@@ -314,7 +314,7 @@ class _Records:
             return
         error = event.fields.get("exception") if event.is_final else None
         at = without_ours(error.__traceback__) if isinstance(error, BaseException) else None
-        text = record_text(event)
+        text = _record_text(event)
         if at is None and event.is_final:  # raised in a worker process, or by nobody: its listeners died
             text = "\n".join(filter(None, (text, str(event.fields.get("traceback") or "").rstrip())))
         raised = (type(error), error, at) if error is not None and at else None
@@ -335,7 +335,7 @@ def _extra(event: Event) -> dict[str, Any]:
     return fields | ({} if event.schedule is None else {"job_schedule": event.schedule})
 
 
-def record_text(event: Event) -> str:
+def _record_text(event: Event) -> str:
     """Put an event into one line: its word, its job and schedule, and what happened. Arguments are left out."""
     job = event.fields.get("job")
     id = job.id if job is not None else event.fields.get("job_id")

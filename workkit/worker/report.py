@@ -149,7 +149,7 @@ def _fields(failure: Failure) -> dict[str, str | None]:
 MOST = 1000  # pings that wait; further ones are dropped, with an event
 TIMEOUT = 5.0  # seconds that a monitor may take to answer
 FAREWELL = 3.0  # seconds for the last pings of a listener that stops
-SECOND_TRIES = 1  # of pings that say how a run ended
+_SECOND_TRIES = 1  # of pings that say how a run ended
 
 Kind = Literal["start", "success", "fail"]
 
@@ -200,7 +200,7 @@ class Pings:
     def _serve(self) -> None:
         while (ping := self._waiting.get()) is not None:
             claim, kind = ping
-            for tries_left in reversed(range(1 if kind == "start" else 1 + SECOND_TRIES)):
+            for tries_left in reversed(range(1 if kind == "start" else 1 + _SECOND_TRIES)):
                 try:
                     _send(ping_url(claim.terms.ping or "", kind))
                     break
