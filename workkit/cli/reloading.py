@@ -18,8 +18,8 @@ from typing import Any
 from workkit.cli.printing import terminal
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.text.wording import listed
-from workkit.worker.exit_status import how_it_ended, shell_status
-from workkit.worker.signals import DUMP, STOP
+from workkit.worker.listener import DUMP, STOP
+from workkit.worker.service import how_it_ended, shell_status
 
 QUIET_MS = 200  # files that change within so long of each other are one change
 LOOK_SECONDS = 5.0  # the watcher looks far more often whether it is over

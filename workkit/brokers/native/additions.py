@@ -23,6 +23,7 @@ from workkit.brokers.redis_server.once import asked_once, read_step, step_text, 
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server, ServerClock
 from workkit.clocks import time
+from workkit.contract.inspector import Named
 from workkit.contract.producer import Added, BatchStep, CodePlan, Made, Mode, NewJob, Standing, Verdict
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
@@ -344,6 +345,7 @@ class NativePlans:
     server: Server
     keys: Keys
     contents: Callable[[Sequence[NewJob]], list[str]]  # see `Plans.contents`
+    named: Callable[[], dict[str, Named]]  # see `Plans.named`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds: see `Plans.decide`."""

@@ -322,7 +322,7 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
     from workkit.cli.commands.processes import Relay, listen_supervised
     from workkit.cli.printing.log import Log
     from workkit.verbs.listening import read_how
-    from workkit.worker.supervision.orders import Supervised
+    from workkit.worker.listener_process import Supervised
 
     if how["health_port"] is not None:  # asked by the supervisor, whose port it is
         how = {**how, "health_port": 0}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from workkit.cli.printing.log import Log
     from workkit.schedule import Schedule
     from workkit.worker.listener import Listener
+    from workkit.worker.listener_process import Supervised
     from workkit.worker.loop import How
-    from workkit.worker.supervision.orders import Supervised
 
 SUPERVISED = "--supervised"  # for our own children only: the ends of their two pipes
 RELOADED = "--reloaded"  # for our own child only: it reloads nothing
@@ -58,7 +58,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     they listen to.
     """
     from workkit.verbs.opening import inspectors_of
-    from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
+    from workkit.worker.supervisor import ProcessPlan, Supervisor
 
     plan = ProcessPlan(
         command=lambda ends: again(SUPERVISED, ends),
@@ -94,7 +94,7 @@ def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:
 
 def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Supervised, verbose: bool) -> int:
     """Listen as one of several; what ends it badly is told to the supervisor, who says it once for all."""
-    from workkit.worker.signals import obeyed
+    from workkit.worker.listener import obeyed
 
     try:
         listener = make()

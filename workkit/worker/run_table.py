@@ -52,14 +52,14 @@ Key = tuple[str, str]  # schedule and function
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class RunHistogram:
     """How many values are in each bucket (the last one: above all edges), and their sum in seconds."""
 
     buckets: tuple[int, ...]
     sum: float
 
 
-class Row:
+class RunRow:
     """The numbers of one function in this process, until `RunTable.flush` writes them."""
 
     __slots__ = ("at", "is_new", "numbers", "waited_ms", "worked_ms")
@@ -85,9 +85,9 @@ class RunTable:
     def __init__(self, fd: int | None = None) -> None:
         self._memory = mmap.mmap(-1 if fd is None else fd, SIZE)
         self._words = memoryview(self._memory).cast("Q")
-        self._rows: dict[Key, Row] = {}
-        self._found: dict[str, dict[str, Row]] = {}  # schedule -> function as it is stored -> row
-        self._changed: list[Row] = []
+        self._rows: dict[Key, RunRow] = {}
+        self._found: dict[str, dict[str, RunRow]] = {}  # schedule -> function as it is stored -> row
+        self._changed: list[RunRow] = []
         self._functions = self._schedules = 0
 
     def note(self, schedule: str, fn: str, outcome: RunOutcome, *, took_ms: float, late_ms: int | None) -> None:
@@ -136,7 +136,7 @@ class RunTable:
         self._words.release()
         self._memory.close()
 
-    def _row(self, schedule: str, fn: str) -> Row:
+    def _row(self, schedule: str, fn: str) -> RunRow:
         found = self._found.get(schedule)
         row = found.get(fn) if found is not None else None
         if row is None:
@@ -146,7 +146,7 @@ class RunTable:
             self._changed.append(row)
         return row
 
-    def _find(self, schedule: str, fn: str) -> Row:
+    def _find(self, schedule: str, fn: str) -> RunRow:
         """Find the row of a function; begin one while there is room."""
         key = _cut(schedule, shown(fn))
         if key not in self._rows and self._functions >= MOST_FUNCTIONS:
@@ -160,7 +160,7 @@ class RunTable:
         self._found.setdefault(schedule, {})[fn] = self._rows[key]
         return self._rows[key]
 
-    def _begin(self, key: Key) -> Row:
+    def _begin(self, key: Key) -> RunRow:
         if self._functions < MOST_FUNCTIONS:
             self._functions += 1
         else:
@@ -172,7 +172,7 @@ class RunTable:
         words[at] = len(name)
         words[at + 1 : at + _NAME] = memoryview(padded).cast("Q")
         words[0] += 1  # last: from now on readers see the row
-        return Row(at + _NAME)
+        return RunRow(at + _NAME)
 
 
 class Totals:
@@ -228,9 +228,9 @@ def _cut(schedule: str, fn: str) -> Key:
     return schedule, fn
 
 
-def histogram(numbers: Sequence[int], at: int) -> Histogram:
+def histogram(numbers: Sequence[int], at: int) -> RunHistogram:
     """Take a histogram from the numbers of a row: the one at `LATENESS` or `DURATION`."""
-    return Histogram(tuple(numbers[at : at + _BUCKETS]), numbers[at + _BUCKETS] / 1_000_000)
+    return RunHistogram(tuple(numbers[at : at + _BUCKETS]), numbers[at + _BUCKETS] / 1_000_000)
 
 
 def run_outcome(outcome: Outcome, error: BaseException | None) -> RunOutcome | None:

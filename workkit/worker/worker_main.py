@@ -1,4 +1,6 @@
-"""The program of a worker process: it runs the handlers that its listener sends, one by one, and ends with it."""
+"""The program of a worker process, which runs the handlers that its listener sends, one by one, and ends with it; and
+what the two send each other.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from logging import WARNING, LogRecord
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
@@ -24,19 +29,99 @@ from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs import meta as metadata
 from workkit.jobs.consumers import Functions
 from workkit.jobs.importing import import_module, import_trouble
+from workkit.jobs.job import Job
 from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
+from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.registry import Registry
-from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
-from workkit.worker.run import forks
-from workkit.worker.run.call import invoke, is_coroutine, kept_value
-from workkit.worker.run.ending import failure_of
+from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.tracing import TraceContext
+from workkit.worker.run import interruption
+from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.progress import Progress, Reports
 from workkit.worker.run.run import Run, capture_logs, current
-from workkit.worker.run.run_log import RunLog
+from workkit.worker.run.running_job import Progress, Reports, RunLog
+
+Function = tuple[str, str]  # module and name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSetting:
+    """To a process, at its start: which functions it may run. `log_level`: what the root logger of the listener lets
+    pass; `logs`: whether it has handlers, and so gets records.
+    """
+
+    imports: tuple[str, ...]
+    folder: Path | None
+    consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
+    log_level: int = WARNING
+    logs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """To a process: run this handler. `fn`: the name under which it is found; `schedule` is the name under which the
+    middleware `around` is registered; `origin`: what registers it where imports do not
+    (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `trace`: the context of the span of this
+    run.
+    """
+
+    job: Job
+    fn: str
+    late_ms: int
+    crashes: int
+    handler: Function
+    schedule: str
+    around: tuple[Function, ...] = ()
+    origin: tuple[str, str, str] | None = None
+    options: RunOptions = UNSAID
+    trace: TraceContext | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """To a process: its run must stop at its next check-in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """From a process: its imports are done, and the handler starts now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """From a process: the latest progress of its run, if it has reported any, and what it has logged since."""
+
+    progress: Progress | None = None
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """From a process in which logging is not configured: a record that its handler has logged."""
+
+    record: LogRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extended:
+    """From a process: its run may take so long from now."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """From a process: the run has ended. `error` is pickled; None for one that cannot be unpickled elsewhere. `kept`:
+    what is kept of the value that it returned.
+    """
+
+    failure: Failure | None = None
+    error: bytes | None = None
+    kept: Kept | None = None
+
 
 APART = 0.1  # seconds between two reports of progress
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides when this process ends
@@ -80,14 +165,14 @@ class Worker:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._sending = threading.Lock()
-        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._orders: SimpleQueue[RunOrder] = SimpleQueue()
         self._reports: SimpleQueue[Reports] = SimpleQueue()
         self._run: OffloadedRun | None = None
-        self._born = forks.count
+        self._born = interruption.forks
 
     def serve(self) -> None:
         """Run the orders that arrive, in this thread, as long as the listener lives."""
-        setting: Setting = self._connection.recv()
+        setting: WorkerSetting = self._connection.recv()
         self._logs = _Logs(self._send, setting)
         capture_logs()
         registry = Functions(imports=setting.imports, folder=setting.folder, consumers=setting.consumers)
@@ -110,7 +195,7 @@ class Worker:
                 self._report(run)
             self._send(ended)
 
-    def _run_order(self, order: Order, registry: Registry) -> Ended:
+    def _run_order(self, order: RunOrder, registry: Registry) -> Ended:
         """Run the handler of an order to its end."""
         job = order.job
         logging.root.removeHandler(self._logs)  # so that the modules may configure logging
@@ -146,8 +231,10 @@ class Worker:
         return Ended(kept=kept_value(run.returned, order.options))
 
     def _send(self, message: Begun | Reported | Logged | Extended | Ended) -> None:
-        if forks.count != self._born:  # a handler or its middleware forked this process: the socket is its parent's
-            forks.leave()
+        if (
+            interruption.forks != self._born
+        ):  # a handler or its middleware forked this process: the socket is its parent's
+            interruption.end_fork()
         with self._sending:
             if isinstance(message, Ended):
                 self._run = None
@@ -173,7 +260,7 @@ class Worker:
             except (EOFError, OSError):
                 _end()
             match message:
-                case Order():
+                case RunOrder():
                     self._orders.put(message)
                 case Cancelled() if (run := self._run) is not None:
                     run.ask_to_stop()
@@ -190,7 +277,7 @@ class Worker:
 class _Logs(QueueHandler):
     """Sends the records of handlers to the listener, where nothing in this process handles them."""
 
-    def __init__(self, send: Callable[[Logged], None], setting: Setting) -> None:
+    def __init__(self, send: Callable[[Logged], None], setting: WorkerSetting) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # no queue: the socket
         self._send, self._setting = send, setting
 
@@ -241,14 +328,14 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
             raise FunctionNotFound(f"cannot run {where}: {trouble}", given=fn, where=where, trouble=trouble) from error
 
 
-def _around(order: Order) -> Around:
+def _around(order: RunOrder) -> Around:
     """The same middleware as in the listener. Raises InvalidFunction, FunctionNotFound."""
     here = around_of(order.schedule) or Around()
-    known = _named(here)
+    known = _middleware_by_name(here)
     if order.origin is not None and not known.keys() >= {*order.around}:
         _register(order.origin, fn=order.job.fn)
         here = around_of(order.schedule) or Around()
-        known = _named(here)
+        known = _middleware_by_name(here)
     for module, name in order.around:
         if (module, name) not in known:
             raise InvalidFunction(
@@ -260,7 +347,7 @@ def _around(order: Order) -> Around:
     return Around(tuple(fn for fn in wanted if fn in here.plain), tuple(fn for fn in wanted if fn in here.coroutines))
 
 
-def _named(around: Around) -> dict[Function, Callable[[], Any]]:
+def _middleware_by_name(around: Around) -> dict[Function, Callable[[], Any]]:
     return {(fn.__module__, fn.__qualname__): fn for fn in (*around.plain, *around.coroutines)}
 
 

@@ -24,16 +24,12 @@ from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Inspector
 from workkit.text.exposition import is_installed
-from workkit.worker.exit_status import how_it_ended, shell_status
+from workkit.worker.exposition import Gauges, metrics_page
 from workkit.worker.health import Pages
-from workkit.worker.monitoring.exposition import metrics_page
-from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.run_table import Totals
-from workkit.worker.service import service_manager
-from workkit.worker.signals import DUMP, STOP
-from workkit.worker.supervision.listener_process import ListenerProcess, Seat
-from workkit.worker.supervision.orders import GRACE
-from workkit.worker.supervision.pulse import Pulse
+from workkit.worker.listener import DUMP, STOP
+from workkit.worker.listener_process import GRACE, ListenerProcess, ProcessPulse, Seat
+from workkit.worker.run_table import Totals
+from workkit.worker.service import how_it_ended, service_manager, shell_status
 
 SERVER = 69  # status of a process that the server refuses for good
 REPORTING = 1.0  # seconds in which processes report what still runs, before the line about the stop
@@ -88,7 +84,7 @@ class Supervisor:
         self._totals = Totals() if plan.health and is_installed() else None
         self._uncounted = 0  # processes that ended without a report of what they ran
         self._manager = service_manager()
-        self._pulse = Pulse(self._manager, seconds=plan.stuck_after.total_seconds())
+        self._pulse = ProcessPulse(self._manager, seconds=plan.stuck_after.total_seconds())
 
     def run(self) -> Exit:
         """Serve until all have ended. In the main thread only. Raises InvalidOptions for a port that is taken."""
