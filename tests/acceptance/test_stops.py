@@ -59,7 +59,9 @@ LAUNCHER = """
 import ctypes, json, os, select, sys, time
 from pathlib import Path
 import workkit.schedule, workkit.brokers.native.session, workkit.worker.listener, workkit.worker.health
-import workkit.cli.entry, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.printing.log
+import workkit.cli.tree, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.log
+import workkit.schedule, workkit.brokers.native.session, workkit.worker.listener, workkit.worker.health
+import workkit.cli.tree, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.log
 from workkit.cli import main
 
 def run(key, words, is_first):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from workkit.brokers.redis_server.address import masked
+from workkit.cli import terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.web_binding import Binding, check_origins, read_binding, read_root_path
-from workkit.cli.commands.web_serving import serve
+from workkit.cli.commands.web_serving import Binding, check_extra, check_origins, read_binding, read_root_path, serve
 from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
@@ -23,7 +23,6 @@ from workkit.cli.options import (
     weighted,
     zone_option,
 )
-from workkit.cli.printing import terminal
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.wording import listed
 
@@ -145,18 +144,6 @@ def web_command(
         closed = "for users whom the proxy names"
     said = f"{listed(shown)} on {{}}, {'read only' if read_only else 'read and write'}, {closed}"
     return serve(application, binding, root=root, said=said, opens=opens)
-
-
-def check_extra() -> None:
-    """Refuse to go on without the extra. Raises Unsupported."""
-    try:
-        import jinja2
-        import starlette
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        remedy = "Install it: pip install 'workkit[web]'."
-        raise Unsupported.about("workkit web", f"needs the extra web ({error.name} is missing)", remedy) from error
-    del jinja2, starlette
 
 
 def _way(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workkit.cli.printing import terminal
+from workkit.cli import terminal
 from workkit.errors import ServerRefused, Unsupported
 from workkit.text import wording
 

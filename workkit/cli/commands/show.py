@@ -1,22 +1,24 @@
-"""`show`: one job in full, with what its last run has logged."""
+"""`show`: one job in full, with what its last run has logged; `result`: what a job returned."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli.command import Command
+from workkit.cli import terminal
+from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
-from workkit.cli.commands.looking.list import traceback_rows
+from workkit.cli.commands.list import traceback_rows
 from workkit.cli.known import opened
-from workkit.cli.live import Which
+from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import OPTIONAL, json_option, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, terminal
 from workkit.cli.settings import read_settings
-from workkit.errors import NotFound, Unsupported
+from workkit.contract import record
+from workkit.errors import JobFailed, NotFound, Unsupported
 from workkit.jobs.job import NOT_KEPT, call_text
 from workkit.jobs.meta import meta_text
 from workkit.text import wording
@@ -120,3 +122,44 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
         yield "progress", wording.progress(job.progress)
     if job.error is not None:
         yield "error", job.error
+
+
+@click.command(
+    "result",
+    cls=Command,
+    takes="SCHEDULE WHICH [OPTIONS]",
+    about=(
+        "Print what a job returned, if it was added with --keep or its function is marked with @job(keep=...).",
+        "Of a recurring job, print the latest result. Exit status 1: the job failed; 3: there is no such job, or it "
+        "has no result; 4: it is not over.",
+    ),
+    examples=("workkit result app-tasks 54111adf --wait 30s", "workkit result app-tasks nightly --json"),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("which", type=Which())
+@click.option("--wait", cls=Option, metavar="DURATION", help="wait for its end, so long at most; default: not at all")
+@json_option()
+@server_options
+def result_command(schedule: str, which: str, wait: str | None, as_json: bool, server: str | None) -> None:
+    """Print one result."""
+    from workkit import schedule as verbs
+
+    (s,) = opened(schedule, command="result", server=server)
+    try:
+        value = verbs.result(s, which, wait=wait)
+    except JobFailed as error:
+        if error.traceback:
+            terminal.talk(_printable(error.traceback.rstrip()))
+        raise
+    terminal.data(_text(value, as_json=as_json))
+
+
+def _text(value: Any, *, as_json: bool) -> str:
+    """Write a value: a text as text, all else as JSON."""
+    if as_json:
+        return record.compact(value)
+    return _printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _printable(text: str) -> str:
+    return "\n".join(map(wording.printable, text.splitlines()))

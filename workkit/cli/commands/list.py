@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
-from workkit.cli.commands.looking.dead_errors import (
+from workkit.cli.commands.dead_errors import (
     acknowledge_dead,
     by_error,
     dead_records,
     show_errors,
     talk_known,
 )
-from workkit.cli.known import opened
-from workkit.cli.live import ScheduleName
-from workkit.cli.look import filter_help, look_options, most_rows, paging_options
+from workkit.cli.known import filter_help, look_options, most_rows, opened, paging_options
+from workkit.cli.live import ScheduleName, listed_jobs, talk_once, unlisted_notes
 from workkit.cli.options import (
     OPTIONAL,
     json_option,
@@ -30,11 +30,10 @@ from workkit.cli.options import (
     server_words,
     zone_of,
 )
-from workkit.cli.printing import record, screen, table, terminal
-from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
-from workkit.cli.unlisted import listed_jobs, talk_once, unlisted_notes
+from workkit.cli.table import Column
+from workkit.contract import record
 from workkit.contract.filters import read_filter, understood
 from workkit.contract.where import Where
 from workkit.errors import ServerError
@@ -100,7 +99,7 @@ def list_command(
     schedules = opened(schedule, command="list", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(listed_jobs(s, state=state, where=meant), most))
-        if not record.show_json(map(record.job_record, found)):
+        if not table.show_json(map(record.job_record, found)):
             _nothing(schedules, state, meant, server)
         talk_once(note for s in schedules for note in unlisted_notes(s, state))
         return
@@ -150,7 +149,7 @@ def _watch(
         return lines
 
     verbs.counts(schedules[0])  # a server that cannot be reached at the start is an error
-    screen.refresh(frame)
+    terminal.refresh(frame)
 
 
 def _header(s: Schedule, zone: tzinfo) -> list[str]:
@@ -282,7 +281,7 @@ def dead_command(
         acknowledge_dead(schedules, where)
     elif as_json:
         found = (one for s in schedules for one in islice(dead_records(s, meant, by), most))
-        if not record.show_json(found):
+        if not table.show_json(found):
             _nothing(schedules, "dead", meant, server)
     for s in schedules if not (acknowledge or as_json) else ():
         if by == "error" and (errors := by_error(listed_jobs(s, state="dead", where=meant))):

@@ -1,5 +1,5 @@
-"""`listeners`, `stats` and `schedules`: who works on schedules, how much there is, and which there are. Nothing here
-changes anything.
+"""`listeners`, `stats`, `schedules` and `queues`: who works on schedules, how much there is, and which there are.
+Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.looking.runs import show_functions, show_span
-from workkit.cli.known import opened
-from workkit.cli.look import look_options
+from workkit.cli.commands.runs import show_functions, show_span
+from workkit.cli.known import look_options, opened
+from workkit.cli.live import ScheduleName, talk_once
 from workkit.cli.options import OPTIONAL, json_option, server_options, server_words, verbose_option
-from workkit.cli.printing import record, table, terminal
-from workkit.cli.printing.table import Column
-from workkit.cli.unlisted import talk_once
+from workkit.cli.table import Column
+from workkit.contract import record
 from workkit.errors import ServerRefused
 from workkit.jobs.job import call_text
 from workkit.text import wording
 from workkit.text.wording import duration_text
 
 if TYPE_CHECKING:
-    from workkit.contract.inspector import Counts
+    from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo
     from workkit.jobs.job import Job
     from workkit.schedule import Schedule
@@ -60,7 +60,7 @@ def listeners_command(schedule: str | None, as_json: bool, server: str | None) -
     schedules = opened(schedule, command="listeners", server=server)
     found = {info.listener: info for s in schedules for info in verbs.listeners(s)}
     if as_json:
-        record.show_json(map(record.listener_record, found.values()))
+        table.show_json(map(record.listener_record, found.values()))
     elif found:
         table.show_table(LISTENERS, map(_listener_row, found.values()))
     if not found:
@@ -131,7 +131,7 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None, over:
     counted = [(s.name, verbs.counts(s)) for s in opened(schedule, command="stats", server=server)]
     notes = [why for _, counts in counted for why in counts.unknown.values()]
     if as_json:
-        record.show_json(record.counts_record(name, counts) for name, counts in counted)
+        table.show_json(record.counts_record(name, counts) for name, counts in counted)
         talk_once(notes)
         return
     _show_states(counted)
@@ -167,7 +167,7 @@ def schedules_command(as_json: bool, server: str | None) -> None:
     counted = [(s.name, _counts(s)) for s in found]
     if as_json:
         records = [record.counts_record(name, counts) for name, counts in counted]
-        record.show_json({**one, "shards": s.shards} for one, s in zip(records, found, strict=True))
+        table.show_json({**one, "shards": s.shards} for one, s in zip(records, found, strict=True))
     elif found:
         _show_states(counted)
     else:
@@ -218,3 +218,70 @@ def _number(title: str, *, rank: int = 0) -> Column:
 
 def _show(names: Sequence[str], columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     table.show_table((SCHEDULE, *columns), [[name, *row] for name, row in zip(names, rows, strict=True)])
+
+
+QUEUES = (
+    Column(title="QUEUE", cut_to=16),
+    Column(title="KIND", rank=2),
+    Column(title="READY"),
+    Column(title="HELD", rank=1),
+    Column(title="CONSUMERS"),
+    Column(title="IN/s", rank=5),
+    Column(title="OUT/s", rank=4),
+    Column(title="KEYS", cut_to=12, rank=3),
+)
+
+
+@click.command(
+    "queues",
+    cls=Command,
+    takes="SCHEDULE [JOB...] [OPTIONS]",
+    about=(
+        "List the queues around an exchange of RabbitMQ: messages that are ready, messages that consumers hold, rates. "
+        "Queues that delay are listed where they hold messages, or with --all.",
+        "Without RabbitMQ's management API only queues with known names are listed: those of the JOBs named here.",
+    ),
+    examples=(
+        "workkit queues hutch --layout hutch",
+        "workkit queues hutch orders.created --layout hutch --json",
+    ),
+    shows=("layout", "amqp", "management"),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("jobs", nargs=-1, metavar="JOB")
+@click.option("--all", "everything", cls=Option, is_flag=True, help="empty queues that delay, too")
+@json_option()
+@verbose_option
+@server_options
+def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_json: bool, server: str | None) -> None:
+    """List queues."""
+    from workkit import schedule as verbs
+    from workkit.verbs.opening import producer_of, queues_of
+
+    s = verbs.create(schedule, redis=server)  # a RabbitMQ does not tell whether it knows it
+    found = [one for one in queues_of(s, jobs) if everything or one.kind != "delay" or one.ready or one.held]
+    if as_json:
+        table.show_json(record.queue_record(s.name, one) for one in found)
+    elif found:
+        table.show_table(QUEUES, map(_row, found))
+    else:
+        terminal.talk(f"no queues around {s.name}. A listener declares its own when it starts.")
+    if any(one.held is None for one in found) or not found:
+        talk_once(why for field, why in producer_of(s).inspector.counts().unknown.items() if field == "running")
+
+
+def _row(queue: QueueInfo) -> list[str]:
+    return [
+        queue.name,
+        queue.kind,
+        f"{queue.ready:,}",
+        "-" if queue.held is None else f"{queue.held:,}",
+        f"{queue.consumers:,}",
+        _rate(queue.rate_in),
+        _rate(queue.rate_out),
+        ",".join(queue.keys or ()) or "-",
+    ]
+
+
+def _rate(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:,.1f}"

@@ -1,6 +1,7 @@
 """Rows in columns, fitted to a terminal: long cells are cut, then the least important columns go; nothing wraps.
 
-Every command that prints rows prints them here. In a pipe every cell has its full width.
+Every command that prints rows prints them here. In a pipe every cell has its full width. With `--json` records are one
+array (`show_json`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from workkit.cli.printing import terminal
+from workkit.cli import terminal
+from workkit.contract.record import Record, compact
 from workkit.text import wording
 from workkit.text.cells import cells, padded, shorten
 
@@ -153,3 +155,13 @@ def _coloured(row: Row, place: int) -> list[str]:
     word = row[place].strip()
     colour = terminal.paint(word, STATE_COLOURS.get(word), sys.stdout)
     return [*row[:place], colour + " " * (len(row[place]) - len(word)), *row[place + 1 :]]
+
+
+def show_json(records: Iterable[Record]) -> int:
+    """Print one array, one object a line, each as soon as it is read; return how many there were."""
+    count = 0
+    for record in records:  # nothing is printed before the first is read: that may fail
+        terminal.data((",\n" if count else "[") + compact(record), newline=False)
+        count += 1
+    terminal.data("]" if count else "[]")
+    return count

@@ -1,21 +1,22 @@
-"""`changes`: who changed what, of one job or of a schedule."""
+"""`changes`: who changed what, of one job or of a schedule; `mark`: a release, kept among the changes."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.known import opened
+from workkit.cli.known import DEFAULT_LIMIT, known, opened
 from workkit.cli.live import ScheduleName, Which
-from workkit.cli.look import DEFAULT_LIMIT
-from workkit.cli.options import Count, json_option, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, table, terminal
-from workkit.cli.printing.table import Column
+from workkit.cli.options import Count, by_option, json_option, server_options, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read_settings
+from workkit.cli.table import Column
+from workkit.contract import record
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def changes_command(
     (s,) = opened(schedule, command="changes", server=server)
     found = verbs.changes(s, which, limit=limit or DEFAULT_LIMIT)
     if as_json:
-        record.show_json(record.change_record(change) for change in found)
+        table.show_json(record.change_record(change) for change in found)
     elif found:
         table.show_table(CHANGES, (_row(change, zone) for change in found))
     else:
@@ -98,3 +99,31 @@ def _text(state: Mapping[str, Any], name: str, zone: tzinfo) -> str:
     if isinstance(value, list):
         return ",".join(value)
     return "" if value is None else str(value)
+
+
+@click.command(
+    "mark",
+    cls=Command,
+    takes="SCHEDULE TEXT [OPTIONS]",
+    about=(
+        "Say that something happened now: a release, a failover. The Timeline in the browser draws it, and workkit "
+        "changes lists it. Nothing else changes.",
+        "TEXT has 1 to 200 characters. A sync leaves a mark by itself.",
+    ),
+    examples=('workkit mark app-tasks "release 41"', 'workkit mark app-tasks "release 41" --by deploy'),
+)
+@click.argument("schedule", type=ScheduleName())
+@click.argument("text", nargs=-1, required=True)
+@by_option
+@verbose_option
+@server_options
+def mark_command(schedule: str, text: tuple[str, ...], by: str | None, server: str | None) -> None:
+    """Mark the time."""
+    from workkit import schedule as verbs
+
+    if len(text) > 1:
+        whole = wording.printable(shlex.quote(" ".join(text)))
+        raise click.UsageError(f"TEXT is one argument. Put it in quotes: workkit mark {schedule} {whole}")
+    s = known(schedule, server=server)
+    verbs.mark(s, text[0], by=by)
+    terminal.say(f"marked {s.name}: {wording.printable(text[0])}")

@@ -1,17 +1,23 @@
-"""What the terminal can do: width, colour, and writing to it without surprises."""
+"""What the terminal can do: width, colour, and writing to it without surprises: data, remarks, warnings, how far a long
+command is, and a screen that is drawn again.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from contextlib import suppress
-from typing import Any, TextIO
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from workkit.brokers.redis_server.address import without_passwords
-from workkit.text.cells import folded
+from workkit.errors import WorkkitWarning
+from workkit.text.cells import cells, folded, shorten
 
 FALLBACK_WIDTH = 80
 WIDEST_HELP = 120
@@ -106,3 +112,91 @@ def hush(stream: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
         return
+
+
+MOST = 20  # different warnings of one command; a file may hold a million rows
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Print each on a line of its own."""
+    from workkit.cli.spelling import in_flags
+    from workkit.text import wording
+
+    context = click.get_current_context(silent=True)
+    for text in texts:
+        said = wording.printable(in_flags(text, context.command if context else None))
+        talk(f"{paint('warning:', 'yellow', sys.stderr)} {said}")
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Print each WorkkitWarning of the block on a line of its own, at once."""
+    with warnings.catch_warnings():
+        other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, WorkkitWarning):
+                warn([str(message)])
+            else:
+                other(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def warnings_kept() -> Iterator[None]:
+    """Keep what the block issues as WorkkitWarning until it ends, however it ends; then print each text once."""
+    kept: dict[str, int] = {}
+    with warnings.catch_warnings():
+        other = warnings.showwarning
+
+        def keep(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if not issubclass(category, WorkkitWarning):
+                other(message, category, *rest, **more)
+            elif len(kept) < MOST or str(message) in kept:
+                kept[str(message)] = kept.get(str(message), 0) + 1
+
+        warnings.simplefilter("always", WorkkitWarning)
+        warnings.showwarning = keep
+        try:
+            yield
+        finally:
+            warn(text if times == 1 else f"{text} ({times:,} times)" for text, times in kept.items())
+
+
+REPORT_SECONDS = 10.0
+
+
+class Far:
+    """Call it with each count that is reached. `words` writes the line. A command that ends soon prints none."""
+
+    def __init__(self, words: Callable[[int], str]) -> None:
+        self._words = words
+        self._last = time.monotonic()
+
+    def __call__(self, count: int) -> None:
+        """Print the line, if the last one is old."""
+        if time.monotonic() - self._last >= REPORT_SECONDS:
+            self._last = time.monotonic()
+            talk(self._words(count))
+
+
+SECONDS = 1.0
+HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+
+
+def refresh(frame: Callable[[int], Sequence[str]], *, seconds: float = SECONDS) -> NoReturn:
+    """Draw `frame` again and again. It gets the number of lines that the terminal has, and returns so many at most.
+
+    Ends only by an exception: KeyboardInterrupt, or what `frame` raises.
+    """
+    while True:
+        size = shutil.get_terminal_size((FALLBACK_WIDTH, 24))
+        began = time.monotonic()
+        lines = list(frame(size.lines))[: size.lines]
+        drawn = (line if cells(line) <= size.columns else shorten(line, size.columns) for line in lines)
+        text = f"{REST_OF_LINE}\n".join(drawn)
+        sys.stdout.write(ellipsis_safe(f"{HOME}{text}{REST_OF_LINE}{REST_OF_SCREEN}", sys.stdout))
+        sys.stdout.flush()
+        time.sleep(max(0.0, seconds - (time.monotonic() - began)))

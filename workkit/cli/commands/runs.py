@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.known import opened
+from workkit.cli.known import DEFAULT_LIMIT, filter_help, opened, where_option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
-from workkit.cli.look import DEFAULT_LIMIT, filter_help, where_option
 from workkit.cli.options import Count, json_option, server_options, zone_of, zone_option
-from workkit.cli.printing import record, table, terminal
-from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
+from workkit.cli.table import Column
+from workkit.contract import record
 from workkit.contract.filters import ENDINGS, of_runs, read_filter, understood
 from workkit.contract.history import arguments_of
 from workkit.jobs.names import known_name, shown
@@ -93,7 +93,7 @@ def runs_command(
     found = runs_of(producer_of(s).inspector, which, limit=limit or DEFAULT_LIMIT, where=meant, now=present(s))
     masked = map(mask().run, found)
     if as_json:
-        record.show_json(map(record.run_record, masked))
+        table.show_json(map(record.run_record, masked))
         return
     if not found:
         only = "" if meant.is_everything else f" that fit: {wording.printable(understood(meant))}"
@@ -123,7 +123,7 @@ def show_span(counted: Iterable[tuple[str, Sequence[Bucket]]], *, as_json: bool)
     from workkit.verbs.past import summed
 
     if as_json:
-        record.show_json({"schedule": name, **record.span_record(buckets)} for name, buckets in counted)
+        table.show_json({"schedule": name, **record.span_record(buckets)} for name, buckets in counted)
     else:
         table.show_table(SPAN, [_span_row(name, summed(buckets)) for name, buckets in counted])
 
@@ -132,7 +132,7 @@ def show_functions(counted: Iterable[tuple[str, Mapping[str, Cell]]], *, as_json
     """Print the counts of a span by function, each in one line."""
     found = [(name, fn, cell) for name, cells in counted for fn, cell in cells.items()]
     if as_json:
-        record.show_json({"schedule": name, "function": fn, **record.cell_record(cell)} for name, fn, cell in found)
+        table.show_json({"schedule": name, "function": fn, **record.cell_record(cell)} for name, fn, cell in found)
         return
     rows = [[name, wording.printable(fn), *_span_row(name, cell)[1:]] for name, fn, cell in found]
     table.show_table((SPAN[0], Column(title="FUNCTION", cut_to=18, is_call=True), *SPAN[1:]), rows)

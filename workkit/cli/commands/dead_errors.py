@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli.printing import table, terminal
-from workkit.cli.printing.table import Column
-from workkit.cli.unlisted import listed_jobs
+from workkit.cli import table, terminal
+from workkit.cli.live import listed_jobs
+from workkit.cli.table import Column
 from workkit.contract.record import MOST_IDS, dead_record, error_record
 from workkit.contract.where import Where
 from workkit.errors import Unsupported
