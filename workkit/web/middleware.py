@@ -1,5 +1,5 @@
-"""Around the application: the checks and headers of every answer, the path below which we are served, and what a monitor
-may read of the requests, the streams, and the age of the pages. Which metrics there are: spec/metrics.md.
+"""Around the application: the checks and headers of every answer, the path below which we are served, and what a
+monitor may read of the requests, the streams, and the age of the pages. Which metrics there are: spec/metrics.md.
 """
 
 from __future__ import annotations
