@@ -17,8 +17,7 @@ from workkit.brokers.native.codec import functions_text
 from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.auth import Local
-from workkit.web.users import Role
+from workkit.web.auth import Local, Role
 
 FN = "tests.handlers:note"
 

@@ -27,8 +27,7 @@ from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.wording import listed
 
 if TYPE_CHECKING:
-    from workkit.web.auth import Signer, Way
-    from workkit.web.users import Role
+    from workkit.web.auth import Role, Signer, Way
 
 
 @click.command(
@@ -155,9 +154,8 @@ def _way(
     proxies: tuple[str, ...],
     signer: Signer,
 ) -> Way:
-    from workkit.web.auth import Local, Proxy, UsersFile
-    from workkit.web.login import Login
-    from workkit.web.users import read_users
+    from workkit.web.auth import Local
+    from workkit.web.login import Login, Proxy, UsersFile, read_users
 
     if users:
         read_users(Path(users))  # a file that cannot be read is refused at the start
@@ -177,8 +175,8 @@ def _way(
 
 
 def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> int:
-    from workkit.web.users import add_token as new_token
-    from workkit.web.users import add_user as new_user
+    from workkit.web.login import add_token as new_token
+    from workkit.web.login import add_user as new_user
 
     if not users:
         raise click.UsageError("--add-user and --add-token need --users FILE, which they write.")
@@ -196,7 +194,7 @@ def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> i
 
 
 def _named(text: str) -> tuple[str, Role]:
-    from workkit.web.users import ROLES, is_role
+    from workkit.web.auth import ROLES, is_role
 
     name, colon, role = text.rpartition(":")
     if not colon or not name or not name.isprintable() or not is_role(role):

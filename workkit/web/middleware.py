@@ -1,23 +1,131 @@
-"""What a monitor outside may read of this web face: its requests, its streams, and how old its pages are. Which metrics
-there are: spec/metrics.md.
+"""Around the application: the checks and headers of every answer, the path below which we are served, and what a
+monitor may read of the requests, the streams, and the age of the pages. Which metrics there are: spec/metrics.md.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workkit.text.exposition import add_histogram, info
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
 from workkit.web.words import JSON
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Refuses a `Host` that is not ours, and puts the headers on every answer.
+
+    `hosts`: names under which browsers know us, without the port; None: the program that mounts us checks them. A
+    numeric address is always accepted, since only a name can be made to lead here (DNS rebinding).
+    """
+
+    app: ASGIApp
+    hosts: Collection[str] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        has_begun = False
+
+        async def with_headers(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        host = Request(scope).headers.get("host", "")
+        app = self.app if is_host(host, self.hosts) else PlainTextResponse(host_refusal(host), status_code=403)
+        try:
+            await app(scope, receive, with_headers)
+        except Exception:  # a fault of ours, or of the program that mounts us: its answer has the headers too
+            if not has_begun:
+                await PlainTextResponse("This went wrong. The log says how.\n", status_code=500)(
+                    scope, receive, with_headers
+                )
+            raise
+
+
+def is_host(host: str, hosts: Collection[str] | None) -> bool:
+    """Say whether a `Host` is ours."""
+    if hosts is None:
+        return True
+    name = _host_name(host)
+    if name is None:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in hosts
+    return True
+
+
+def host_refusal(host: str) -> str:
+    """Say why a `Host` is refused."""
+    shown = "".join(c for c in host if c.isascii() and c.isprintable())[:200]
+    return (
+        f'This is not "{shown}". If a proxy stands before workkit web, add --origin with the URL that browsers use.\n'
+    )
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower() or None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Puts the application below a path, behind a proxy that strips it from what it sends on, or keeps it. `root`: that
+    path, without a final slash; empty where there is none, or where the program that mounts us says it.
+    """
+
+    app: ASGIApp
+    root: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, with the whole path, as an application has it that is mounted."""
+        if self.root and scope["type"] == "http":
+            path = scope["path"]
+            if path == self.root:
+                path += "/"
+            elif not path.startswith(f"{self.root}/"):
+                path = self.root + path
+            scope = {**scope, "root_path": self.root, "path": path}
+        await self.app(scope, receive, send)
+
 
 EDGES: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 OTHER: Final = "other"
