@@ -1,5 +1,5 @@
-"""Words of other schedulers, and what they are called here: what a keyword that does not exist is answered with. The
-table in docs/moving/index.md shows the same rows.
+"""Words of other schedulers, and what they are called here: the answers to keywords that do not exist. The
+pages in docs/moving have the same words.
 """
 
 from __future__ import annotations
