@@ -71,7 +71,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/jump", site.answering(site.find), methods=["GET"]),
         Route("/-/static/{hash}/{name}", static, methods=["GET"]),
         Route("/-/login", site.answering(entrance.login), methods=["GET", "POST"]),
-        Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
+        Route("/-/logout", site.answering(site.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
@@ -285,7 +285,14 @@ class Site:
         who = await self.entrance.enter(request)
         served = self._chosen(who, read_spelled(request.path_params["s"]))
         frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
-        return await self.streams.answer(request, frame, served, self._veil(served, frame.role))
+        still = partial(self.settings.way.who, request) if who.via == "login" else None
+        return await self.streams.answer(request, frame, served, self._veil(served, frame.role), still=still)
+
+    async def logout(self, request: Request) -> Response:
+        """End a login, and the streams that it has open."""
+        answer = await self.entrance.logout(request)
+        self.hub.look_up()
+        return answer
 
     async def save_view(self, request: Request) -> Response:
         """Save the filter of a page under a name, or remove one, in a cookie of the asker."""
