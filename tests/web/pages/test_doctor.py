@@ -12,6 +12,7 @@ from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
+from workkit.cli import main
 from workkit.schedule import Schedule
 from workkit.web.auth import Local
 
@@ -46,6 +47,28 @@ def test_a_finding_says_what_is_wrong_why_and_what_mends_it(browser: Browser, s:
     for part in (fault["what"], fault["why"], fault["remedy"]):
         assert " ".join(part.split()) in text
     assert "Looked just now." in text
+
+
+def test_a_remedy_finds_the_same_server_and_the_same_faults_as_that_of_the_command_line(
+    opened: Open, s: Schedule, orphan: str, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["doctor", s.name, "--redis", server.url, "--layout", "native", "--older-than", "1s"])
+    printed = capsys.readouterr().out
+    browser, written = opened(s, flags=(f"--redis {server.url}", "--layout native")), []
+    for fault in over(browser, s)["findings"]:
+        assert " ".join(fault["remedy"].split()) in " ".join(printed.split())
+        if "workkit " in fault["remedy"]:
+            assert f"--redis {server.url} --layout native" in fault["remedy"]
+            written.append(fault["kind"])
+    assert "no-item" in written
+
+
+def test_a_remedy_names_the_layout_of_a_schedule_of_a_program(opened: Open, server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, layout="gocraft")
+    server.client().lpush(f"{name}:jobs:gone", "no job")
+    commands = [one["remedy"] for one in over(opened(s), s)["findings"] if "workkit " in one["remedy"]]
+    assert commands
+    assert all("--layout gocraft" in one for one in commands), commands
 
 
 def test_a_checkup_is_kept_until_somebody_looks_again(browser: Browser, s: Schedule, server: Server) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.doctor import Finding
+from workkit.contract.doctor import Finding, Flags, finding_flags, written
 from workkit.contract.record import finding_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
@@ -78,7 +78,8 @@ class DoctorView:
 def look(asked: Asked) -> DoctorView:
     """Tell what the last checkup found; where it is old, one begins. Raises TriggerError for a bad `older_than`."""
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
-    faults = tuple(Fault(finding=asked.veil.finding(one), digest=digest_of(one)) for one in checked.findings)
+    flags = finding_flags(asked.served.flags, asked.params.get("older_than"))
+    faults = tuple(Fault(finding=_shown(one, asked, flags), digest=digest_of(one)) for one in checked.findings)
     try:
         history_bytes = asked.served.inspector().history.size()[1]
     except Unsupported:
@@ -95,6 +96,11 @@ def look(asked: Asked) -> DoctorView:
         faults=faults,
         history_bytes=history_bytes,
     )
+
+
+def _shown(finding: Finding, asked: Asked, flags: Flags) -> Finding:
+    """Mask a finding, and write its remedy as the command line does."""
+    return replace(asked.veil.finding(finding), advice=(written(finding.advice, flags),))
 
 
 def headline(checked: Checked) -> str:
