@@ -25,9 +25,8 @@ import pytest
 from tests.daemon import Daemon, await_answer, begun
 from tests.processes import is_alive, until
 from tests.servers import free_port
-from workkit.brokers.hutch.ladder import ladder, step_exchange
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import delays
+from workkit.brokers.hutch.topology import delays, ladder, step_exchange
 
 SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # where Debian has them; those on PATH change to another user
 START = 120.0  # seconds; a busy machine needs many

@@ -16,12 +16,10 @@ from workkit.brokers.native.codec import Codec
 from workkit.contract.producer import NewJob
 from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs.names import clojure
-from workkit.jobs.recurrence import spread_offset_ms
 from workkit.jobs.run_options import UNSAID
-from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, spread_offset_ms
 from workkit.triggers.when import When
-from workkit.verbs.addition import addition
-from workkit.verbs.job_time import _found, _read
+from workkit.verbs.addition import _found, _read, addition
 
 NOW = round(datetime(2026, 11, 21, 12, 0, 20, 500_000, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000

@@ -13,7 +13,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import aio, errors, schedule
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 UNTIL = datetime(2035, 3, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from tests.plans import NEW, OLD, imported, write
 from tests.processes import until
 from tests.servers import Server, program
 from workkit import errors, events, schedule
-from workkit.contract.plans import CodePlan, PlanMark
+from workkit.contract.producer import CodePlan, PlanMark
 from workkit.jobs.planned import planned_here
 from workkit.verbs.addition import addition
 from workkit.verbs.opening import producer_of

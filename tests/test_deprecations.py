@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workkit
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import warn_caller
 
 PACKAGE = Path(workkit.__file__).parent
 GOES = re.compile(r"goes in workkit (\d+)\.(\d+)\. (Write|Use|Call|Name) \S")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workkit.errors import ServerError, ServerRefused, ServerUnreachable
-from workkit.verbs.partly_added import PartlyAdded
+from workkit.verbs.bulk import PartlyAdded
 
 
 def refusal(name: str = "nobody") -> ServerRefused:

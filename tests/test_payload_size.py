@@ -18,7 +18,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.native.codec import Codec
 from workkit.contract.producer import MOST_BYTES, NewJob, check_size
 from workkit.errors import InvalidArguments, InvalidOptions, WorkkitWarning
-from workkit.verbs.saving import saved
+from workkit.verbs.rescheduling import saved
 
 NOW = 1_700_000_000_000
 SMALL = 2_000  # the limit of these schedules

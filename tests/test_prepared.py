@@ -20,7 +20,7 @@ from tests.jobs.structured import test_annotated, test_rules
 from workkit import call, schedule
 from workkit.brokers.native.codec import Codec
 from workkit.errors import AddedAtImport, Invalid, InvalidArguments, InvalidFunction
-from workkit.jobs.functions.importing import import_module
+from workkit.jobs.importing import import_module
 from workkit.jobs.middleware import ENTERING
 from workkit.verbs.addition import addition
 from workkit.verbs.new_job import Prepared, _prepared, called

@@ -17,7 +17,7 @@ from tests.contract.stage import FAILURE
 from tests.servers import Server
 from workkit import aio, schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.steering import At
+from workkit.contract.admin import At
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, TriggerError, WorkkitWarning
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done

@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, schedule
-from workkit.contract.tally import Ids, Tally
+from workkit.contract.producer import Ids, Tally
 from workkit.verbs import opening as place
 
 

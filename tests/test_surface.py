@@ -15,7 +15,7 @@ from tests.servers import Server
 from workkit import aio, current_job, events, schedule, triggers
 from workkit.contract.inspector import Counts, Missed
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidSchedule
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure

@@ -22,7 +22,7 @@ MISTAKES = """\
 from datetime import timedelta
 
 from workkit import aio, call, job, schedule
-from workkit.jobs.option_types import AddOptions, Row
+from workkit.jobs.call import AddOptions, Row
 
 s = schedule.create("app-tasks")
 
@@ -66,7 +66,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from workkit import Job, aio, call, clojure, job, schedule
-from workkit.jobs.option_types import AddOptions, ListenOptions, Row
+from workkit.jobs.call import AddOptions, ListenOptions, Row
 
 s = schedule.create("app-tasks")
 

@@ -44,7 +44,7 @@ SLOW = (
     "brokers/hutch/beside/test_outages.py::test_a_listener_that_was_taken",
     "brokers/hutch/beside/test_poison.py",
     "brokers/hutch/doctor/test_traffic.py::test_an_alarm",
-    "brokers/hutch/look/test_queues.py::test_counts_and_listeners",
+    "brokers/hutch/test_queues.py::test_counts_and_listeners",
     "brokers/hutch/peer/",
     "brokers/hutch/test_consuming.py::test_an_idle_listener",
     "brokers/hutch/test_delays.py",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from workkit import aio, events, metrics, schedule, triggers, wire
     from workkit.errors import Discard, Retry, WorkkitError
     from workkit.jobs.call import call
-    from workkit.jobs.functions.marks import job
     from workkit.jobs.job import Job
+    from workkit.jobs.marks import job
     from workkit.jobs.names import clojure
     from workkit.schedule import Schedule
     from workkit.worker.run.run import JobLogFilter, current_job
@@ -52,7 +52,7 @@ _HOMES = {
     "call": "jobs.call",
     "clojure": "jobs.names",
     "current_job": "worker.run.run",
-    "job": "jobs.functions.marks",
+    "job": "jobs.marks",
 }
 _MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 

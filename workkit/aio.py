@@ -16,9 +16,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
+from workkit.jobs.call import ForwardOptions, ListenOptions
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.option_types import ForwardOptions, ListenOptions
 from workkit.schedule import Schedule, create, meta
 from workkit.verbs.control import Which
 from workkit.worker.listener import Listener

@@ -14,23 +14,21 @@ from typing import Any, Literal, Unpack, overload
 from zoneinfo import ZoneInfo
 
 from workkit.brokers.layout import Keeps, layout_of
+from workkit.contract.admin import Marked, NextRun, Paused, Resumed
 from workkit.contract.filters import read_where
 from workkit.contract.inspector import Counts, Missed
-from workkit.contract.job_page import meant_jobs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.steering import Marked, NextRun, Paused, Resumed
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
+from workkit.contract.where import meant_jobs
 from workkit.errors import NotFound, Unsupported, located
-from workkit.jobs.call import FunctionCall
-from workkit.jobs.functions.importing import refuse_addition
+from workkit.jobs.call import AddOptions, FunctionCall
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.jobs.meta import meta
 from workkit.jobs.names import Fn
 from workkit.jobs.option_readers import option_error
-from workkit.jobs.option_types import AddOptions
 from workkit.verbs.addition import added, sent_beside
-from workkit.verbs.author import author_of
-from workkit.verbs.bulk import BadRow, add_rows
+from workkit.verbs.bulk import BadRow, PartlyAdded, add_rows
 from workkit.verbs.control import (
     Which,
     changeable,
@@ -46,13 +44,11 @@ from workkit.verbs.control import (
 )
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.dead import chosen, discard_dead, pause_ms, retry_dead
-from workkit.verbs.opening import present, producer_of
-from workkit.verbs.partly_added import PartlyAdded
+from workkit.verbs.opening import author_of, present, producer_of, schedules
 from workkit.verbs.past import changes, history, job_of, log, runs, stats
 from workkit.verbs.plan import Plan, sync_given
 from workkit.verbs.rescheduling import rescheduled, snoozed
 from workkit.verbs.result import result
-from workkit.verbs.schedules import schedules
 from workkit.verbs.serving import drain, forward, forwarder, listen, listener
 from workkit.verbs.syncing import sync_planned
 

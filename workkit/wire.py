@@ -17,8 +17,15 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, NoReturn
 
 from workkit.errors import CorruptRecord, InvalidArguments
-from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value, shown_value
-from workkit.text.digits import significant_digits
+from workkit.jobs.json_value import (
+    at_key,
+    check_finite,
+    check_key,
+    integer_text,
+    plain_value,
+    shown_value,
+    significant_digits,
+)
 
 MAX_SAFE_INTEGER = 2**53
 _ID = re.compile(r"[0-9a-f]{40}")

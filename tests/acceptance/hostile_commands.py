@@ -177,7 +177,7 @@ class Names:
 def looked(name: str, url: str, *, seconds: float = HANG) -> Iterator[str]:
     """Call every verb that looks; complaints of those that raise what no user could have caused, or take too long."""
     s = schedule.create(name, redis=url)
-    inspector = open_broker(name, redis=url).inspector
+    broker = open_broker(name, redis=url)
     verbs: dict[str, Callable[[], object]] = {
         "jobs": lambda: list(schedule.jobs(s)),
         "job": lambda: schedule.job(s, IDS[0]),
@@ -186,13 +186,13 @@ def looked(name: str, url: str, *, seconds: float = HANG) -> Iterator[str]:
         "listeners": lambda: schedule.listeners(s),
         "dead": lambda: schedule.dead(s),
         "missed": lambda: list(schedule.missed(s)),
-        "control": inspector.control,
+        "control": broker.inspector.control,
         "runs": lambda: schedule.runs(s, limit=100_000),
         "jobs by names": lambda: list(schedule.jobs(s, names="*o*")),
         "stats": lambda: schedule.stats(s, over="1 hour"),
         "history": lambda: schedule.history(s, over="1 hour"),
         "changes": lambda: schedule.changes(s, limit=100_000),
-        "named": inspector.named,
+        "named": broker.plans.named,
     }
     for verb, act in verbs.items():
         try:

@@ -16,7 +16,7 @@ from workkit.brokers.native.look.published import LISTENER
 from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.redis_server.control import LAST_MS
 from workkit.errors import CorruptRecord
-from workkit.text.raw import bytes_text
+from workkit.text.cells import bytes_text
 
 HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refers to it, and is trimmed by others
     [

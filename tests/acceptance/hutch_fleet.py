@@ -35,8 +35,8 @@ from tests.brokers.hutch.relay import Relay
 from tests.processes import until
 from tests.rabbit import Rabbit, connected
 from workkit import schedule
-from workkit.brokers.hutch.ladder import first_step, ladder
 from workkit.brokers.hutch.names import Dialect, Names
+from workkit.brokers.hutch.topology import first_step, ladder
 from workkit.errors import ServerError
 
 LISTEN = f"import sys; from {HERE} import listen; listen(*sys.argv[1:])"

@@ -11,11 +11,10 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo
 from workkit.errors import ServerUnreachable
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.outcome import Released
+from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
 from workkit.worker.runner import Threads

@@ -115,9 +115,9 @@ def table() -> Iterator[Row]:
     section = (ROOT / "spec" / "lifecycle.md").read_text().split("\n## 9. ")[1]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     for line in lines[1:]:
-        stage, times, runs, status, ends, says, work = (cell.strip() for cell in line.strip("|").split("|"))
+        stages, times, runs, status, ends, says, work = (cell.strip() for cell in line.strip("|").split("|"))
         told = tuple(re.findall("`([^`]*)`", says))
-        for count, number in itertools.product(map(int, times.split(", ")), SIGNALS):
+        for stage, count, number in itertools.product(stages.split(", "), map(int, times.split(", ")), SIGNALS):
             yield Row(
                 stage=stage, number=number, times=count, runs=runs, status=status, ends=ends, says=told, work=work
             )

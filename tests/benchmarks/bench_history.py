@@ -20,7 +20,7 @@ from tests.benchmarks.stage import spent, stage
 from tests.processes import Processes, until
 from tests.servers import Server
 from workkit import schedule
-from workkit.contract.steering import Remembered
+from workkit.contract.admin import Remembered
 from workkit.jobs.admission import HISTORIES, History
 from workkit.verbs.opening import producer_of
 

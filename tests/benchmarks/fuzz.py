@@ -18,7 +18,7 @@ from time import process_time
 from tests.triggers.test_phrase_fuzz import NOW, ZONES, bent
 from workkit.errors import TriggerError
 from workkit.triggers import cron, parse
-from workkit.triggers.dialects.dialect import Dialect
+from workkit.triggers.dialect import Dialect
 
 CHARACTERS = "0123456789*/-,#LWMONJAN? \t\n&=@é\x00"
 DIALECTS: tuple[Dialect, ...] = ("auto", "published", "standard", "cuckoo")

@@ -22,18 +22,14 @@ from workkit.brokers.native.look.published import Places, Published
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import PendingCalls
-from workkit.contract.changes import Author
-from workkit.contract.claim import Claim, Ending
+from workkit.contract.admin import Author, Limited, Marked, NextRun, Paused, Quieted, Resumed, Undo
 from workkit.contract.history import ALL, Cell, Counted, Sample
-from workkit.contract.listener import ListenerInfo
-from workkit.contract.plans import CodePlan, PlanMark
-from workkit.contract.producer import NewJob
-from workkit.contract.steering import Limited, Marked, NextRun, Paused, Quieted, Resumed
-from workkit.contract.undo import Undo
+from workkit.contract.listener import Claim, Ending, ListenerInfo
+from workkit.contract.producer import CodePlan, NewJob, PlanMark
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Ran, Released
 from workkit.jobs.terms import Entrance, Terms
 from workkit.tracing import TraceContext
@@ -219,6 +215,7 @@ def _count(s: Scene) -> None:
     sampled = [
         Sample(id=claim.id, name=None, fn=claim.fn, due_ms=0, ran=sample, attempt=0, times=1) for claim in s.claims
     ]
+    assert s.broker.count is not None
     s.broker.count(Counted(cells={ALL: cell, f"fn:{FN}": cell}, samples=sampled))
 
 
@@ -306,7 +303,7 @@ CALLS: dict[str, Callable[[Scene], object]] = {
     "jobs held": lambda s: list(s.inspector.jobs(state="held")),
     "jobs dead": lambda s: list(s.inspector.jobs(state="dead")),
     "jobs": lambda s: list(s.inspector.jobs()),
-    "named": lambda s: s.inspector.named(),
+    "named": lambda s: s.broker.plans.named(),
     "listeners": lambda s: s.inspector.listeners(),
     "missed": lambda s: list(s.inspector.history.missed()),
     "control": lambda s: s.inspector.control(),

@@ -11,9 +11,9 @@ import pytest
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
-from workkit.brokers.native.functions import LONGEST, functions_text, read_text
-from workkit.jobs.functions.signatures import MOST, known_functions
-from workkit.jobs.known import Known, Parameter
+from workkit.brokers.native.codec import LONGEST, functions_text, read_text
+from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.consumers import MOST, known_functions
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 

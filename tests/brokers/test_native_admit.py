@@ -12,7 +12,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.control import write_pause
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import ServerUnreachable
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released

@@ -11,7 +11,7 @@ from tests.brokers.test_native_session import listening, standing
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.claim import Claim, Ending
+from workkit.contract.listener import Claim, Ending
 from workkit.jobs.outcome import DONE, Done
 
 PAST_MS, FUTURE_MS = 1_600_000_000_000, 4_000_000_000_000

@@ -13,8 +13,8 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.claim import Claim
-from workkit.contract.steering import Paused, Resumed
+from workkit.contract.admin import Paused, Resumed
+from workkit.contract.listener import Claim
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE, Released
 

@@ -13,7 +13,7 @@ from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import ServerError
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 

@@ -22,7 +22,7 @@ from tests.brokers.additions import (
 )
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
-from workkit.contract.steering import Paused
+from workkit.contract.admin import Paused
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import Done
 from workkit.jobs.terms import Entrance, Terms

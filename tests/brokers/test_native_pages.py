@@ -12,7 +12,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.contract.broker import Inspector
-from workkit.contract.job_page import JobPage, JobQuery
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
@@ -131,10 +131,10 @@ def test_a_page_in_the_middle_of_many_costs_no_more_than_one_at_the_start(s: Sch
 
 
 def replace_place(page: JobPage, id: str, score: float) -> str:
-    from workkit.brokers.native.look.walk import place_text, read_place
+    from workkit.brokers.native.look.dead_set import place_text, read_walk_place
 
     assert page.after is not None
-    part, _ = read_place(page.after)
+    part, _ = read_walk_place(page.after)
     return place_text(part, (float(score), f'{{"id":"{id}"}}'.encode()))
 
 

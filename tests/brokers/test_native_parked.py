@@ -13,9 +13,9 @@ from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
 from workkit.brokers.native.entry import slot_flag
+from workkit.contract.admin import Paused, Resumed
 from workkit.contract.broker import Doctor, Inspector
 from workkit.contract.inspector import Counts
-from workkit.contract.steering import Paused, Resumed
 from workkit.jobs.admission import Pause
 
 pytestmark = pytest.mark.usefixtures("second_look_at_once")

@@ -24,8 +24,8 @@ from tests.brokers.additions import (
 from tests.brokers.test_native_session import standing
 from tests.servers import Server
 from workkit import schedule
+from workkit.contract.admin import Paused
 from workkit.contract.producer import NewJob
-from workkit.contract.steering import Paused
 from workkit.errors import ServerRefused
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Done

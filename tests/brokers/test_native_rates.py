@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgpack
 import pytest
@@ -15,10 +15,11 @@ from tests.brokers.test_native_session import listening
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import rate_flag, slot_flag
+from workkit.contract.admin import Paused
 from workkit.contract.broker import Doctor, Inspector
-from workkit.contract.job_page import JobQuery
+from workkit.contract.optional import Limits
 from workkit.contract.record import attempts_begun, job_record
-from workkit.contract.steering import Paused
+from workkit.contract.where import JobQuery
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Admission, Pause
 from workkit.jobs.outcome import Again, Failure
@@ -140,7 +141,7 @@ def test_of_two_rates_the_reason_names_the_one_with_the_later_turn(
 def test_a_rate_that_cannot_be_read_is_not_named(client: Any, name: str, inspector: Inspector, flag: str) -> None:
     owe(client, name, 1, flags=f"p;{flag}")
     assert [(job.state, job.why) for job in inspector.jobs()] == [("held", "held by its rate")]
-    assert inspector.limits() == []
+    assert cast(Limits, inspector).limits() == []
 
 
 def test_an_index_of_another_type_stops_no_job(server: Server, client: Any, name: str) -> None:
@@ -226,12 +227,12 @@ def test_a_limit_says_how_many_wait_for_their_turn(
     added(server, name, 6)
     b, _ = listening(server, name)
     admit(b, RATE)
-    (use,) = inspector.limits()
+    (use,) = cast(Limits, inspector).limits()
     assert (use.key, use.is_rate, use.waiting, use.turn_ms) == (NOTE, True, 5, 600.0)
     owe(client, name, 1_200, flags=f"p;{rate_flag('schedule', 1_000)}")
     now_ms = int(client.time()[0]) * 1000
     client.zadd(f"{name}:rates", {"schedule": now_ms + 1_201_000})
-    schedule_use = next(use for use in inspector.limits() if use.key == "schedule")
+    schedule_use = next(use for use in cast(Limits, inspector).limits() if use.key == "schedule")
     assert schedule_use.waiting is not None
     assert abs(schedule_use.waiting - 1_200) <= 2
 

@@ -12,8 +12,7 @@ from tests.servers import PAST, Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.connecting import connect
-from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo, Turn
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Released
 

@@ -12,7 +12,7 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead, Done, Released

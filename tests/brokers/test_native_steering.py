@@ -13,10 +13,10 @@ from tests.brokers.parking import HOUR, entry_of, now_ms, park
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.change.admin import NativeAdmin
-from workkit.brokers.native.change.pauses import Pauses
+from workkit.brokers.native.change.runs import Pauses
 from workkit.brokers.native.entry import read_parked
+from workkit.contract.admin import Limited, NextRun, Paused, Resumed
 from workkit.contract.broker import Inspector
-from workkit.contract.steering import Limited, NextRun, Paused, Resumed
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.admission import Control, Pause
 

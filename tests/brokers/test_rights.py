@@ -13,7 +13,7 @@ from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.brokers.redis_server.connecting import connect
-from workkit.brokers.redis_server.time_source import last_instant
+from workkit.brokers.redis_server.script import last_instant
 from workkit.errors import ServerRefused
 from workkit.jobs.job import Job
 

@@ -17,10 +17,10 @@ from workkit.brokers import sharded
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.sharded import Sharded
 from workkit.brokers.shards import shard_names, shard_of
+from workkit.contract.admin import Paused, Resumed
 from workkit.contract.broker import Admin, Broker, Doctor, Inspector
-from workkit.contract.optional import History, Plans
+from workkit.contract.optional import ByTime, History, Limits, Plans
 from workkit.contract.producer import NewJob
-from workkit.contract.steering import Paused, Resumed
 from workkit.errors import InvalidSchedule, NotFound
 from workkit.jobs.admission import Pause
 from workkit.triggers.trigger import once
@@ -173,17 +173,18 @@ def test_a_plain_peer_serves_one_shard(broker: Sharded, server: Server, name: st
 
 
 @pytest.mark.parametrize(
-    ("side", "rules", "others"),
+    ("sides", "rules", "others"),
     [
-        (Inspector, sharded.INSPECTOR, {"page", "history"}),
-        (History, sharded.HISTORY, set()),
-        (Admin, sharded.ADMIN, {"steer"}),
-        (Plans, sharded.PLANS, set()),
-        (Doctor, sharded.DOCTOR, set()),
+        ((Inspector, ByTime, Limits), sharded.INSPECTOR, {"page", "history"}),
+        ((History,), sharded.HISTORY, set()),
+        ((Admin,), sharded.ADMIN, {"steer"}),
+        ((Plans,), sharded.PLANS, set()),
+        ((Doctor,), sharded.DOCTOR, set()),
     ],
 )
-def test_each_member_of_a_side_has_a_rule(side: type, rules: dict[str, Any], others: set[str]) -> None:
-    assert {member for member in vars(side) if not member.startswith("_")} == rules.keys() | others
+def test_each_member_of_a_side_has_a_rule(sides: tuple[type, ...], rules: dict[str, Any], others: set[str]) -> None:
+    members = {member for side in sides for member in vars(side)}
+    assert {member for member in members if not member.startswith("_")} == rules.keys() | others
 
 
 def test_namespaces_of_another_layout_are_spread_by_the_same_rules(server: Server, name: str) -> None:
@@ -197,7 +198,7 @@ def test_namespaces_of_another_layout_are_spread_by_the_same_rules(server: Serve
         jobs = list(whole.inspector.jobs())
         assert [job.kwargs for job in jobs] == [{"n": n} for n in range(6)], "soonest first, over both"
         assert whole.inspector.counts().waiting == 6
-        assert whole.inspector.ahead([FAR_MS, FAR_MS + 3000, FAR_MS + 6000]) == [3, 3]
+        assert cast(ByTime, whole.inspector).ahead([FAR_MS, FAR_MS + 3000, FAR_MS + 6000]) == [3, 3]
         assert whole.admin.cancel(jobs[3]).id == jobs[3].id
         assert [one.inspector.counts().waiting for one in each] == [3, 2]
         assert whole.admin.steer(Paused("fn:note", Pause(reason="migration")))

@@ -20,8 +20,8 @@ from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
 from workkit.brokers.connect_redis import check
 from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
-from workkit.brokers.redis_server.cluster import tag_of
 from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.primaries import tag_of
 from workkit.brokers.redis_server.refusal import ServerPlace, refusal
 from workkit.errors import InvalidSchedule, ServerRefused, ServerUnreachable
 

@@ -10,9 +10,9 @@ from typing import Final
 
 import httpx
 
-from workkit.web.address import spelled, url_path
 from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
+from workkit.web.words import spelled, url_path
 
 LINK: Final = re.compile(r'href="([^"]+)"')
 MOST_OF_A_PAGE, MOST_ELSEWHERE = 3, 2  # of the first schedule, and of each of the others

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from workkit.brokers.native.history.cells import slot, write_cell
-from workkit.brokers.native.history.record import LONGEST_ERROR
-from workkit.brokers.native.history.ring import HEAD, RUNS_KEPT, Entry, day_of, entry_of, write_day
+from tests.brokers.history.written import write_cell, write_day
+from workkit.brokers.native.history import HEAD, RUNS_KEPT, Entry, entry_of, slot
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.results import LONGEST_ERROR
 from workkit.contract.history import ALL, ENDINGS, KEPT_MS, LATE_MS, NO_RUN, TIERS, Buckets, Cell, Day, Ended, bucket_of
 from workkit.jobs.job import Job
 
@@ -61,7 +62,7 @@ def tell(client: Any, name: str, told: Sequence[tuple[Job, Sequence[Was]]], *, n
 def _days(runs: Iterable[Was]) -> list[Day]:
     by_day: defaultdict[Any, list[Was]] = defaultdict(list)
     for was in runs:
-        by_day[day_of(was.entry.ended_ms)].append(was)
+        by_day[datetime.fromtimestamp(was.entry.ended_ms / 1000, UTC).date()].append(was)
     return [
         Day(
             day=day,

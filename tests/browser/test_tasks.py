@@ -26,7 +26,7 @@ from tests.browser.scene import SHOP
 from tests.browser.seen import NARROW, WIDE, Looks, Seen
 from tests.processes import until
 from workkit import schedule
-from workkit.contract.steering import Quieted
+from workkit.contract.admin import Quieted
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule

@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
-from workkit.contract.steering import Acknowledged
+from workkit.contract.admin import Acknowledged
 from workkit.errors import Unsupported
 from workkit.verbs.opening import producer_of
 

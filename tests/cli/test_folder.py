@@ -6,8 +6,8 @@ import pytest
 
 from workkit.cli.folder import checked
 from workkit.errors import FunctionNotFound, InvalidArguments, InvalidFunction
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.names import Clojure
+from workkit.jobs.registry import Registry
 
 APP = """
 import os

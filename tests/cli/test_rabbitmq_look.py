@@ -15,7 +15,7 @@ from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
 from tests.processes import until
-from workkit.brokers.hutch.look.inspector import HELD, LISTED
+from workkit.brokers.hutch.inspector import HELD, LISTED
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.layout import layout_of, register, withdraw
 from workkit.brokers.redis_server.address import masked

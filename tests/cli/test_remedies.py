@@ -25,7 +25,7 @@ from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import dead, work
 from workkit.contract.doctor import CommandLine
 from workkit.contract.listener import ListenerInfo
-from workkit.text.raw import id_word, shell_word
+from workkit.text.cells import id_word, shell_word
 
 MANY = 500
 HOSTILE = (

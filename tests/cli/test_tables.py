@@ -7,7 +7,6 @@ from workkit.cli.commands.looking.list import DEAD
 from workkit.cli.commands.looking.list import JOBS as COLUMNS
 from workkit.cli.commands.looking.runs import RUNS
 from workkit.cli.printing.table import GAP, Column, aligned, fitted
-from workkit.text import wording
 from workkit.text.cells import cells, folded, shorten
 
 ROWS = [
@@ -102,7 +101,7 @@ def test_the_least_important_columns_go_first() -> None:
 
 @given(st.integers(1, 200))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    assert all(wording.cells(line) <= width for line in lines(width))
+    assert all(cells(line) <= width for line in lines(width))
 
 
 @given(st.integers(20, 200), st.text(max_size=300), st.text(max_size=80))

@@ -17,8 +17,7 @@ from tests.cli.conftest import Run, begin
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.connect import open_broker
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo
 from workkit.jobs.outcome import Again, Failure
 
 DUE = 4_102_444_800_000

@@ -12,8 +12,7 @@ from tests.contract.layouts import Layout, Line
 from tests.servers import Server
 from workkit import schedule
 from workkit.contract.broker import Producer
-from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, ListenerInfo, Serving, Turn
 from workkit.contract.producer import Added, NewJob
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job

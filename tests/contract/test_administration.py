@@ -12,16 +12,16 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from tests.processes import until
 from workkit import schedule
-from workkit.contract.claim import Claim
+from workkit.contract.admin import Limited, Paused, Quieted, Undo
+from workkit.contract.listener import Claim
 from workkit.contract.producer import Added
-from workkit.contract.steering import Limited, Paused, Quieted
-from workkit.contract.undo import Undo
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import FREE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
+from workkit.verbs.opening import by_time_of
 
 
 def drained(stage: Stage) -> list[Any]:
@@ -188,7 +188,7 @@ def test_a_job_of_the_same_name_is_replaced(stage: Stage) -> None:
     assert second.id != first.id
     assert [job.id for job in stage.jobs()] == [second.id]
     assert schedule.job(stage.s, "digest").id == second.id
-    assert set(stage.producer.inspector.named()) == {"digest"}
+    assert set(stage.producer.plans.named()) == {"digest"}
 
 
 @promised(Can.NAME)
@@ -356,19 +356,20 @@ def test_a_pulse_tells_what_waits_runs_and_is_dead(stage: Stage) -> None:
         assert pulse.unknown["soon"].startswith("listing waiting jobs cannot be done here.")
 
 
-@promised(Can.LOOK)
+@promised(Can.BY_TIME)
 def test_what_waits_is_counted_by_its_time(stage: Stage) -> None:
     now_ms = stage.producer.now_ms() // 1000 * 1000 + 60 * MINUTE
     dues = (now_ms, now_ms + MINUTE - 1000, now_ms + MINUTE, now_ms + 3 * MINUTE)
     stage.producer.adding([stage.new_job(n, due_ms=due) for n, due in enumerate(dues)])()
     edges = [now_ms + n * MINUTE for n in range(4)]
-    assert stage.producer.inspector.ahead(edges) == [2, 1, 0]
-    assert stage.producer.inspector.ahead(edges[:1]) == []
+    inspector = by_time_of(stage.s)
+    assert inspector.ahead(edges) == [2, 1, 0]
+    assert inspector.ahead(edges[:1]) == []
     peer = stage.peer()
     stage.add_with(5)
     peer.end(peer.claim_one(), Again(delay_ms=10 * MINUTE, attempt=1, failure=FAILURE))
     again_ms = stage.producer.now_ms() + 10 * MINUTE
-    assert stage.producer.inspector.ahead([again_ms - 5 * MINUTE, again_ms + 5 * MINUTE]) == [1]
+    assert inspector.ahead([again_ms - 5 * MINUTE, again_ms + 5 * MINUTE]) == [1]
 
 
 @promised(Can.PAUSE)

@@ -12,9 +12,8 @@ from tests.contract.capability import Can, promised
 from tests.contract.stage import HOW, Peer, Stage
 from tests.processes import until
 from workkit import schedule
-from workkit.contract.claim import Claim
-from workkit.contract.producer import Batch, BatchStep
-from workkit.contract.tally import Tally
+from workkit.contract.listener import Claim
+from workkit.contract.producer import Batch, BatchStep, Tally
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Done, Released

@@ -10,6 +10,7 @@ from workkit import schedule
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead
+from workkit.verbs.opening import by_time_of
 
 
 def die(stage: Stage, *numbers: int) -> None:
@@ -21,9 +22,9 @@ def die(stage: Stage, *numbers: int) -> None:
             peer.end(claim, Dead(failure=FAILURE))
 
 
-@promised(Can.PAGE_DEAD)
+@promised(Can.BY_TIME)
 def test_dead_jobs_are_read_in_pages_and_those_that_die_later_stand_behind_them(stage: Stage) -> None:
-    inspector = stage.producer.inspector
+    inspector = by_time_of(stage.s)
     assert inspector.graves().is_last
     die(stage, *range(7))
     found: list[Job] = []
@@ -48,9 +49,9 @@ def test_dead_jobs_are_read_in_pages_and_those_that_die_later_stand_behind_them(
         inspector.graves(after="yesterday")
 
 
-@promised(Can.PAGE_DEAD)
+@promised(Can.BY_TIME)
 def test_who_is_dead_still_is_told(stage: Stage) -> None:
-    inspector = stage.producer.inspector
+    inspector = by_time_of(stage.s)
     assert inspector.still_dead([]) == []
     die(stage, *range(3))
     jobs = sorted(inspector.graves().jobs, key=stage.args)

@@ -8,8 +8,7 @@ import pytest
 
 from tests.contract.capability import Can, promised
 from tests.contract.stage import Stage
-from workkit.contract.job_page import JobPage, JobQuery, looked_up
-from workkit.contract.where import Has, Term, Where
+from workkit.contract.where import Has, JobPage, JobQuery, Term, Where, looked_up
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 

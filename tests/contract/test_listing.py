@@ -12,7 +12,7 @@ import pytest
 from tests.contract.capability import Can, promised
 from tests.contract.lossy import Lossy
 from tests.contract.stage import FAILURE, Peer, Stage
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Dead, Done, Released
 
 LONG = 1_300  # jobs, which are several pages

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.capability import Can, promised
 from tests.contract.stage import FAILURE, HOW, MINUTE, Stage
 from workkit import schedule
-from workkit.contract.steering import At
+from workkit.contract.admin import At
 from workkit.errors import InvalidOptions, NotFound, TriggerError
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done

@@ -76,9 +76,9 @@ def test_without_the_middleware_a_connection_would_stay(
 
 
 def test_it_is_registered_once() -> None:
-    from workkit.django import connections
+    from workkit.django import apps
 
     before = AROUND[EVERY]
-    connections.close_around_runs()
+    apps.close_around_runs()
     assert AROUND[EVERY] == before
-    assert connections.closed in before.plain
+    assert apps.closed in before.plain

@@ -34,7 +34,7 @@ def test_a_mistake_is_named_with_its_setting(settings: dict[str, Any], said: str
     from django.test import override_settings
 
     from workkit.django import default_schedule
-    from workkit.django.project_schedules import backends
+    from workkit.django.apps import backends
 
     with override_settings(**{"WORKKIT": {"schedule": "shop"}, **settings}):
         with pytest.raises(ImproperlyConfigured) as raised:
@@ -45,7 +45,7 @@ def test_a_mistake_is_named_with_its_setting(settings: dict[str, Any], said: str
 def test_schedules_are_those_of_both_settings_each_once() -> None:
     from django.test import override_settings
 
-    from workkit.django.project_schedules import schedules
+    from workkit.django.apps import schedules
 
     more = {"other": {"BACKEND": BACKEND, "OPTIONS": {"schedule": "other", "redis": "redis://other:6379/"}}}
     queues = tasks(QUEUES=["emails"], OPTIONS={"schedules": {"emails": "shop-emails"}})

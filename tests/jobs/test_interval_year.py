@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workkit import wire
-from workkit.jobs.recurrence import first_run, is_missed, next_run
-from workkit.jobs.terms import PLAIN, Terms
+from workkit.jobs.terms import PLAIN, Terms, first_run, is_missed, next_run
 from workkit.triggers import Trigger
 from workkit.triggers.between import between
-from workkit.triggers.stored import from_fields
+from workkit.triggers.dialect import from_fields
 from workkit.triggers.when import When, read_when
 
 SECOND, DAY = 1_000, 86_400_000

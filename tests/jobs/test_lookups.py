@@ -13,7 +13,7 @@ import pytest
 
 from workkit import job, schedule
 from workkit.errors import CannotRun, FunctionNotFound, InvalidFunction, NotAllowed, described
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 from workkit.text.nearest import nearest_word
 
 HOSTILE = {

@@ -16,8 +16,8 @@ from workkit import aio, schedule
 from workkit.cli.commands.add import add_command, now_command
 from workkit.cli.commands.listen import listen_command
 from workkit.cli.options import OFFERED, flag
-from workkit.jobs.functions import marks
-from workkit.jobs.option_types import AddOptions, ForwardOptions, JobOptions, ListenOptions, Row
+from workkit.jobs import marks
+from workkit.jobs.call import AddOptions, ForwardOptions, JobOptions, ListenOptions, Row
 from workkit.jobs.options import ADD, BY_NAME, FORWARD, JOB, LISTEN, OPTIONS, STORED, VerbOption, names_at
 from workkit.verbs.new_job import KEYWORDS
 

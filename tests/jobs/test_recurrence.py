@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.jobs.recurrence import NextRun, first_run, is_missed, next_run, spread_offset_ms
-from workkit.jobs.terms import PLAIN, Terms
+from workkit.jobs.terms import PLAIN, NextRun, Terms, first_run, is_missed, next_run, spread_offset_ms
 from workkit.triggers import Trigger, cron
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

@@ -10,7 +10,7 @@ import pytest
 
 from workkit import job
 from workkit.errors import InvalidOptions
-from workkit.jobs.functions import marks
+from workkit.jobs import marks
 from workkit.jobs.option_readers import turn_ms
 from workkit.jobs.options import JOB, read_options
 from workkit.jobs.run_options import UNSAID, RunOptions, run_options

@@ -10,7 +10,7 @@ import pytest
 
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import check_call, compiled_check, signature_of, takes_whole
-from workkit.jobs.functions.signatures import _known
+from workkit.jobs.consumers import _known
 
 HANDLER = "def bill(order: Order, copies: int) -> Report: ..."
 AS_TEXT = f"from __future__ import annotations\n{HANDLER}"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.jobs.clojure_reader import ask, table
 from workkit.errors import InvalidFunction
-from workkit.jobs.functions.marks import job
+from workkit.jobs.marks import job
 from workkit.jobs.names import Name, read_name, stored_name
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "clojure" / "names.json"

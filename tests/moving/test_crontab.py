@@ -6,10 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workkit.moving.command import command_name, words_of
-from workkit.moving.cron.crontab import PATH, read_crontab, split_percent
-from workkit.moving.found import Carried, Found, Refused
-from workkit.moving.reading import Reading
+from workkit.moving.crontab import PATH, read_crontab, split_percent
+from workkit.moving.found import Carried, Found, Reading, Refused, command_name, words_of
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 

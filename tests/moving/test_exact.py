@@ -16,14 +16,11 @@ import pytest
 
 from tests.moving import calendars
 from tests.moving.vixie import TIMES, WALKED, by_cronsim, by_walking
-from workkit.moving.cron.crontab import read_crontab
-from workkit.moving.found import Carried, Refused
-from workkit.moving.reading import Reading
-from workkit.moving.refusal import NotCarried
-from workkit.moving.systemd.calendar import Calendar, read_calendar
-from workkit.moving.systemd.timers import GAP, RUNS_OVER, calendar_comments, calendar_text
-from workkit.triggers.clock.zone import clock_changes
+from workkit.moving.crontab import read_crontab
+from workkit.moving.found import Carried, NotCarried, Reading, Refused
+from workkit.moving.systemd import GAP, RUNS_OVER, Calendar, calendar_comments, calendar_text, read_calendar
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import clock_changes
 
 CRONTAB = Path(__file__).parents[2] / "spec" / "vectors" / "moving" / "crontab.txt"
 LINES = [line.split(" | ") for line in CRONTAB.read_text().splitlines() if not line.startswith("#")]

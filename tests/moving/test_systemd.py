@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from workkit.errors import NotFound
-from workkit.moving.found import Carried, Found, Refused
-from workkit.moving.reading import Reading
-from workkit.moving.systemd.service import PATH
-from workkit.moving.systemd.timers import found_in
-from workkit.moving.systemd.unit import seconds_of
-from workkit.text.duration import option_text
+from workkit.moving.found import Carried, Found, Reading, Refused
+from workkit.moving.systemd import found_in
+from workkit.moving.systemd_service import PATH, seconds_of
+from workkit.text.wording import option_text
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SERVICE = "[Service]\nType=oneshot\nUser=app\nExecStart=/usr/bin/backup -q\n"

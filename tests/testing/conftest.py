@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workkit.jobs.option_types import ListenOptions
+from workkit.jobs.call import ListenOptions
 from workkit.testing.plugin import wk, wk_server
 
 __all__ = ["wk", "wk_options", "wk_server"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workkit.text.duration import age_text, duration_text
+from workkit.text.wording import age_text, duration_text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workkit.text.listing import listed, ordinal
+from workkit.text.wording import listed, ordinal
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def test_nearest_words_come_nearest_first_and_as_alike_as_asked() -> None:
     ("mark", "place"),
     [
         ("difflib", "text/nearest.py"),
-        ("available_timezones", "triggers/clock/zone.py"),
-        ('"February"', "text/calendar.py"),
-        ('(86_400, "d")', "text/duration.py"),
+        ("available_timezones", "triggers/zone.py"),
+        ('"February"', "text/wording.py"),
+        ('(86_400, "d")', "text/wording.py"),
     ],
 )
 def test_one_module_holds_what_finds_near_words_zones_and_durations(mark: str, place: str) -> None:

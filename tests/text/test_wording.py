@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit.text import wording
-from workkit.text.duration import duration_text
+from workkit.text.cells import cells, shorten
+from workkit.text.wording import duration_text
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -93,11 +94,11 @@ def test_printable_spells_out(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs", "Cc"))), st.integers(0, 20))
 def test_shorten_fits(text: str, width: int) -> None:
-    short = wording.shorten(text, width)
-    assert wording.cells(short) <= width or short == text == ""
+    short = shorten(text, width)
+    assert cells(short) <= width or short == text == ""
     assert short == text or short.endswith("…") or width == 0
 
 
 def test_wide_characters_take_two_columns() -> None:
-    assert wording.cells("日本a") == 5
-    assert wording.shorten("日本語", 4) == "日…"
+    assert cells("日本a") == 5
+    assert shorten("日本語", 4) == "日…"

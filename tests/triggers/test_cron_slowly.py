@@ -14,8 +14,7 @@ from tests.triggers import slow_cron
 from workkit.errors import CronError
 from workkit.triggers import cron
 from workkit.triggers.crons.cron import Cron, parse_cron
-from workkit.triggers.dialects.dialect import Dialect
-from workkit.triggers.stored import from_fields
+from workkit.triggers.dialect import Dialect, from_fields
 
 # Beyond this many days the slow reading gives up; the engine may then say what it likes, so long as it is later.
 DAYS = 1_500

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tests.triggers.crons import crons
 from workkit.errors import CronError
 from workkit.triggers import Trigger, cron
-from workkit.triggers.dialects.cuckoo import clojure_order, cuckoo
-from workkit.triggers.stored import from_fields
+from workkit.triggers.cuckoo import clojure_order, cuckoo
+from workkit.triggers.dialect import from_fields
 from workkit.triggers.trigger import once, published
 from workkit.triggers.when import When, read_when
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit.errors import PhraseError, TriggerError
-from workkit.triggers.duration import duration
+from workkit.triggers.english.numbers import duration
 
 
 @pytest.mark.parametrize(

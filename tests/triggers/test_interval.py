@@ -20,10 +20,10 @@ from workkit import wire
 from workkit.errors import CronError, Invalid, PhraseError, TriggerError
 from workkit.triggers import Trigger, cron, explain, parse
 from workkit.triggers.between import between
-from workkit.triggers.dialects.cuckoo import clojure_order
-from workkit.triggers.english.spoken_interval import how_counted
-from workkit.triggers.interval import Interval
-from workkit.triggers.stored import from_fields
+from workkit.triggers.cuckoo import clojure_order
+from workkit.triggers.dialect import from_fields
+from workkit.triggers.english.sentence import how_counted
+from workkit.triggers.trigger import Interval
 from workkit.triggers.when import When, read_when
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/intervals.json").read_text())["items"]

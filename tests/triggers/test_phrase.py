@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.rows import every_row
 from workkit.errors import PhraseError, TriggerError
-from workkit.triggers.english.grammar.words import VOCABULARY
 from workkit.triggers.english.phrase import parse
+from workkit.triggers.english.words import VOCABULARY
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/times.json").read_text())["items"]
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

@@ -16,9 +16,9 @@ from time import process_time
 import pytest
 
 from workkit.errors import PhraseError
-from workkit.triggers.english.grammar.words import VOCABULARY
 from workkit.triggers.english.phrase import parse
 from workkit.triggers.english.sentence import explain
+from workkit.triggers.english.words import VOCABULARY
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/times.json").read_text())["items"]
 TEXTS = [item["text"] for item in VECTORS]

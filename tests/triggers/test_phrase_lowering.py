@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.rows import every_row
 from tests.triggers.crons import rules
-from workkit.triggers.clock.lowering import lower, shifted
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, WEEKDAY, Spec, field_text
+from workkit.triggers.lowering import lower, shifted
 from workkit.triggers.trigger import Trigger
 
 NOW = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)

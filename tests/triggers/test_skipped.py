@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workkit.triggers import parse
-from workkit.triggers.skipped import with_skipped
+from workkit.triggers.when import with_skipped
 
 NOW = datetime(2026, 11, 18, 10, 15, 30, tzinfo=UTC)
 

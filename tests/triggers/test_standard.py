@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.rows import every_row
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import cron
-from workkit.triggers.dialects.dialect import standard
+from workkit.triggers.dialect import standard
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ import pytest
 
 from workkit.errors import CronError, TriggerError
 from workkit.triggers import Trigger, cron
-from workkit.triggers.stored import from_fields
+from workkit.triggers.dialect import from_fields
 from workkit.triggers.trigger import once, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

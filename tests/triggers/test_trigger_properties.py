@@ -13,7 +13,7 @@ from tests.triggers.crons import rules
 from workkit.errors import TriggerError
 from workkit.triggers import Trigger
 from workkit.triggers.crons.cron import parse_cron
-from workkit.triggers.stored import from_fields
+from workkit.triggers.dialect import from_fields
 from workkit.triggers.trigger import is_fixed, published
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)

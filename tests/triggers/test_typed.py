@@ -15,7 +15,7 @@ import pytest
 from tests.rows import every_row
 from workkit.errors import PhraseError
 from workkit.triggers import explain, parse
-from workkit.triggers.english.grammar.reader import EXAMPLES
+from workkit.triggers.english.reader import EXAMPLES
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 LINES = (Path(__file__).parents[2] / "spec/vectors/typed.txt").read_text().splitlines()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workkit.errors import PhraseError
-from workkit.triggers.english.grammar.words import MAX_LENGTH, quote, tokens
+from workkit.triggers.english.words import MAX_LENGTH, quote, tokens
 
 
 @pytest.mark.parametrize(

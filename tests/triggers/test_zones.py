@@ -15,9 +15,9 @@ from workkit.cli.options import zone_of
 from workkit.cli.settings import Settings
 from workkit.errors import TriggerError
 from workkit.triggers import parse
-from workkit.triggers.clock.zone import names_every_hour, nearest_zone, next_local, standard_offset, zone, zone_names
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.trigger import Trigger
+from workkit.triggers.zone import names_every_hour, nearest_zone, next_local, standard_offset, zone, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2026, 2029))

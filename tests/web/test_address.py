@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.web.address import read_spelled, spelled, url_path
+from workkit.web.words import read_spelled, spelled, url_path
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from workkit import schedule
 from workkit.brokers.native.keys import Keys
 from workkit.schedule import Schedule
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import environment
+from workkit.web.response import environment
 from workkit.web.sentences import Need
 
 ADVICE = re.compile(r"Start a Redis|--\w|REDIS_URL|Try redis")

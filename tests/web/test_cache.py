@@ -16,8 +16,7 @@ from tests.web.conftest import Browser, text_of
 from workkit import schedule
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, LimitUse, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.admission import Control
@@ -26,9 +25,9 @@ from workkit.schedule import Schedule
 from workkit.triggers import Trigger
 from workkit.verbs.opening import producer_of
 from workkit.web import cache as served_room
-from workkit.web.cache import COUNTED_S, Deaths, Rail, Served
-from workkit.web.checkup import Checkup
+from workkit.web.cache import Deaths, Served
 from workkit.web.pages.planned_jobs import read_planned_jobs
+from workkit.web.works import COUNTED_S, Checkup, Rail, in_use
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -225,7 +224,8 @@ class Looking:
 
 
 def rail_of(inspector: Any, **how: Any) -> Rail:
-    return Rail(inspector=lambda: inspector, **how)
+    counts = {"recurring": lambda: len(inspector.recurring()), "limits": lambda: in_use(inspector.limits())}
+    return Rail(counts=counts, **how)
 
 
 def test_a_glance_counts_nothing_and_who_stays_has_it_counted_once() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.processes import until
 from workkit.contract.doctor import Finding
-from workkit.web import checkup as checkup_room
-from workkit.web.checkup import FRESH_S, Checkup
+from workkit.web import works as checkup_room
+from workkit.web.works import FRESH_S, Checkup
 
 FAULT = Finding(kind="k", what="a", why="b", advice=("c",))
 

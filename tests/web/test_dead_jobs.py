@@ -30,10 +30,13 @@ class Listing:
         self.asked = 0
         self.has_places, self.breaks_after = has_places, -1
 
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
-        self.asked += 1
+    def by_time(self) -> Any:
         if not self.has_places:
             raise Unsupported("a queue is read from its head")
+        return self
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        self.asked += 1
         if self.asked == self.breaks_after:
             raise ServerUnreachable("the server does not answer")
         found = [self.dead[number] for number in sorted(self.dead) if number > int(after or -1)]
@@ -55,6 +58,10 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_room, "AGAIN_S", 0.0)
 
 
+def opened(listing: Listing) -> tuple[Listing, DeadIndex]:
+    return listing, DeadIndex(veil_of(), listing.by_time)
+
+
 def looked(index: DeadIndex, listing: Any) -> set[int]:
     known = index.look(listing, count=len(listing.dead))
     return {int(dead_job.job.id, 16) for dead_job in known.dead_jobs}
@@ -62,7 +69,7 @@ def looked(index: DeadIndex, listing: Any) -> set[int]:
 
 @pytest.mark.parametrize("has_places", [True, False])
 def test_what_comes_and_leaves_is_noticed(has_places: bool) -> None:
-    listing, index = Listing(1, 2, 3, has_places=has_places), DeadIndex(veil_of())
+    listing, index = opened(Listing(1, 2, 3, has_places=has_places))
     assert looked(index, listing) == {1, 2, 3}
     del listing.dead[2]
     assert looked(index, listing) == {1, 3}
@@ -71,7 +78,7 @@ def test_what_comes_and_leaves_is_noticed(has_places: bool) -> None:
 
 
 def test_what_comes_late_with_an_earlier_time_is_found() -> None:
-    listing, index = Listing(10, 20), DeadIndex(veil_of())
+    listing, index = opened(Listing(10, 20))
     assert looked(index, listing) == {10, 20}
     listing.dead[5] = dead(5)
     assert until(lambda: looked(index, listing) == {5, 10, 20})
@@ -79,7 +86,7 @@ def test_what_comes_late_with_an_earlier_time_is_found() -> None:
 
 def test_only_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_room, "MOST_KEPT", 5)
-    listing, index = Listing(*range(9)), DeadIndex(veil_of())
+    listing, index = opened(Listing(*range(9)))
     assert looked(index, listing) == {4, 5, 6, 7, 8}
     known = index.look(listing, count=9)  # type: ignore[arg-type]
     assert (known.of, known.is_all) == (9, True)
@@ -87,7 +94,7 @@ def test_only_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_server_that_goes_away_meanwhile_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_room, "PAGE_SIZE", 2)
-    listing, index = Listing(*range(20)), DeadIndex(veil_of())
+    listing, index = opened(Listing(*range(20)))
     listing.breaks_after = 4
     first = index.look(listing, count=20)  # type: ignore[arg-type]
     assert not first.is_all
@@ -95,7 +102,7 @@ def test_a_server_that_goes_away_meanwhile_is_read_on(monkeypatch: pytest.Monkey
 
 
 def test_nothing_is_asked_while_no_page_asks() -> None:
-    listing, index = Listing(*range(3)), DeadIndex(veil_of())
+    listing, index = opened(Listing(*range(3)))
     looked(index, listing)
     before = listing.asked
     looked(index, listing)
@@ -105,7 +112,7 @@ def test_nothing_is_asked_while_no_page_asks() -> None:
 
 
 def test_the_errors_are_put_together_again_only_where_something_has_changed() -> None:
-    listing, index = Listing(1, 2, 3), DeadIndex(veil_of())
+    listing, index = opened(Listing(1, 2, 3))
     first: Any = index.look(listing, count=3)  # type: ignore[arg-type]
     assert index.look(listing, count=3).groups is first.groups  # type: ignore[arg-type]
     listing.dead[4] = dead(4)

@@ -10,13 +10,13 @@ import pytest
 
 from workkit import schedule
 from workkit.errors import InvalidArguments
+from workkit.jobs.arguments import Known, Parameter
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known, Parameter
 from workkit.jobs.options import ADD, names_at
 from workkit.text.masked_text import MASK
 from workkit.triggers.when import When, read_when
 from workkit.web.job_form import CHOICE_WORDS, ELSEWHERE, boxes, from_boxes, keep_hidden, of_time, option_fields
-from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
+from workkit.web.pages.policies import in_a_plan, in_python, on_the_command_line
 
 SEEN = [MASK, {"token": MASK, "n": 1}, f"password={MASK}", ["--key", MASK]]
 STORED = ["s3cret", {"token": "t", "n": 1}, "password=hunter2", ["--key", "k"]]

@@ -14,9 +14,8 @@ from tests import handlers
 from tests.processes import until
 from tests.web.conftest import Browser, Open
 from workkit import schedule
-from workkit.contract.history import PastRun
+from workkit.contract.history import PastRun, call_of
 from workkit.contract.mask import MASKED, Mask, hidden_paths, mask
-from workkit.contract.past_runs import call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure

@@ -10,7 +10,7 @@ import pytest
 
 from tests.web.charts.rects import NOW, ran
 from workkit.contract.history import Ended, PastRun
-from workkit.contract.recurring import Recurs
+from workkit.contract.inspector import Recurs
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job, JobState
 from workkit.triggers import cron

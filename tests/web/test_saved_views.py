@@ -11,8 +11,9 @@ from tests import handlers
 from tests.web.conftest import Browser, Open, headline, main_of
 from workkit import schedule
 from workkit.schedule import Schedule
+from workkit.web.page import SavedView
+from workkit.web.request import VIEWS, read_views, with_view, without_view, written
 from workkit.web.response import Refused
-from workkit.web.saved_views import COOKIE, SavedView, read_views, with_view, without_view, written
 
 LINK = re.compile(r'<a class="link small" href="([^"]+)">([^<]+)</a> <button class="plain" name="remove"')
 
@@ -111,7 +112,7 @@ def test_views_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize("cookie", ["", "x", "e30=", "W10=", "W1sxLDIsM11d", "W1siam9icyIsIngiXV0=", "☃", "bnVsbA=="])
 def test_a_cookie_that_is_not_ours_is_no_view(browser: Browser, s: Schedule, cookie: str) -> None:
     assert read_views(cookie) == ()
-    headers = {"cookie": f"{COOKIE}={cookie}".encode()}
+    headers = {"cookie": f"{VIEWS}={cookie}".encode()}
     assert browser.get(f"/s/{s.name}/jobs", headers=headers).status_code == 200
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.jobs.job import Job
 from workkit.jobs.terms import Terms
 from workkit.triggers import parse
-from workkit.triggers.clock.zone import ClockChange, clock_changes
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.words import city, left_out, may_wait, moves, next_change, what_came
 
 WAITS = LimitUse(key="over:nightly", used=1, limit=1, waiting=1)

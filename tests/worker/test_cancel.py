@@ -24,12 +24,11 @@ from workkit import Retry, current_job, job, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.native.record import MARKED_MS, MARKS, heard_upto
 from workkit.brokers.redis_server.connecting import connect
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo
 from workkit.errors import JobCancelled, JobTimeout
 from workkit.events import Event
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.job import Job
+from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker import lane, loop
 from workkit.worker.executor import Executor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workkit.contract.claim import Claim
 from workkit.contract.history import EDGES_MS, LATE_MS, LONG_MS, Buckets, Cell, Counted, bucket_of
+from workkit.contract.listener import Claim
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import DONE, Dead, Failure
 from workkit.worker.counting import SAMPLED, SLOW, RunCounter, lengths_of

@@ -14,7 +14,7 @@ import pytest
 from tests import handlers
 from tests.servers import Server
 from workkit import errors, events, job, schedule, wire
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.events import Event
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}

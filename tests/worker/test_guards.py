@@ -17,11 +17,10 @@ from tests.servers import Server
 from tests.worker.observation import calls, named
 from workkit import events, schedule
 from workkit.brokers.connect import open_broker
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo
 from workkit.errors import FunctionNotFound
 from workkit.events import Event
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
 from workkit.worker.run.run import Run

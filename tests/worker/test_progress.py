@@ -21,10 +21,9 @@ from tests.servers import Server, program
 from workkit import current_job, errors, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.brokers.redis_server.connecting import connect
-from workkit.brokers.redis_server.listener_info import read_said
+from workkit.brokers.redis_server.control import read_said
 from workkit.cli import main
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, ListenerInfo
 from workkit.jobs.outcome import Done
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}

@@ -14,7 +14,7 @@ from workkit import events, schedule
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import load
-from workkit.contract.steering import Quieted
+from workkit.contract.admin import Quieted
 from workkit.errors import NotFound
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of

@@ -13,9 +13,8 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo
-from workkit.jobs.functions.registry import Registry
+from workkit.contract.listener import Claim, ListenerInfo
+from workkit.jobs.registry import Registry
 from workkit.worker import runner as runner_module
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun

@@ -17,7 +17,7 @@ from tests.worker.observation import calls
 from tests.worker.test_guards import claimed
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, LaneRun
 from workkit.worker.listener import Listener

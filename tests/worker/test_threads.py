@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any, cast
 
 from tests.processes import until
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox
 from workkit.worker.runner import Threads

@@ -11,7 +11,7 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import job, schedule
 from workkit.errors import InvalidArguments
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 
 SEEN: list[Any] = []
 ODD = {"user-id": 7, "class": {"a": []}, "n": 2**53 + 1}

@@ -8,9 +8,19 @@
 `lifespan` needs no further package; `app`, the pages of the browser, needs the extra `web`.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from workkit.asgi.lifetime import lifespan
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Unpack
+
+from workkit import aio
+from workkit.errors import InvalidOptions
+from workkit.jobs.call import ListenOptions
+from workkit.schedule import Schedule
+from workkit.verbs.creation import check_schedule
+from workkit.verbs.opening import producer_of
 
 if TYPE_CHECKING:
     from workkit.asgi.pages import app, build, signer
@@ -25,3 +35,50 @@ def __getattr__(name: str) -> Any:
     from workkit.asgi import pages
 
     return getattr(pages, name)
+
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+
+def lifespan(
+    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int],
+    *,
+    listen: bool = False,
+    own: Lifespan | None = None,
+    **how: Unpack[ListenOptions],
+) -> Lifespan:
+    """Make the lifespan of an ASGI program: ``FastAPI(lifespan=lifespan(s))``, ``Litestar(lifespan=[lifespan(s)])``.
+
+    At the start it connects to the servers of the schedules, so that a program without its server does not start.
+    `listen`: it then also runs due jobs in threads of this process, with the options of `schedule.listen` (`how`); at
+    the end the listener takes nothing new, finishes within its deadline, and gives back the rest. Each process that
+    serves has a listener of its own, and each run happens in one of them. A coroutine runs on an event loop of the
+    listener, not on the one that serves requests.
+
+    `own` is the program's own lifespan. It starts once the schedules are reachable, so that it may add jobs, and before
+    the listener; it ends after the listener, so that running jobs keep what it opened. What it yields is passed on.
+
+    Raises InvalidOptions, InvalidSchedule; at the start ServerUnreachable, ServerRefused, and as `schedule.listen`.
+    """
+    schedules = list(s) if isinstance(s, Iterable) and not isinstance(s, str) else [s]
+    for one in schedules:
+        check_schedule(one)
+    if how and not listen:
+        names = " and ".join(f"{name}=" for name in how)
+        trouble, remedy = "without listen=True: no listener runs here", f"Write listen=True, or leave out {names}."
+        raise InvalidOptions.about(names, trouble, remedy, where=next(iter(how)))
+    if own is not None and not callable(own):
+        remedy = "Write own=lifespan, with lifespan(app) an asynchronous context manager."
+        raise InvalidOptions.about(f"own={own!r}", "cannot be called", remedy, where="own", given=own)
+
+    @asynccontextmanager
+    async def opened(app: Any) -> AsyncIterator[Any]:
+        for one in schedules:
+            await asyncio.to_thread(lambda s: producer_of(s).adding([])(), one)
+        async with AsyncExitStack() as ends:
+            state = await ends.enter_async_context(own(app)) if own is not None else None
+            if listen:
+                await ends.enter_async_context(aio.listener(s, **how))
+            yield state
+
+    return opened

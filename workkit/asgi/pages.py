@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workkit.brokers.layout import NATIVE, layout_of
 from workkit.brokers.redis_server.doctor import Unhurried
 from workkit.errors import InvalidOptions
-from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.zone import zone as read_zone
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
 
@@ -25,9 +25,9 @@ try:
     from workkit.web.app import application
     from workkit.web.auth import Mounted, Signer, Way
     from workkit.web.cache import Served
-    from workkit.web.checkup import Checkup
     from workkit.web.mask import veil_of
     from workkit.web.request import Settings
+    from workkit.web.works import Checkup
 except ImportError as error:
     raise ImportError(f"workkit.asgi needs the extra web ({error}). Install it: pip install 'workkit[web]'") from error
 

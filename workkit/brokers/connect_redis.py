@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workkit.brokers.redis_server.cluster import check_tag
 from workkit.brokers.redis_server.connecting import connect, is_cluster
+from workkit.brokers.redis_server.primaries import check_tag
 from workkit.brokers.redis_server.server import Server
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import ModuleType
 
 from workkit.contract.doctor import CommandLine, Finding, Kind
-from workkit.text.listing import plural
+from workkit.text.wording import plural
 
 MOST = 1000  # findings of one kind in one checkup
 FIX = ("fix", None)

@@ -44,8 +44,8 @@ _UNSET: Final = {"shards": 1}
 
 
 class Keeps(StrEnum):
-    """What a layout may keep, or let its users do, beside jobs that run once. REMEMBER, PLAN and QUEUES tell which of
-    the protocols of `contract/optional.py` it has.
+    """What a layout may keep, or let its users do, beside jobs that run once. REMEMBER, PLAN, BY_TIME, LIMITS and
+    QUEUES tell which of the protocols of `contract/optional.py` it has.
     """
 
     RECUR = "jobs that recur"
@@ -68,6 +68,8 @@ class Keeps(StrEnum):
     KEEP_DEAD = "`dead`, `retry`, `discard`"
     LIST_LISTENERS = "`listeners`, and what they hold"
     QUEUES = "`queues`"
+    BY_TIME = "the browser counts what is to come by its time, and reads dead jobs in pages"
+    LIMITS = "the browser tells which limits are in use"
     TELL = "`add` warns of a function that no listener knows"
     REMEMBER = "history: `runs`, `changes`, `stats` over time"
     KEEP_RESULT = "`keep`: results"

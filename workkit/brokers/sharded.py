@@ -16,22 +16,17 @@ from time import monotonic
 from typing import Any, Protocol, cast
 
 from workkit.brokers import shards as rules
-from workkit.brokers.redis_server.graves import place_before
+from workkit.brokers.redis_server.pages import place_before
 from workkit.brokers.shards import Rule, Side, by_home, first_found
-from workkit.contract.admin import Revival
+from workkit.contract.admin import Limited, Marked, NewTime, Paused, Quieted, Resumed, Revival, Steer, Undo
 from workkit.contract.broker import Admin, Doctor, Inspector, Producer
 from workkit.contract.composed import joined_control, joined_pulse, place_in_list, summed_counts
 from workkit.contract.doctor import Finding
-from workkit.contract.history import JOB, Bucket, Cell, PastRun
-from workkit.contract.inspector import Graves
-from workkit.contract.job_page import JobPage, JobQuery, Placed, no_place, read_page
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.history import JOB, Bucket, Cell, PastRun, Result
+from workkit.contract.inspector import Graves, LimitUse, worst_first
 from workkit.contract.optional import Plans
-from workkit.contract.plans import CodePlan, Mode, Verdict
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import Result
-from workkit.contract.steering import Limited, Marked, NewTime, Paused, Quieted, Resumed, Steer
-from workkit.contract.undo import Undo
+from workkit.contract.producer import Added, Batch, BatchStep, CodePlan, Mode, NewJob, Verdict
+from workkit.contract.where import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
 
@@ -53,8 +48,6 @@ class Sharded:
     A job goes to the shard of its id, or of its name, unique key or window. So a name leads to its shard, and most ids
     do too; a job with a unique key, a second equal `queued` job and a job of another program may be in any shard.
     """
-
-    is_on_test_clock = False
 
     def __init__(self, shards: Sequence[Part], *, schedule: str) -> None:
         self.schedule, self.url, self._shards = schedule, shards[0].url, tuple(shards)
@@ -354,7 +347,6 @@ INSPECTOR: dict[str, Rule] = {
     "jobs": rules.in_order(place_in_list),
     "unlisted": rules.joined(rules.put_together),
     "job": _job,
-    "named": rules.joined(rules.put_together),
     "recurring": rules.joined(rules.concatenated),
     "graves": _graves,
     "still_dead": rules.joined(lambda parts: [any(found) for found in zip(*parts, strict=True)]),
@@ -390,6 +382,7 @@ ADMIN: dict[str, Rule] = {
 }
 PLANS: dict[str, Rule] = {
     "contents": rules.first,
+    "named": rules.joined(rules.put_together),
     "decide": _decide,
     "made": rules.joined(rules.put_together),
     "withdraw": _withdraw,

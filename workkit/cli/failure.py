@@ -15,10 +15,11 @@ from workkit.cli.printing import terminal
 from workkit.cli.quoting import Unquoted
 from workkit.cli.spelling import in_flags
 from workkit.cli.suggestion import option_hint
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.jobs.elsewhere import WORDS
 from workkit.text import wording
-from workkit.text.listing import listed
+from workkit.text.cells import cells, shorten
+from workkit.text.wording import listed
 
 USAGE, MISSING, REFUSED, SERVER, BUG, RETRYING = 2, 3, 4, 69, 70, 75
 STATUS: tuple[tuple[type[BaseException], int], ...] = (
@@ -146,7 +147,7 @@ def caret(error: BaseException) -> list[str]:
     if without_passwords(given) != given:
         return []
     width = max(10, (terminal.table_width(sys.stderr) or terminal.FALLBACK_WIDTH) - 4)
-    start = max(0, position - width * 2 // 3) if wording.cells(given) > width else 0
+    start = max(0, position - width * 2 // 3) if cells(given) > width else 0
     before = wording.printable(given[start:position])
-    shown = wording.shorten(before + wording.printable(given[position:]), width)
-    return [f"  {shown}", f"  {' ' * wording.cells(before)}^"]
+    shown = shorten(before + wording.printable(given[position:]), width)
+    return [f"  {shown}", f"  {' ' * cells(before)}^"]

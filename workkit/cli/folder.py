@@ -12,9 +12,9 @@ from workkit.brokers.layout import chosen_layout, layouts
 from workkit.cli.source import Function, names_in, signature_of, yields
 from workkit.errors import InvalidArguments, InvalidFunction
 from workkit.jobs.arguments import as_called, misfit, parameters_text
-from workkit.jobs.functions.marks import job_name_of
-from workkit.jobs.functions.module_files import OURS, source_folder
+from workkit.jobs.importing import OURS, source_folder
 from workkit.jobs.job import Job, spoken
+from workkit.jobs.marks import job_name_of
 from workkit.jobs.names import (
     NO_YIELD,
     Name,
@@ -27,8 +27,8 @@ from workkit.jobs.names import (
     said_plain,
     stored_name,
 )
-from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import listed
 
 SHOWN = 6
 FOREIGN = ("site-packages", "dist-packages")

@@ -42,7 +42,7 @@ def check_known(s: Schedule, *, server: str | None, remedy: str | None = None) -
 
 def is_new(s: Schedule) -> bool:
     """Say whether the server does not know a schedule. Raises ServerUnreachable."""
-    from workkit.verbs.schedules import is_known
+    from workkit.verbs.opening import is_known
 
     return is_known(s) is False
 
@@ -95,7 +95,7 @@ def check_order(schedule: str, *, meant: str, server: str | None) -> None:
 
 def _unknown(s: Schedule, *, server: str | None, remedy: str | None = None) -> InvalidSchedule:
     """Make the error for a schedule that the server does not know. It names those that it knows, if it tells."""
-    from workkit.verbs.schedules import schedules_at
+    from workkit.verbs.opening import schedules_at
 
     start = f"workkit listen {shlex.quote(s.name)}{server_words(server)}"
     remedy = remedy or f"A new one begins with its first job, or its listener: {start}"

@@ -25,7 +25,7 @@ from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.settings import read_settings
 from workkit.cli.unlisted import listed_jobs
 from workkit.jobs.job import call_text, spoken
-from workkit.text import wording
+from workkit.text.cells import shorten
 
 FRESH_SECONDS = 5.0
 MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
@@ -154,7 +154,7 @@ def _jobs(schedule: str, url: str | None, layout: str) -> Found:
 
     s = verbs.create(schedule, redis=url, layout=layout)
     jobs = list(islice(listed_jobs(s, state=None), MOST))
-    called = [(job, wording.shorten(call_text(job), 60)) for job in jobs]
+    called = [(job, shorten(call_text(job), 60)) for job in jobs]
     return {job.name: text for job, text in called if job.name} | {job.short_id: text for job, text in called}
 
 
@@ -162,7 +162,7 @@ def _dead(schedule: str, url: str | None, layout: str) -> Found:
     from workkit import schedule as verbs
 
     jobs = islice(verbs.jobs(verbs.create(schedule, redis=url, layout=layout), state="dead"), MOST)
-    return {job.short_id: wording.shorten(f"{call_text(job)} {job.error or ''}", 60) for job in jobs}
+    return {job.short_id: shorten(f"{call_text(job)} {job.error or ''}", 60) for job in jobs}
 
 
 def _functions(schedule: str, url: str | None, layout: str) -> Found:

@@ -30,7 +30,7 @@ from workkit.cli.host import host
 from workkit.cli.settings import Settings, read_settings
 from workkit.cli.spelling import layout_flags
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -133,7 +133,7 @@ class Zone(StringParamType):
         """Name the zones that begin like this."""
         from click.shell_completion import CompletionItem
 
-        from workkit.triggers.clock.zone import zone_names  # not needed for --help
+        from workkit.triggers.zone import zone_names  # not needed for --help
 
         start = incomplete.lower()
         return [CompletionItem(zone) for low, zone in zone_names().items() if low.startswith(start)]
@@ -189,7 +189,7 @@ def by_option(function: Callable[..., R]) -> Callable[..., R]:
     )
     @functools.wraps(function)
     def with_by(*args: Any, **kwargs: Any) -> R:
-        from workkit.verbs.author import via  # not needed for --help
+        from workkit.verbs.opening import via  # not needed for --help
 
         token = via.set("cli")
         try:
@@ -403,6 +403,6 @@ def is_typed(option: str) -> bool:
 
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
     """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
-    from workkit.triggers.clock.zone import zone  # not needed for --help
+    from workkit.triggers.zone import zone  # not needed for --help
 
     return zone(name or settings.tz or "UTC")

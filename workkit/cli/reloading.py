@@ -17,7 +17,7 @@ from typing import Any
 
 from workkit.cli.printing import terminal
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 from workkit.worker.exit_status import how_it_ended, shell_status
 from workkit.worker.signals import DUMP, STOP
 

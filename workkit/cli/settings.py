@@ -9,8 +9,8 @@ from typing import Any
 
 from workkit.brokers.layout import own_options
 from workkit.errors import InvalidOptions
-from workkit.text.listing import listed
 from workkit.text.nearest import is_slip, nearest_words
+from workkit.text.wording import listed
 
 FILE = "pyproject.toml"
 MOST_PROCESSES = 64

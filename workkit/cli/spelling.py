@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from workkit.brokers.layout import own_options
 from workkit.brokers.redis_server.address import masked
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
 TIMES = {"when": "WHEN", "at": "WHEN", "in_": '"in ..."', "every": '"every ..."', "cron": "a cron string"}

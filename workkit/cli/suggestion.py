@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import click
 
-from workkit.text.listing import listed
 from workkit.text.nearest import NEGATIONS, is_slip, nearest_words, slips
+from workkit.text.wording import listed
 
 LONG = 4  # letters of a word in which one slip leaves the meaning clear
 POSITIVE = ("enable-", "with-", "use-")

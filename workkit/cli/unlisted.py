@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
     """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
     from workkit.contract.composed import listable
-    from workkit.contract.job_page import looked_up, meant_jobs
-    from workkit.contract.where import Where
+    from workkit.contract.where import Where, looked_up, meant_jobs
     from workkit.verbs.opening import present, producer_of
 
     inspector, where = producer_of(s).inspector, where or Where()

@@ -1,6 +1,6 @@
-"""What every layout's broker does, in five protocols: a producer adds jobs, and gives those who look (`Inspector`),
-change (`Admin`) and check (`Doctor`); a `Broker` serves a listener too. Each method says what is atomic. What only some
-layouts have is in `contract/optional.py`. The values that cross are in the other files of this folder.
+"""Five protocols that the broker of every layout keeps: a producer adds jobs, and gives those who look (`Inspector`),
+change (`Admin`) and check (`Doctor`); a `Broker` serves a listener too. Each method says what is atomic. Protocols that
+only some layouts keep are in `contract/optional.py`. The values that cross are in the other files of this folder.
 """
 
 from __future__ import annotations
@@ -8,22 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from workkit.contract.admin import Arguments, Revival
-from workkit.contract.changes import Author
-from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.admin import Arguments, Author, NewTime, Revival, Steer, Undo
 from workkit.contract.doctor import Finding
 from workkit.contract.history import Counted
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.inspector import Counts, Pulse, Recurs
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.optional import History, Plans
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.recurring import Recurs
-from workkit.contract.steering import NewTime, Steer
-from workkit.contract.undo import Undo
+from workkit.contract.where import JobPage, JobQuery
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.admission import History as Kept
 from workkit.jobs.job import Job, JobState
 from workkit.tracing import TraceContext
 
@@ -38,10 +31,6 @@ class Producer(Protocol):
     @property
     def url(self) -> str:
         """The server's URL, without a password."""
-
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock, so that no answer foretells the next one."""
 
     def now_ms(self) -> int:
         """Estimate the server's clock; only the first call needs a round trip."""
@@ -94,6 +83,10 @@ class Broker(Producer, Protocol):
     def listener(self) -> str:
         """The name of this registration as a listener; empty before the first."""
 
+    @property
+    def is_on_test_clock(self) -> bool:
+        """Whether tests move the server's clock, so that no answer foretells the next one."""
+
     def register(self, info: ListenerInfo) -> None:
         """Become a listener. Raises ServerUnreachable or ServerRefused. After ServerFull the next `claim` or
         `beating` first tries again.
@@ -115,28 +108,27 @@ class Broker(Producer, Protocol):
 
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer: the orders for this listener. The caller
-        must call it. `trouble`: which part of this listener has stopped moving. `state`: what it does now ("quiet",
+        must call it. `trouble`: which part of this listener has stopped moving. `state`: its state now ("quiet",
         "stopping"); None: as it registered.
         """
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Show the progress of runs: receipt -> progress as JSON; None where the run is over. `logs`: what runs have
-        logged so far; an empty text where the run ended well. A layout may ignore them.
+        """Show the progress of runs: receipt -> progress as JSON; None where the run is over. `logs`: the
+        lines that runs have logged; an empty text where the run ended well. A layout may ignore them.
         """
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
 
     @property
-    def history(self) -> Kept:
-        """What it keeps of past runs, as its last answers say; `off` where the layout keeps nothing."""
-
-    def count(self, counted: Counted) -> None:
-        """Store what this listener has counted. Never repeated: if the answer is lost, the counts may be."""
+    def count(self) -> Callable[[Counted], None] | None:
+        """The function that stores what this listener has counted; None where the layout keeps no counts, or its last
+        answers say that the schedule keeps none. Never repeated: if the answer is lost, the counts may be.
+        """
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses whose
-        time has passed. `reconsider`: be offered again the jobs that it gave back as `unknown`.
+        """Take back the claims of dead listeners, and return (listener, number of jobs) for each; end pauses
+        that are over. `reconsider`: be offered again the jobs that it gave back as `unknown`.
         """
 
     def wait(self, seconds: float) -> bool:
@@ -165,7 +157,7 @@ class Inspector(Protocol):
         """Page through the jobs: running ones first, then those that wait, soonest first, then dead ones. Raises
         Unsupported for a state that cannot be listed, and without a state where there is such a state.
 
-        `named`: the caller needs only jobs that have one of these names, in which ``*`` stands for any text. A layout
+        `named`: the caller needs only jobs that have one of these names, in which ``*`` matches any text. A layout
         may read less then; it may also yield jobs with other names.
 
         Where all states can be listed, a job that exists the whole time is shown while listeners move it: see
@@ -173,7 +165,7 @@ class Inspector(Protocol):
         """
 
     def unlisted(self) -> Mapping[JobState, str]:
-        """Name the states whose jobs this layout cannot list, each with the reason in a sentence."""
+        """Name the states of which this layout cannot list the jobs, each with the reason in a sentence."""
 
     def page(self, query: JobQuery) -> JobPage:
         """Read one page of the jobs of `jobs`, as many as are asked for and can be looked at in time. Raises
@@ -183,22 +175,10 @@ class Inspector(Protocol):
     def job(self, which: str) -> Job:
         """Find one job by name, by id, or by the beginning of an id (6 or more digits). Raises NotFound."""
 
-    def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
-
     def recurring(self) -> Sequence[Recurs]:
         """Read the recurring jobs, in no order. One without a name is among them from its first run on, or while it is
         among the first that wait. Raises Unsupported where the layout does not keep such jobs.
         """
-
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
-        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
-        of the page before. Raises InvalidOptions for another text, Unsupported where the server cannot begin in the
-        middle.
-        """
-
-    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands in the dead set still. Raises Unsupported as `graves`."""
 
     def listeners(self) -> list[ListenerInfo]:
         """List the listeners. Raises Unsupported where the server does not tell."""
@@ -206,38 +186,27 @@ class Inspector(Protocol):
     def control(self) -> Control:
         """Read what is paused, and the schedule's own limits."""
 
-    def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
-        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
-        in use, where the layout has such keys. Raises Unsupported.
-        """
-
-    def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
-        one number less than there are edges. A job that recurs counts once, with its next run. Raises Unsupported.
-        """
-
     @property
     def history(self) -> History:
-        """What is left of past runs. Raises Unsupported where the layout keeps none."""
+        """The side that reads past runs. Raises Unsupported where the layout keeps none."""
 
 
 class Admin(Protocol):
     """Changes one schedule, one step at a time. A method that the layout cannot keep raises Unsupported."""
 
     def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> Admin:
-        """Make the same admin, whose changes are recorded as made by somebody. None, as at first: none is recorded. It
+        """Make the same admin, which records its changes as made by `author`. None, as at first: it records none. It
         adds to `undos` what undoes each `cancel` and `run`, and each run that is left out. A layout that keeps no
         changes ignores both.
         """
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
-        """Record a change of the schedule that is made of several steps, before the first one. `after`: what differs
-        then; `times`: how many jobs, or faults. `job`: what it is about, where that is one job.
+        """Record a change of the schedule that is made of several steps, before the first one. `after`: the
+        new values, by name; `times`: how many jobs, or faults. `job`: the one that it is about.
         """
 
     def steer(self, change: Steer) -> bool:
-        """Change what holds for the schedule, a target or a listener: see `contract.steering`. False: it was so
+        """Change what holds for the schedule, a target or a listener: see `contract.admin`. False: it was so
         already. Raises NotFound, ChangedMeanwhile, Unsupported.
         """
 

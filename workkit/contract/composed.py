@@ -1,5 +1,5 @@
-"""Answers of an inspector that a layout may make of its other calls: a pulse, a page of jobs, the jobs of all states.
-Also the answers of the parts of a schedule, put together.
+"""Answers made of the calls of an inspector: a pulse, a page of jobs, the jobs of all states; a job that is over, the
+attempts of a job, the sync that owns it. Also the answers of the parts of a schedule, put together.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final, TypeVar
 
+from workkit.contract.admin import Change
 from workkit.contract.broker import Inspector
+from workkit.contract.history import NO_RUN, PastRun, call_of, is_run_of
 from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.job_page import JobPage, JobQuery, no_place, read_page
 from workkit.contract.listener import ListenerInfo
+from workkit.contract.where import JobPage, JobQuery, no_place, read_page
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job, JobState
+from workkit.text.wording import epoch_ms
 
 SOON: Final = 10
 """How many of the first waiting jobs a pulse holds."""
@@ -25,17 +28,17 @@ SOON: Final = 10
 MOST_LISTENERS: Final = 50
 """How many listeners a pulse holds."""
 
-WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
+_WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
 
-MOST_COUNTED: Final = 20_000
+_MOST_COUNTED: Final = 20_000
 """Jobs through which a layout walks whose places are numbers."""
 
 T = TypeVar("T")
 
 
-def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = WAITING) -> Pulse:
+def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = _WAITING) -> Pulse:
     """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason. `soon`:
-    the states whose first jobs it holds.
+    it holds the first jobs of these states.
     """
     unknown: dict[str, str] = {}
 
@@ -71,18 +74,18 @@ def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] 
 
 def counted_page(inspector: Inspector, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
     """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
-    start = read_number(query.after)
-    jobs = islice(enumerate(listable(inspector, query.state), 1), start, MOST_COUNTED)
+    start = _read_number(query.after)
+    jobs = islice(enumerate(listable(inspector, query.state), 1), start, _MOST_COUNTED)
     page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
-    if page.after is None and start + page.looked >= MOST_COUNTED - 1:
+    if page.after is None and start + page.looked >= _MOST_COUNTED - 1:
         return JobPage(
             jobs=page.jobs, looked=page.looked, until=page.until,
-            cut=f"Only the first {MOST_COUNTED:,} jobs can be looked through in this layout.",
+            cut=f"Only the first {_MOST_COUNTED:,} jobs can be looked through in this layout.",
         )  # fmt: skip
     return page
 
 
-def read_number(after: str | None) -> int:
+def _read_number(after: str | None) -> int:
     """Read a place that is a number. Raises InvalidOptions."""
     if after is None:
         return 0
@@ -92,7 +95,7 @@ def read_number(after: str | None) -> int:
 
 
 def place_in_list(job: Job) -> tuple[int, float]:
-    """Order jobs as `Inspector.jobs` lists them: what runs, what waits, what is dead."""
+    """Order jobs as `Inspector.jobs` lists them: those that run, those that wait, dead ones."""
     due = float("-inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
         return 0, due
@@ -140,3 +143,63 @@ def summed_counts(parts: Sequence[Counts]) -> Counts:
 
 def _due(job: Job) -> float:
     return float("-inf") if job.due is None else job.due.timestamp()
+
+
+def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int | None = None) -> Job | None:
+    """Find a job that is over by its last single run, among the last `most` runs; None where there is none."""
+    try:
+        last = next((run for run in islice(inspector.history.runs(), most) if is_run_of(run, which)), None)
+    except Unsupported:
+        return None
+    if last is None or last.ending in ("retried", "skipped"):
+        return None
+    assert last.id is not None, "single runs have an id"
+    call = call_of(last)
+    args, kwargs = call or ((), None)
+    return Job(
+        id=last.id,
+        schedule=schedule,
+        fn=last.fn or "?",
+        args=args,
+        kwargs=kwargs,
+        name=last.name,
+        due=last.due,
+        state="done",
+        attempt=last.attempt,
+        error=last.error,
+        ending=last.ending,
+        args_kept=call is not None,
+    )
+
+
+def attempts_of_job(inspector: Inspector, job: Job, *, most: int) -> list[PastRun]:
+    """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. Those of a
+    dead one are those before it died. Raises Unsupported.
+    """
+    died_ms = epoch_ms(job.due) + 60_000 if job.state == "dead" and job.due is not None else None
+    found: list[PastRun] = []
+    for run in islice(inspector.history.runs(until_ms=died_ms), most):
+        if run.id == job.id and run.ending not in NO_RUN:
+            found.append(run)
+            if run.attempt == 0:
+                break
+    return found[::-1]
+
+
+MOST_LOOKED: Final = 300  # changes, the last ones
+
+
+def owning_sync(inspector: Inspector, name: str | None) -> Change | None:
+    """Find the sync that set a job last; None where somebody has edited it since, or no change tells of it."""
+    if not name:
+        return None
+    try:
+        for change in islice(inspector.history.changes(), MOST_LOOKED):
+            said = change.after
+            if change.verb == "sync" and any(name in (said.get(word) or ()) for word in ("added", "changed")):
+                return change
+            if change.verb in ("add", "edit") and said.get("name") == name:
+                return None
+    except Unsupported:
+        pass
+    return None

@@ -1,4 +1,4 @@
-"""The side of a broker that checks a schedule, and repairs what is safe to repair; what a finding is made of."""
+"""The side of a broker that checks a schedule and repairs faults where that is safe; the parts of a finding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 Severity = Literal["deviation", "orphan", "hazard"]
 """A deviation is wrong now. An orphan has lost its other half. A hazard is legal, but something may be lost by it."""
@@ -76,7 +76,7 @@ class Finding:
 
     `kind` is its stable name for programs. `repairs`: `Doctor.repair` can repair it, by `subject`. `about`: the ids,
     keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server, where it is `of_server`.
-    `fn`: the function that no listener can run, where that is the fault. `count`: how many findings it stands for.
+    `fn`: the function that no listener can run, where that is the fault. `count`: how many findings it sums up.
     """
 
     kind: str

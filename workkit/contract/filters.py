@@ -2,7 +2,7 @@
 
 Words without a qualifier are one text, as typed, which may be a part of any field. ``id``, ``name``, ``job``, ``fn``,
 ``arg`` and ``state`` are exact; of all other texts a part is enough. A qualifier has no blank behind its colon; quotes
-keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` stands for any text.
+keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` matches any text.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs.job import STATES
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import duration_text
-from workkit.text.listing import listed
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import duration_text, listed
 
 Place = Literal["jobs", "recurring", "runs", "dead"]
 Kind = Literal["text", "whole", "state", "ended", "length", "ahead", "ago", "count"]
@@ -42,7 +41,7 @@ TROUBLES: Final = ("failing", "late", "missed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qualifier:
-    """A qualifier: what kind of value it takes, how it is said, and an example."""
+    """A qualifier: the kind of value that it takes, its meaning in words, and an example."""
 
     kind: Kind
     says: str
@@ -94,7 +93,7 @@ def read_filter(text: str, place: Place) -> Where:
 
 
 def read_where(where: object, place: Place, *, names: object = None) -> Where:
-    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` stands for any text. Raises
+    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. Raises
     InvalidOptions.
     """
     for name, value in (("where", where), ("names", names)):
@@ -246,7 +245,7 @@ class _Reader:
                     raise self._refused(f'{name}:"{value}"', trouble, remedy, name, at, suggestion=near)
             return Has(texts=tuple(value.lower() for value, _ in values), whole=True)
         texts = tuple(value for value, _ in values)
-        if name.lower() == "id":  # the beginning of an id stands for it
+        if name.lower() == "id":  # the beginning of an id is enough
             texts = tuple(text if text.endswith("*") else f"{text}*" for text in texts)
         return Has(texts=texts, whole=kind == "whole")
 
@@ -269,7 +268,7 @@ class _Reader:
                 return Between(low=number, high=number)
             case _ if is_count:
                 return Between(low=number, high=number)
-            case _ if _ALL[name.lower()].kind == "length":  # nothing takes exactly so long
+            case _ if _ALL[name.lower()].kind == "length":  # no run takes exactly this time
                 return Between(low=number)
             case _:
                 return Between(high=number)
@@ -280,7 +279,7 @@ class _Reader:
             if written.isascii() and written.isdigit() and len(written) < 16:
                 return float(written)
             raise self._refused(f'{name}:"{written}"', "is no number", f"Write for example {example}.", name, at)
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         try:
             return duration(written, name=name) / timedelta(milliseconds=1)

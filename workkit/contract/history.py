@@ -1,4 +1,6 @@
-"""What is kept of past runs, as values: single runs, days, counts of a span of time. The rules: spec/history.md."""
+"""Values that a schedule keeps of past runs: single runs, days, counts of a span of time (spec/history.md), and results
+(spec/results.md).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, get_args
 
-from workkit.jobs.outcome import Ran
-from workkit.text.brief import brief_repr
+from workkit.errors import Unsupported
+from workkit.jobs.job import NOT_KEPT, SHORTEST_ID, call_texts
+from workkit.jobs.outcome import Failure, Ran, ResultKind
+from workkit.jobs.run_options import RunOptions
+from workkit.text.cells import brief_repr
 
 Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
 ENDINGS: tuple[Ended, ...] = get_args(Ended)
@@ -29,7 +34,7 @@ all that found no place of its own.
 """
 
 BUCKETS = 64
-LATE_MS, LONG_MS = 1_000, 10_000  # a run that is so late, or takes so long, is kept by itself
+LATE_MS, LONG_MS = 1_000, 10_000  # a run that is this late, or takes this long, is kept by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +42,9 @@ class PastRun:
     """One occurrence that is over, or one attempt of it that failed.
 
     `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
-    stands for; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
+    represents; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
     `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
-    `place`: where it stands among the single runs, as an address. `call`: its arguments, as `kept_call` writes them.
+    `place`: its address among the single runs. `call`: its arguments, as `kept_call` writes them.
     `log` names what it has logged, if it failed and has logged something: see `Inspector.log`.
     """
 
@@ -83,6 +88,31 @@ def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
     """
     text = json.dumps([args, kwargs] if kwargs else [args], separators=(",", ":"))
     return text if len(text) <= MOST_CALL else ""
+
+
+def is_run_of(run: PastRun, which: str) -> bool:
+    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
+    assert run.id is not None, "single runs have an id"
+    return which in (run.name, run.id) or (len(which) >= SHORTEST_ID and run.id.startswith(which))
+
+
+def call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None] | None:
+    """Read the arguments that a record has kept; None where it has kept none, or they cannot be read."""
+    try:
+        match json.loads(run.call or "0"):
+            case [list(args)]:
+                return tuple(args), None
+            case [list(args), dict(kwargs)]:
+                return tuple(args), kwargs
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def arguments_of(run: PastRun) -> str:
+    """Write the arguments of a past run, "none" or "not kept"."""
+    call = call_of(run)
+    return NOT_KEPT if call is None else ", ".join(call_texts(*call)) or "none"
 
 
 def bucket_of(ms: float) -> int:
@@ -194,7 +224,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A plain run that is kept by itself, and how many like it it stands for."""
+    """A plain run that is kept by itself. `times`: how many runs like it this one represents."""
 
     id: str
     name: str | None
@@ -208,7 +238,40 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What a listener counted since it last told of it."""
+    """The counts of a listener since it last sent them."""
 
     cells: dict[str, Cell]
     samples: Sequence[Sample] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of one run. `kind` says whether `value` (what JSON carries) is it, or `failure` tells why not.
+
+    `due_ms`: when its occurrence was due. `place`: its place among the results of its job, for `History.results`.
+    """
+
+    kind: ResultKind
+    occurrence: str
+    due_ms: int
+    place: str
+    value: Any = None
+    failure: Failure | None = None
+
+    __repr__ = brief_repr
+
+
+def no_results(what: str = "keep=") -> Unsupported:
+    """Make the error for a layout that keeps no results."""
+    return Unsupported.about(what, "cannot be kept in this layout", "Only the native layout keeps results.")
+
+
+def refuse_native(options: RunOptions, of: str = "") -> None:
+    """Refuse the options of runs that only the native layout keeps. `of`: a text that names their owner. Raises
+    Unsupported.
+    """
+    if options.keep_ms is not None:
+        raise no_results(f"keep={of}")
+    if options.crashes is not None:
+        remedy = "Only the native layout marks which runs have begun. Leave it out."
+        raise Unsupported.about(f"crashes={of}", "cannot be kept in this layout", remedy)

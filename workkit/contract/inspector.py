@@ -1,16 +1,17 @@
-"""The side of a broker that looks, and changes nothing."""
+"""Values that an inspector returns: counts, a pulse, recurring jobs, dead jobs, queues, limits in use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 
 from workkit.contract.listener import ListenerInfo
+from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
-from workkit.jobs.job import STATES, Job
-from workkit.text.brief import brief_repr
+from workkit.jobs.job import STATES, Job, JobState
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """What one quick look at a schedule tells, however many jobs it has.
+    """The answer to one quick look at a schedule, however many jobs it has.
 
     `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: a queued job whose function or name
     is paused counts as waiting or due until it is parked. `soon`: the first jobs that wait, at most 10, soonest first.
@@ -71,6 +72,34 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recurs:
+    """A recurring job. `key`: its name, or else its id; history knows it by that. `job` is as it was added.
+
+    `state`: waiting, due, retrying, held or paused; whether it runs now, `Inspector.pulse` tells. `due`: its next run,
+    or its next attempt where that is sooner; None where the server does not tell.
+    """
+
+    key: str
+    job: Job
+    state: JobState = "waiting"
+    due: datetime | None = None
+    attempt: int = 0
+    why: str | None = None
+
+    __repr__ = brief_repr
+
+    @property
+    def standing(self) -> Job:
+        """The job in its present state."""
+        return replace(self.job, state=self.state, due=self.due, attempt=self.attempt, why=self.why)
+
+
+def no_recurring(trouble: str, remedy: str) -> Unsupported:
+    """Make the error for a layout that does not keep recurring jobs."""
+    return Unsupported.about("recurring jobs", trouble, remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """A job that has a name, and its content as `Plans.contents` names it."""
 
@@ -80,7 +109,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: so many in a row, from `due`."""
+    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: how many in a row, from `due`."""
 
     id: str
     name: str | None
@@ -94,9 +123,9 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graves:
-    """A page of dead jobs. `after`: where the next page begins; `is_last`: nothing stands behind this page now;
-    `again`: where to begin later, to find those that have died since, and perhaps some again. The layout keeps at most
-    so many dead jobs (`most`), for `kept_ms`; None: it does not limit that.
+    """A page of dead jobs. `after`: where the next page begins; `is_last`: there is no further page now;
+    `again`: where to begin later, to find those that have died since, and perhaps some again. `most`: how many
+    dead jobs the layout keeps, and `kept_ms`: for how long; None: without a limit.
     """
 
     jobs: tuple[Job, ...]
@@ -114,9 +143,9 @@ QueueKind = Literal["work", "delay", "dead"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueInfo:
-    """A queue of a layout whose server has many. `ready`: messages that wait in it; `held`: those that its consumers
-    hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server does not
-    tell. `job`: the job of a work queue of our namespace.
+    """A queue of a layout in which a schedule has many. `ready`: messages that wait in it; `held`: those that its
+    consumers hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server
+    does not tell. `job`: the job of a work queue of our namespace.
     """
 
     name: str
@@ -130,3 +159,65 @@ class QueueInfo:
     job: str | None = None
 
     __repr__ = brief_repr
+
+
+MOST_LIMITS: Final = 200
+"""How many limits are told of at once, the worst first."""
+
+
+MOST_HOLDERS: Final = 10
+"""How many holders of one limit are told of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A job that has a slot, and the listener that runs it; None: it does not run now, and keeps its slot."""
+
+    job: Job
+    listener: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUse:
+    """One limit key, or one rate key, that is in use.
+
+    `key`: as in `Admission`: ``schedule``, ``fn:<name as stored>``, with ``=<value as JSON>`` behind it where a limit
+    counts by a parameter, ``over:<name, or else id>``, ``unique:<key>``; or ``window:<key>``, a window of throttle.
+    `used` slots of `limit` are taken, by `holders` among others; `waiting` jobs wait for one, or for their turn of a
+    rate; the first that waits for a slot has been due since `oldest`. `turn`: the next free turn, where the key is a
+    rate's, or the end of a window; `turn_ms`: the time between two. None: not known.
+    """
+
+    key: str
+    used: int = 0
+    limit: int | None = None
+    waiting: int | None = 0
+    oldest: datetime | None = None
+    holders: tuple[Holder, ...] = ()
+    turn: datetime | None = None
+    turn_ms: float | None = None
+
+    __repr__ = brief_repr
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the key allows one run, of a job or for a unique key: then to be full is nothing special."""
+        return self.key.startswith(("over:", "unique:"))
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it says when a next run may start, not how many may run."""
+        return self.turn is not None
+
+
+def worst_first(found: Iterable[LimitUse], *, like: str = "") -> list[LimitUse]:
+    """Order limits: those with the text `like` in their key, then those with most that wait, then the fullest, then
+    rates by their next turn, then keys that allow one run. At most 200.
+    """
+    return sorted(found, key=lambda use: (like not in use.key, _rank(use)))[:MOST_LIMITS]
+
+
+def _rank(use: LimitUse) -> tuple[int, bool, bool, float, float, str]:
+    share = use.used / use.limit if use.limit else 0.0
+    turn = -use.turn.timestamp() if use.turn is not None else 0.0
+    return -(use.waiting or 0), use.is_alone, use.is_rate, -share, turn, use.key

@@ -1,15 +1,19 @@
-"""A listener as others see it."""
+"""Values of a listener: its description, the claims that it holds, and the answers to its requests."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
+from workkit.jobs.admission import Admission, Control, admission
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
+from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.text.brief import brief_repr
+from workkit.jobs.terms import PLAIN, Terms
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,7 @@ class ListenerInfo:
     `schedules` maps each schedule to its weight; `running` holds the jobs of its claims; `trouble` says in a sentence
     which part of it has stopped moving while it sends heartbeats. `held`: how many jobs it holds, where the layout
     counts them, and does not list them. `serves`: the job names that it serves, for layouts with a queue for
-    each. `functions`: what it tells of the functions that it knows, when it registers; read them by `History.knows`.
+    each. `functions`: those that it knows, as it describes them when it registers; read them by `History.knows`.
     """
 
     listener: str
@@ -57,7 +61,7 @@ class ListenerInfo:
 
     @property
     def called(self) -> str:
-        """What it is called: its name, where it was given one; else its host and process."""
+        """Its name where it has one of its own; else its host and process."""
         name = called(self.listener)
         is_named = name != self.listener and self.host and not name.startswith(f"{self.host}:")
         return name.rpartition(":")[0] if is_named else name
@@ -66,3 +70,142 @@ class ListenerInfo:
     def busy(self) -> int:
         """How many of its threads work."""
         return len(self.running) if self.held is None else self.held
+
+
+Trouble = Literal["corrupt", "broken", "missing", "cancelled", "foreign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The part of a claim that plain jobs do not need: the terms of its job, the limit keys under which it has a slot,
+    and whether its run may have begun at a listener that died.
+    """
+
+    terms: Terms = PLAIN
+    slots: tuple[str, ...] = ()
+    has_begun: bool = False
+
+
+class Waited(NamedTuple):
+    """Of an occurrence that has asked to wait: how often, until when the last one did (epoch ms; None: another
+    attempt failed since), and the progress that it had, as JSON.
+    """
+
+    times: int
+    until_ms: int | None = None
+    progress: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Work that this listener holds: the parts of the job that a run needs, and the broker's opaque receipt for it.
+
+    `trouble` says why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function can be
+    read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`: it was
+    cancelled. `foreign`: it is written for listeners of another dialect. `reason` explains it in a sentence. The
+    listener settles such a claim like any other.
+
+    `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
+    None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
+    in this layout where neither the job nor its handler says them. `stray`: it was in the queue of another name. Where
+    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0.
+    `waited`: how often its runs asked to wait (`Retry` with a pause). A claim never changes; it is not frozen because a
+    listener makes many thousands in a second.
+    """
+
+    receipt: Any
+    describe: Callable[[Claim], Job]
+    id: str
+    fn: str
+    args: Sequence[Any]
+    due_ms: int
+    kwargs: dict[str, Any] | None = None
+    options: RunOptions = UNSAID
+    standing: Standing | None = None
+    attempt: int = 0
+    crashes: int = 0
+    trouble: Trouble | None = None
+    reason: str | None = None
+    armed: bool = True
+    usual: RunOptions = UNSAID
+    recurs: bool = False
+    stray: bool = False
+    meta: dict[str, str] | None = None
+    waited: Waited | None = None
+
+    @property
+    def asked_ms(self) -> int:
+        """From when its lateness counts, epoch ms: its due time, or the time for which its last run asked."""
+        return self.due_ms if self.waited is None or self.waited.until_ms is None else self.waited.until_ms
+
+    @property
+    def failures(self) -> int:
+        """How many of its attempts failed: the others asked to wait."""
+        return self.attempt - (0 if self.waited is None else self.waited.times)
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of its job: limits, name, unique key."""
+        return PLAIN if self.standing is None else self.standing.terms
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The limit keys under which it has a slot."""
+        return () if self.standing is None else self.standing.slots
+
+    def admission(self, options: RunOptions, control: Control) -> Admission | None:
+        """Compute what it needs before its start: see `jobs.admission.admission`."""
+        return admission(
+            id=self.id,
+            fn=self.fn,
+            args=self.args,
+            kwargs=self.kwargs or {},
+            terms=self.terms,
+            options=options,
+            control=control,
+            recurs=self.recurs,
+        )
+
+    @property
+    def job(self) -> Job:
+        """The whole job; read from the receipt at each call."""
+        return self.describe(self)
+
+    @property
+    def occurrence(self) -> str:
+        """The run that is owed, as cancellations name it: see `Orders`."""
+        return str(self.receipt.occurrence)
+
+
+Ending = tuple[Claim, Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The answer to one `claim`: new claims, the latest time to ask again, and endings that were refused.
+
+    `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`
+    holds claims that could not be ended. `fenced` holds claims that this listener lost when it was taken for dead.
+    `asked`: the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that
+    do not run, each with the reason. `control`: the schedule's pauses and limits, where they have changed.
+    """
+
+    claims: Sequence[Claim] = ()
+    wake_in_ms: float | None = None
+    refused: Sequence[Claim] = ()
+    fenced: Sequence[Claim] = ()
+    asked: bool = False
+    missed: Sequence[tuple[Claim, str]] = ()
+    control: Control | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences of cancelled runs.
+    `fenced` and `control` as in `Turn`.
+    """
+
+    look: bool = False
+    cancelled: frozenset[str] = frozenset()
+    fenced: Sequence[Claim] = ()
+    control: Control | None = None

@@ -16,8 +16,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
-from workkit.contract.history import PastRun
-from workkit.contract.past_runs import call_of
+from workkit.contract.history import PastRun, call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -69,7 +68,7 @@ class Mask:
         if self.decide is not None:
             try:
                 said = self.decide(key, value)
-            except Exception:  # code of somebody else; what it cannot judge is not shown
+            except Exception:  # code of somebody else: a value that it cannot judge is not shown
                 return True
             if said is not None:
                 return bool(said)
@@ -83,7 +82,7 @@ class Mask:
         return known
 
     def text(self, text: str, *, hide: Iterable[str] = ()) -> str:
-        """Mask a text: pairs of a secret key and its value, and the values to `hide` wherever they stand."""
+        """Mask a text: pairs of a secret key and its value, and the values to `hide` wherever they occur."""
         for value in hide:
             text = text.replace(value, MASK)
         return masked_text(text, self.names_secret, looks=self.looks)
@@ -111,7 +110,7 @@ class Mask:
         return tuple(shown_args), shown_kwargs
 
     def job(self, job: Job, parameters: Sequence[str] = ()) -> Job:
-        """Mask a job: its arguments; its error, traceback and check-in, where masked values may stand too."""
+        """Mask a job: its arguments; its error, traceback and check-in, where masked values may occur too."""
         args, kwargs = self.arguments(job.args, job.kwargs, parameters)
         meta = self.arguments((), job.meta)[1] if job.meta else None
         hide = self.hidden(job, args, kwargs)
@@ -147,7 +146,7 @@ class Mask:
         return replace(run, error=error, call=kept)
 
     def log(self, lines: Sequence[str], *, call: Call | None, parameters: Sequence[str] = ()) -> list[str]:
-        """Mask what a run has logged. `call`: its arguments, whose masked values are hidden too. Whoever may see no
+        """Mask the log of a run. `call`: its arguments, whose masked values are hidden too. Whoever may see no
         argument sees none of it. `parameters` are the names of its function's parameters, as far as known.
         """
         if self.everything:
@@ -198,7 +197,7 @@ def mask(*more: str, decide: Decide | None = None, everything: bool = False, loo
 
 
 class _Walk:
-    """One walk over values; what lies too deep, and what comes after too many, is masked."""
+    """One walk over values; values that are too deep, or come after too many, are masked."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask, self._room = mask, MOST_VALUES

@@ -1,5 +1,6 @@
-"""What a layout may have beside the five protocols of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
-says whether it does, in `keeps`; a side that it has not raises Unsupported when it is asked for.
+"""Protocols that a layout may keep beside the five of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
+says whether it does, in `keeps`. A caller asks once: `Producer.plans`, `Inspector.history` and the verbs that give the
+others (`verbs/opening.py`) raise Unsupported where the layout has no such side.
 """
 
 from __future__ import annotations
@@ -7,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
-from workkit.contract.changes import Change
-from workkit.contract.history import Bucket, Cell, Day, PastRun, Tier
-from workkit.contract.inspector import Missed, QueueInfo
-from workkit.contract.plans import CodePlan, Made, Mode, Verdict
-from workkit.contract.producer import NewJob
-from workkit.contract.result import Result
+from workkit.contract.admin import Change
+from workkit.contract.history import Bucket, Cell, Day, PastRun, Result, Tier
+from workkit.contract.inspector import Graves, LimitUse, Missed, Named, QueueInfo
+from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Verdict
 from workkit.errors import Unsupported
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
 
 
 class History(Protocol):
-    """What listeners and callers leave on the server, `Keeps.REMEMBER`: past runs, results, changes, functions."""
+    """Reads records that listeners and callers leave on the server, `Keeps.REMEMBER`: past runs, results, changes,
+    functions.
+    """
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
@@ -91,6 +92,9 @@ class Plans(Protocol):
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds, and write that, in one step for all."""
 
+    def named(self) -> dict[str, Named]:
+        """Read the jobs that have a name, by name."""
+
     def made(self) -> Mapping[str, Made]:
         """Read what plans have made, by the name of the job; also jobs that are over."""
 
@@ -100,11 +104,38 @@ class Plans(Protocol):
         """
 
 
+class ByTime(Protocol):
+    """Reads jobs in the order of their times, `Keeps.BY_TIME`: the inspector of such a layout has these members too."""
+
+    def ahead(self, edges: Sequence[int]) -> list[int]:
+        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
+        one number less than there are edges. A job that recurs counts once, with its next run.
+        """
+
+    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+        """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
+        of the page before. Raises InvalidOptions for another text.
+        """
+
+    def still_dead(self, dead: Sequence[Job]) -> list[bool]:
+        """Say of each of these jobs whether it is still in the dead set."""
+
+
+class Limits(Protocol):
+    """The limits that a layout counts, `Keeps.LIMITS`: the inspector of such a layout has this too."""
+
+    def limits(self, *, like: str = "") -> list[LimitUse]:
+        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
+        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
+        in use, where the layout has such keys.
+        """
+
+
 class Queues(Protocol):
-    """The queues of a layout whose server has many, `Keeps.QUEUES`: its inspector has this too."""
+    """The queues of a schedule that has many, `Keeps.QUEUES`: the inspector of such a layout has this too."""
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs` are names whose queues are looked for where the server does not list all."""
+        """List the queues; `jobs`: look for the queues of these names too, where the server does not list all."""
 
 
 def no_history() -> Unsupported:

@@ -1,18 +1,21 @@
-"""The side of a broker that adds jobs, and gives the sides that look, change and check."""
+"""Values that a producer adds: jobs, batches, versions of a plan of code; how large a job may be, with warnings that
+point at the line of the user; and the tally of a verb.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+import sys
+import warnings
+from collections.abc import Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, Literal, overload
 
-from workkit.contract.plans import PlanMark
-from workkit.contract.warning import warn_caller
-from workkit.errors import InvalidArguments
+from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.job import Job
 from workkit.jobs.names import brief, shown
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
+from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
 
@@ -22,10 +25,10 @@ class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
     `queued`: every addition is a run of its own, even if an equal job waits (`add_now`, a length from now). `identity`:
-    the occurrence of another schedule that this job stands for. A layout derives the id from it, so that a second
+    the occurrence of another schedule that this job runs. A layout derives the id from it, so that a second
     addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
     that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
-    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must stand under the name, ""
+    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must have the name now, ""
     for none; else nothing is added. `tells_former`: the answer has the job that stood under the name, if this one
     replaced it. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`:
     the limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
@@ -52,14 +55,14 @@ class NewJob:
 
 @dataclass(eq=False)
 class Added:
-    """What became of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
+    """The outcome of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
     `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
-    `is_other`: nothing was added, as another job than `NewJob.seen` stands under the name; `id` is that one's.
+    `is_other`: nothing was added, as another job than `NewJob.seen` has the name; `id` is that one's.
 
     Of a job of a plan, `is_outdated`: another plan holds, and nothing was added; `is_late`: nothing was added, as its
     due time has passed, at which the job in its place may have run.
 
-    Where it was not new, `id` names the job that stands in its place; `due_ms` is None where that job does not wait.
+    Where it was not new, `id` names the job that is there in its place; `due_ms` is None where that job does not wait.
     """
 
     id: str
@@ -86,20 +89,72 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStep:
-    """What an addition makes of a batch: from where it was `before` to where it is `after`."""
+    """The step of an addition within a batch: its place `before` and its place `after`."""
 
     before: Batch
     after: Batch
 
 
+Mode = Literal["newer", "back", "look"]
+"""How plans are compared: the newer one holds; this one holds, though it was replaced; nothing is written."""
+
+
+Standing = Literal["new", "same", "older"]
+"""What a plan is: it holds from now on; it held already; a newer one holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePlan:
+    """One version of the plan of one source, which is a module or a file.
+
+    `digest` tells versions apart. `version`: texts in the order of versions, "" for none. `written_ms`: when the code
+    of the source was written, epoch milliseconds.
+    """
+
+    source: str
+    digest: str
+    version: str = ""
+    written_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The standing of a plan, and the generation of the one that holds. Each plan that replaces another adds one."""
+
+    standing: Standing
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMark:
+    """The plan of an addition, which is refused once another plan of this source holds. `ends`: the job has a
+    last run, and is not added again after that.
+    """
+
+    source: str
+    generation: int
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A job that a plan has made under a name: the content of the job, as `Plans.contents` names it, and the source."""
+
+    content: str
+    source: str
+
+
 LARGE_BYTES = 1_000_000  # above it an addition warns
+
+
 MOST_BYTES = 10_000_000  # the usual limit, `max_payload` of `schedule.create`
+
 
 _REMEDY = "Store the data elsewhere, and pass its key"
 
 
 def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> None:
-    """Refuse a job whose bytes are more than `most`; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
+    """Refuse a job of more than `most` bytes; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
     `given`: its arguments, for the error. Raises InvalidArguments.
     """
     size = len(data)
@@ -113,3 +168,83 @@ def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> 
     warn_caller(
         f"the arguments of {name} take {size:,} bytes as JSON: the server keeps and sends them each time. {_REMEDY}."
     )
+
+
+_OURS = __name__.partition(".")[0]
+
+
+def warn_caller(message: str, category: type[Warning] = WorkkitWarning) -> None:
+    """Issue a warning at the nearest line outside of workkit. A DeprecationWarning names what to write instead, and the
+    version in which the old form goes (docs/versions.md).
+    """
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OURS:  # type: ignore[redundant-expr]
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
+
+
+_BYTES = 20  # of a usual id, which is written as 40 hex digits
+
+
+_USUAL = frozenset({2 * _BYTES})
+
+
+class Ids(Sequence[str]):
+    """Ids of jobs in the order of their rows, 20 bytes each. An id is written as text when it is asked for."""
+
+    def __init__(self) -> None:
+        self._packed = bytearray()
+        self._texts: list[str] | None = None  # of a layout with other ids
+
+    def extend(self, ids: Sequence[str]) -> None:
+        """Add ids behind the last one."""
+        if self._texts is None:
+            joined = "".join(ids)
+            try:
+                packed = bytes.fromhex(joined)
+            except ValueError:
+                packed = b""
+            if packed.hex() == joined and _USUAL.issuperset(map(len, ids)):
+                self._packed += packed
+                return
+            self._texts = list(self)
+        self._texts += ids
+
+    def __len__(self) -> int:
+        return len(self._packed) // _BYTES if self._texts is None else len(self._texts)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
+        if isinstance(row, slice):
+            return [self[one] for one in range(*row.indices(len(self)))]
+        if self._texts is not None:
+            return self._texts[row]
+        start = range(len(self))[row] * _BYTES
+        return self._packed[start : start + _BYTES].hex()
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The counts of a verb: jobs that were new or known already; runs that succeeded, failed for good, or failed
+    and are tried again (`retried`, also where the handler asked for it); jobs that the listener gave back. `retrying`:
+    jobs of its schedules that wait for another attempt when a burst has ended. `unstored`: endings that no server has
+    confirmed before the listener ended; these jobs run again. `ids`: of `add_many`, the id of the job of each row, from
+    0: the new one, or the one that is there in its place.
+    """
+
+    new: int = 0
+    known: int = 0
+    ran: int = 0
+    failed: int = 0
+    retried: int = 0
+    given_back: int = 0
+    retrying: int = 0
+    unstored: int = 0
+    ids: Sequence[str] = field(default=(), compare=False, repr=False)
+
+    __repr__ = brief_repr

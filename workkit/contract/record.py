@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from workkit.contract.history import COUNTS, upper_ms
-from workkit.contract.past_runs import call_of
+from workkit.contract.history import COUNTS, call_of, upper_ms
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.changes import Change
+    from workkit.contract.admin import Change
     from workkit.contract.doctor import Finding
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
@@ -106,13 +105,13 @@ def counted_of(job: Job) -> str | None:
     """Say from when the interval of a job is counted; None where it has none."""
     if job.trigger is None:
         return None
-    from workkit.triggers.english.spoken_interval import how_counted
+    from workkit.triggers.english.sentence import how_counted
 
     return how_counted(job.trigger)
 
 
 def listener_record(info: ListenerInfo) -> dict[str, Any]:
-    """Write a listener as `listeners --json` does. What the layout does not tell is None."""
+    """Write a listener as `listeners --json` does. A value that the layout does not know is None."""
     return {
         "listener": info.listener,
         "name": info.called,
@@ -134,7 +133,7 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
 
 
 def run_record(run: PastRun) -> dict[str, Any]:
-    """Write a past run as `runs --json` does. `times`: how many runs it stands for; `args` and `kwargs` are None where
+    """Write a past run as `runs --json` does. `times`: how many runs it sums up; `args` and `kwargs` are None where
     they are not kept.
     """
     call = call_of(run)
@@ -254,7 +253,7 @@ def error_record(
     ids: Sequence[str],
 ) -> dict[str, Any]:
     """Write an error that jobs died of as `dead --by error --json` does. `varying`: the spans (from, to) of the message
-    that differ from job to job; `ids`: those of the first of them are told.
+    that differ from job to job; `ids`: those of the first of them.
     """
     return {
         "fingerprint": fingerprint,

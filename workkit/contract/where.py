@@ -1,29 +1,30 @@
-"""Which jobs or runs are meant, as a value: tests of their fields, all of which must hold. Pure; `now` is passed in.
+"""A filter of jobs or runs, as a value: tests of their fields, all of which must hold; and one page of the jobs of a
+schedule, in their order, by a filter, within a time. Pure; the time is passed in.
 
-`workkit.contract.filters` reads it from a text. What a test sees is what it is given: whoever may not see an argument
-passes jobs whose arguments are masked, so that a filter does not tell them.
+`workkit.contract.filters` reads it from a text. A caller who may not see an argument passes masked jobs, so
+that a filter does not reveal it. A layout walks its jobs from a place on, and `read_page` takes as many as are asked
+for. A place is a text that only the layout reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
 from workkit.contract.history import LATE_MS, NO_RUN, Ended, PastRun
-from workkit.jobs.job import Job, argument_text, argument_texts, searched_text
+from workkit.errors import Ambiguous, InvalidOptions, NotFound
+from workkit.jobs.job import SHORTEST_ID, Job, JobState, argument_text, argument_texts, searched_text
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND
-
-SHORTEST_ID: Final = 6  # digits of the beginning of an id
+from workkit.text.cells import brief_repr
+from workkit.text.wording import MILLISECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Has:
-    """Some of these texts are in the field; letter case does not count, ``*`` stands for any text. `whole`: the field
+    """Some of these texts are in the field; letter case does not count, ``*`` matches any text. `whole`: the field
     is exactly one of them, in this letter case.
     """
 
@@ -74,13 +75,13 @@ class Term:
     __repr__ = brief_repr
 
 
-Field = str | float | None | tuple[str, ...]
+_Field = str | float | None | tuple[str, ...]
 """What a field holds: a text, a number, nothing, or several texts of which one must fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """All terms of a filter, and the `texts` that must stand somewhere. Without any, all are meant."""
+    """All terms of a filter, and the `texts` that must occur somewhere. Without any, everything matches."""
 
     terms: tuple[Term, ...] = ()
     texts: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ class Where:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names, with ``*`` for any text, of which each job that is meant has one; none: a job may have any."""
+        """The names, with ``*`` for any text, of which each job that matches has one; none: a job may have any."""
         terms = (term for term in self.terms if term.field == "name" and not term.negated)
         return next((term.test.texts for term in terms if isinstance(term.test, Has)), ())
 
@@ -106,28 +107,28 @@ class Where:
             if term.field in ("id", "name") and not term.negated and isinstance(term.test, Has):
                 first, *others = term.test.texts
                 if term.field == "id":
-                    first = first.removesuffix("*")  # the beginning of an id stands for it
+                    first = first.removesuffix("*")  # the beginning of an id is enough
                 is_long = term.field == "name" or len(first) >= SHORTEST_ID
                 if not others and "*" not in first and is_long:
                     return first
         return None
 
     def job(self, job: Job, *, now: datetime) -> bool:
-        """Say whether a job is meant."""
+        """Say whether a job matches."""
         return self._holds(_JOB, job, now, lambda: searched_text(job))
 
     def run(self, run: PastRun, *, now: datetime) -> bool:
-        """Say whether a run is meant."""
+        """Say whether a run matches."""
         text = f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}"
         return self._holds(_RUN, run, now, lambda: text)
 
     def recurring(self, job: Job, runs: Sequence[PastRun], *, words: str, now: datetime) -> bool:
-        """Say whether a recurring job is meant. `runs`: its last 60, the last one first; `words`: when it runs."""
+        """Say whether a recurring job matches. `runs`: its last 60, the last one first; `words`: when it runs."""
         row = Recurring(job=job, runs=runs)
         return self._holds(_RECURRING, row, now, lambda: f"{job.name or ''} {shown(job.fn)} {words}")
 
     def _holds(
-        self, fields: Mapping[str, Callable[..., Field]], of: object, now: datetime, text: Callable[[], str]
+        self, fields: Mapping[str, Callable[..., _Field]], of: object, now: datetime, text: Callable[[], str]
     ) -> bool:
         for term in self.terms:
             read = fields.get(term.field)
@@ -223,7 +224,7 @@ def _last(row: Recurring, field: str) -> float | None:
     return None if ran is None else float(getattr(ran, field))
 
 
-_COMMON: Final[dict[str, Callable[..., Field]]] = {
+_COMMON: Final[dict[str, Callable[..., _Field]]] = {
     "id": lambda job, now: (job.id, job.short_id),
     "name": lambda job, now: job.name,
     "fn": lambda job, now: _function(job.fn),
@@ -234,14 +235,14 @@ _COMMON: Final[dict[str, Callable[..., Field]]] = {
     "arg": _argument,
     "why": lambda job, now: job.why,
 }
-_JOB: Final[dict[str, Callable[..., Field]]] = {
+_JOB: Final[dict[str, Callable[..., _Field]]] = {
     **_COMMON,
     "due": _ahead,
     "next": _ahead,
     "died": lambda job, now: _ago(job.due, now) if job.state == "dead" else None,
     "attempt": lambda job, now: job.attempt + 1,
 }
-_RUN: Final[dict[str, Callable[..., Field]]] = {
+_RUN: Final[dict[str, Callable[..., _Field]]] = {
     "id": lambda run, now: run.id,
     "name": lambda run, now: run.name,
     "job": lambda run, now: tuple(one for one in (run.name, run.id) if one),
@@ -254,10 +255,105 @@ _RUN: Final[dict[str, Callable[..., Field]]] = {
     "ago": lambda run, now: _ago(run.ended, now),
     "attempt": lambda run, now: run.attempt + 1,
 }
-_RECURRING: Final[dict[str, Callable[..., Field]]] = {
+_RECURRING: Final[dict[str, Callable[..., _Field]]] = {
     **{name: (lambda row, now, read=read: read(row.job, now)) for name, read in _JOB.items()},
     "state": lambda row, now: (row.job.state, *troubles(row.runs)),
     "late": lambda row, now: _last(row, "late_ms"),
     "took": lambda row, now: _last(row, "took_ms"),
     "missed": lambda row, now: float(sum(run.ending == "missed" for run in row.runs)),
 }
+
+
+_STEP: Final = 50  # jobs that are looked at, at least, however little time there is
+
+Placed = tuple[Job, Callable[[], str]]
+"""A job, and what writes the place behind it, from which a next page goes on."""
+
+
+def _as_it_is(job: Job) -> Job:
+    """Hide nothing."""
+    return job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuery:
+    """Which jobs are asked for: `limit` at most, of a `state`, that `where` means, behind the place `after`.
+
+    `see` makes of a job what the asker may see of it; the filter looks at that. Looking ends after `budget_ms`.
+    """
+
+    state: JobState | None = None
+    where: Where = field(default_factory=Where)
+    after: str | None = None
+    limit: int = 50
+    budget_ms: float = 60.0
+    see: Callable[[Job], Job] = _as_it_is
+
+    __repr__ = brief_repr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Some jobs, as the asker may see them. `after`: where to look further; None: there is nothing more. `looked`: how
+    many jobs were looked at; `until`: when the last of these is due. `cut`: why the layout looks no further.
+    """
+
+    jobs: tuple[Job, ...]
+    after: str | None = None
+    looked: int = 0
+    until: datetime | None = None
+    cut: str = ""
+
+    __repr__ = brief_repr
+
+
+def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
+    """Take a page from a walk that begins behind `query.after`."""
+    end_s = clock_s() + query.budget_ms / 1000
+    found: list[Job] = []
+    looked, until = 0, None
+    for job, place in walk:
+        looked += 1
+        until = job.due or until
+        if query.state in (None, job.state):
+            seen = query.see(job)
+            if query.where.job(seen, now=now):
+                found.append(seen)
+        if len(found) == query.limit or (looked % _STEP == 0 and clock_s() >= end_s):
+            after = place()  # before the walk goes on
+            if next(walk, None) is None:
+                return JobPage(jobs=tuple(found), looked=looked, until=until)
+            return JobPage(jobs=tuple(found), after=after, looked=looked, until=until)
+    return JobPage(jobs=tuple(found), looked=looked, until=until)
+
+
+def looked_up(
+    where: Where, find: Callable[[str], Job], *, state: JobState | None, now: datetime
+) -> tuple[Job, ...] | None:
+    """Find the one job that a filter names, of a state or of any; empty where there is none. None: jobs have to be
+    looked through, as the filter names none, or begins several, or dead ones are asked for: of one job, there may be
+    many dead records.
+    """
+    if where.lookup is None or state == "dead":
+        return None
+    try:
+        job = find(where.lookup)
+    except Ambiguous:
+        return None
+    except NotFound:
+        return ()
+    return (job,) if state in (None, job.state) and where.job(job, now=now) else ()
+
+
+def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callable[[], datetime]) -> Iterator[Job]:
+    """Read the jobs that match. `jobs` is `Inspector.jobs`, of a state perhaps."""
+    if where.is_everything:
+        return jobs()
+    at, found = now(), jobs(named=where.named)
+    return (job for job in found if where.job(job, now=at))
+
+
+def no_place(after: str) -> InvalidOptions:
+    """Make the error for a text that is no place of a list."""
+    remedy = "Begin at the first page: leave it out."
+    return InvalidOptions.about(f'after="{after}"', "is no place in this list", remedy, where="after", given=after)

@@ -26,12 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workkit.django.backend import Backend
-    from workkit.django.commit import add_on_commit
-    from workkit.django.project_settings import default_schedule
+    from workkit.django.project_settings import add_on_commit, default_schedule
 
 __all__ = ["Backend", "add_on_commit", "default_schedule"]
 
-_HOMES = {"Backend": "backend", "add_on_commit": "commit", "default_schedule": "project_settings"}
+_HOMES = {
+    "Backend": "backend",
+    "add_on_commit": "project_settings",
+    "default_schedule": "project_settings",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.apps import apps
@@ -11,28 +13,33 @@ from django.core.checks import CheckMessage, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
-from workkit.django import moment
-from workkit.django.commit import add_later
-from workkit.django.declared import declare, handler_for
-from workkit.django.found_result import find_result
+from workkit import errors
+from workkit.contract.broker import Inspector
+from workkit.contract.composed import finished_job
+from workkit.contract.history import NO_RUN, PastRun, Result
 from workkit.django.framework import (
     BaseTaskBackend,
     InvalidTask,
+    TaskError,
     TaskResultDoesNotExist,
     TaskResultStatus,
+    declare,
+    handler_for,
     task_enqueued,
+    task_of,
 )
-from workkit.django.note import KEY, TaskNote
-from workkit.django.project_settings import CREATE, NAME, check_keys, schedule_of
-from workkit.django.task_run import handler_of, task_result
-from workkit.errors import Invalid, InvalidArguments, InvalidFunction
+from workkit.django.project_settings import CREATE, NAME, add_later, check_keys, schedule_of
+from workkit.django.task_run import KEY, UNKNOWN, TaskNote, aware, done_note, handler_of, task_note, task_result
+from workkit.errors import Invalid, InvalidArguments, InvalidFunction, NotFound, Unsupported
 from workkit.jobs.arguments import check_call
-from workkit.jobs.functions.importing import refuse_addition
+from workkit.jobs.importing import refuse_addition
+from workkit.jobs.job import Job
 from workkit.jobs.names import read_name, stored_name
-from workkit.text.listing import listed
+from workkit.jobs.outcome import Failure
+from workkit.text.wording import epoch_ms, listed
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import read_add_options
-from workkit.verbs.opening import present
+from workkit.verbs.opening import present, producer_of
 
 QUEUES, KEEP, MOST, DATABASE = "schedules", "keep", "keep_most", "database"
 OPTIONS = (NAME, QUEUES, KEEP, MOST, DATABASE, *CREATE)
@@ -119,7 +126,7 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
         """
         if not self.supports_get_result:
             return super().get_result(result_id)
-        found = next((found for s in self.schedules if (found := find_result(s, result_id)) is not None), None)
+        found = next((found for s in self.schedules if (found := _find_result(s, result_id)) is not None), None)
         if found is None:
             raise TaskResultDoesNotExist(result_id)
         return found
@@ -157,7 +164,157 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
             **self._kept,
         }
         if task.run_after is not None:
-            left = moment.aware(task.run_after) - present(self._own.get(task.queue_name, self._default))
+            left = aware(task.run_after) - present(self._own.get(task.queue_name, self._default))
             if left > timedelta():
                 given["in_"] = left
         return given
+
+
+MOST_RUNS = 1000  # of the history, that are searched for the attempts of one task
+RUNNING = ("running", "cancelling")
+
+
+def _find_result(s: Schedule, id: str) -> Any:
+    """Return the TaskResult of this id; None where the schedule has none, or its task is gone from the project."""
+    inspector = producer_of(s).inspector
+    kept = _kept(inspector, id)
+    for _ in range(2):  # a task may end between two looks
+        if kept is not None and kept.kind == "value":
+            return _of_done(inspector, id, kept)
+        job = _job(inspector, id)
+        if job is not None:
+            return _of_job(inspector, id, job)
+        if kept is not None:
+            return _of_ended(inspector, id, kept, s)
+        kept = _kept(inspector, id)
+    return None
+
+
+def _kept(inspector: Inspector, id: str) -> Result | None:
+    job_id = inspector.history.result_id(id)
+    found = inspector.history.results(job_id) if job_id is not None else ()
+    return found[0] if found else None
+
+
+def _job(inspector: Inspector, id: str) -> Job | None:
+    try:
+        job = inspector.job(id)
+    except NotFound:
+        return None
+    return job if job.name == id else None  # else the text is the beginning of another id
+
+
+def _of_done(inspector: Inspector, id: str, kept: Result) -> Any:
+    done = done_note(kept.value)
+    note = None if done is None else task_note(done.task)
+    if done is None or note is None or (task := task_of(done.fn)) is None:
+        return None  # also that of a job with this name that is no task
+    before = _attempts(inspector, id)[:-1] if done.attempt else []
+    found = task_result(
+        task,
+        note,
+        id=id,
+        status=TaskResultStatus.SUCCESSFUL,
+        args=done.args,
+        kwargs=done.kwargs,
+        started_ms=_begun_ms(before[0]) if before else done.started_ms,
+        attempted_ms=done.started_ms,
+        ended_ms=done.ended_ms,
+        workers=[*_workers(before, done.attempt), done.worker],
+    )
+    object.__setattr__(found, "_return_value", done.return_value)
+    return found
+
+
+def _of_job(inspector: Inspector, id: str, job: Job) -> Any:
+    """The result of a task that waits, runs, or is dead."""
+    kwargs = dict(job.kwargs or {})
+    note, task = task_note(kwargs.pop(KEY, None)), task_of(job.fn)
+    if note is None or task is None:
+        return None
+    is_dead, is_running = job.state == "dead", job.state in RUNNING
+    begun = job.attempt + is_dead  # attempts that have ended
+    past = _attempts(inspector, id)[-begun:] if begun else []
+    return task_result(
+        task,
+        note,
+        id=id,
+        status=TaskResultStatus.FAILED
+        if is_dead
+        else TaskResultStatus.RUNNING
+        if is_running
+        else TaskResultStatus.READY,
+        args=list(job.args),
+        kwargs=kwargs,
+        started_ms=_begun_ms(past[0]) if past else None,
+        attempted_ms=_begun_ms(past[-1]) if past else None,
+        ended_ms=epoch_ms(past[-1].ended) if past and is_dead else None,
+        errors=[] if job.failure is None else [_task_error(job.failure)],
+        workers=[*_workers(past, begun), *([_listener(inspector, job)] if is_running else [])],
+    )
+
+
+def _of_ended(inspector: Inspector, id: str, kept: Result, s: Schedule) -> Any:
+    """The result of a task that has failed, whose job is gone: it was discarded or cancelled. With the job its
+    arguments are gone.
+    """
+    over = finished_job(inspector, id, schedule=s.name, most=MOST_RUNS)
+    task = None if over is None else task_of(over.fn)
+    if task is None:
+        return None
+    past = _attempts(inspector, id)
+    return task_result(
+        task,
+        TaskNote(enqueued_ms=kept.due_ms, backend=task.backend, queue=task.queue_name, priority=task.priority),
+        id=id,
+        status=TaskResultStatus.FAILED,
+        args=[],
+        kwargs={},
+        started_ms=_begun_ms(past[0]) if past else None,
+        attempted_ms=_begun_ms(past[-1]) if past else None,
+        ended_ms=epoch_ms(past[-1].ended) if past else None,
+        errors=[_task_error(kept.failure or Failure(type="?", message=""))],
+        workers=_workers(past, len(past)),
+    )
+
+
+def _attempts(inspector: Inspector, id: str) -> list[PastRun]:
+    """The attempts that history has of a task, the first one first."""
+    try:
+        found = [
+            run for run in islice(inspector.history.runs(), MOST_RUNS) if run.name == id and run.ending not in NO_RUN
+        ]
+    except Unsupported:
+        return []
+    return found[::-1]
+
+
+def _workers(past: Sequence[PastRun], count: int) -> list[str]:
+    """Who ran so many attempts; history may not have all of them."""
+    return [*[UNKNOWN] * (count - len(past)), *(run.listener or UNKNOWN for run in past[-count:] if count)]
+
+
+def _begun_ms(run: PastRun) -> int:
+    return epoch_ms(run.ended) - run.took_ms
+
+
+def _listener(inspector: Inspector, job: Job) -> str:
+    """Who runs a job now."""
+    running = (one.listener for one in inspector.listeners() if any(run.id == job.id for run in one.running))
+    return next(running, UNKNOWN)
+
+
+def _task_error(failure: Failure) -> Any:
+    return TaskError(exception_class_path=class_path(failure), traceback=failure.traceback)
+
+
+def class_path(failure: Failure) -> str:
+    """Say where the class of an error is: Python writes that into the last lines of a traceback. Without it, it is
+    taken for one of Python's own, or of workkit.
+    """
+    last = failure.traceback.rpartition("\nTraceback (most recent call last):")[2]  # after those of its causes
+    said = re.search(rf"^((?:\w+\.)*{re.escape(failure.type)})(?::|$)", last, re.MULTILINE)
+    path = said[1] if said else failure.type
+    if "." in path:
+        return path
+    return f"workkit.errors.{path}" if hasattr(errors, path) else f"builtins.{path}"

@@ -1,4 +1,7 @@
-"""One run of a task: its context, the signals of Django around it, and what is kept of it."""
+"""One run of a task: its context, the signals of Django around it, what is kept of it, and what its addition has noted.
+
+Below: instants as a project has them, aware in UTC with USE_TZ, else naive in TIME_ZONE.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import inspect
 import os
 import socket
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Any
 
-from workkit.django import moment
-from workkit.django.declared import unchecked
+from django.conf import settings
+from django.utils import timezone
+
 from workkit.django.framework import (
     TaskContext,
     TaskError,
@@ -22,13 +28,14 @@ from workkit.django.framework import (
     task_backends,
     task_finished,
     task_started,
+    unchecked,
 )
-from workkit.django.note import KEY, DoneNote, TaskNote, task_note
 from workkit.errors import ListenerStopped
-from workkit.jobs.functions.marks import options_of
+from workkit.jobs.marks import options_of
 from workkit.jobs.names import stored_name
 from workkit.jobs.outcome import Again, Released, decide
 from workkit.jobs.run_options import UNSAID
+from workkit.text.wording import epoch_ms
 from workkit.worker.run.run import current, current_job
 
 UNKNOWN = "unknown"  # in place of the worker of an earlier attempt
@@ -85,8 +92,8 @@ class TaskRun:
     def __init__(self, task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         job = current_job()
         self._note = task_note(kwargs.pop(KEY, None))
-        note = self._note or TaskNote(enqueued_ms=moment.now_ms())
-        self._attempt, self._started_ms = job.attempt, moment.now_ms()
+        note = self._note or TaskNote(enqueued_ms=now_ms())
+        self._attempt, self._started_ms = job.attempt, now_ms()
         self._sender = type(task_backends[note.backend])
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
         self._is_over = False
@@ -110,7 +117,7 @@ class TaskRun:
         if self._note is None:
             self.kept = value
             return
-        value, ended_ms = normalize_json(value), moment.now_ms()
+        value, ended_ms = normalize_json(value), now_ms()
         self._end(ended_ms, TaskResultStatus.SUCCESSFUL)
         object.__setattr__(self.result, "_return_value", value)
         self.kept = DoneNote(
@@ -131,11 +138,11 @@ class TaskRun:
         """
         if _ends(error, attempt=self._attempt, handler=self.result.task.func):
             self.result.errors.append(_task_error(error))
-            self._end(moment.now_ms(), TaskResultStatus.FAILED)
+            self._end(now_ms(), TaskResultStatus.FAILED)
 
     def _end(self, ended_ms: int, status: Any) -> None:
         self._is_over = True
-        object.__setattr__(self.result, "finished_at", moment.of_ms(ended_ms))
+        object.__setattr__(self.result, "finished_at", of_ms(ended_ms))
         object.__setattr__(self.result, "status", status)
 
     def tell_started(self) -> None:
@@ -181,17 +188,17 @@ def task_result(
             backend=note.backend,
             queue_name=note.queue,
             priority=note.priority,
-            run_after=None if note.run_after is None else moment.of_iso(note.run_after),
+            run_after=None if note.run_after is None else of_iso(note.run_after),
         ),
         id=id,
         status=status,
-        enqueued_at=moment.of_ms(note.enqueued_ms),
+        enqueued_at=of_ms(note.enqueued_ms),
         args=args,
         kwargs=kwargs,
         backend=note.backend,
         errors=list(errors),
         worker_ids=list(workers),
-        **{name: None if ms is None else moment.of_ms(ms) for name, ms in times.items()},
+        **{name: None if ms is None else of_ms(ms) for name, ms in times.items()},
     )
 
 
@@ -210,3 +217,105 @@ def _task_error(error: BaseException) -> Any:
     kind = type(error)
     path = f"{kind.__module__}.{kind.__qualname__}"
     return TaskError(exception_class_path=path, traceback="".join(traceback.format_exception(error)))
+
+
+KEY = "django.task"  # the keyword under which a job carries it: no parameter of a function has such a name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskNote:
+    """How a task was enqueued: when (ms since 1970), with which backend, queue, priority; `run_after` as ISO 8601."""
+
+    enqueued_ms: int
+    backend: str = "default"
+    queue: str = "default"
+    priority: int = 0
+    run_after: str | None = None
+
+    @classmethod
+    def of(cls, task: Any) -> TaskNote:
+        """Note how a task is enqueued now."""
+        after = None if task.run_after is None else aware(task.run_after).isoformat()
+        return cls(
+            enqueued_ms=now_ms(),
+            backend=task.backend,
+            queue=task.queue_name,
+            priority=task.priority,
+            run_after=after,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Write it without what is as usual."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneNote:
+    """The kept result of a task that is done: what it returned, and what the server forgets with the job."""
+
+    return_value: Any
+    fn: str  # as jobs name it
+    args: list[Any]
+    kwargs: dict[str, Any]
+    task: dict[str, Any]  # a TaskNote
+    started_ms: int
+    ended_ms: int
+    attempt: int
+    worker: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Write all of it."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def task_note(given: Any) -> TaskNote | None:
+    """Read what a job carries under `KEY`; None for what is no note."""
+    found: TaskNote | None = _read(TaskNote, given)
+    return found
+
+
+def done_note(given: Any) -> DoneNote | None:
+    """Read a kept result; None for one that is of no task."""
+    found: DoneNote | None = _read(DoneNote, given)
+    return found
+
+
+def _read(kind: Any, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return None
+    names = {f.name for f in fields(kind)}
+    try:
+        return kind(**{name: value for name, value in given.items() if name in names})
+    except TypeError:  # a member is missing
+        return None
+
+
+def of_ms(ms: int) -> datetime:
+    """The instant so many milliseconds after 1970."""
+    return of_instant(datetime.fromtimestamp(ms / 1000, UTC))
+
+
+def of_instant(instant: datetime) -> datetime:
+    """An aware instant, as the project has it."""
+    if settings.USE_TZ:
+        return instant
+    naive: datetime = timezone.make_naive(instant, timezone.get_default_timezone())
+    return naive
+
+
+def aware(instant: datetime) -> datetime:
+    """An instant of the project with its zone."""
+    if timezone.is_aware(instant):
+        return instant
+    found: datetime = timezone.make_aware(instant, timezone.get_default_timezone())
+    return found
+
+
+def now_ms() -> int:
+    """Milliseconds from 1970 until now, by the clock of this machine."""
+    return epoch_ms(datetime.now(UTC))
+
+
+def of_iso(text: str) -> datetime:
+    """The instant of a text in ISO 8601, with its zone."""
+    return of_instant(datetime.fromisoformat(text))

@@ -14,7 +14,7 @@ from typing import Final
 
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.masked_text import without_secrets
 
 LONGEST = 1000  # characters of a message that count

@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
-from workkit.text.brief import brief_repr
-from workkit.text.cells import shorten
+from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
 from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
 """States in which a schedule has a job. `done` is only told of one that is over, as long as history has it."""
+
+SHORTEST_ID: Final = 6
+"""How many characters of the beginning of an id name a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

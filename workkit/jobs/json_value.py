@@ -1,4 +1,4 @@
-"""What JSON carries of Python's values, for every layout's writer: how subclasses travel, and what is refused. Pure.
+"""What JSON carries of Python's values, for every layout: how subclasses travel, what is refused, digits. Pure.
 
 A `place` is where a value is in the arguments, as Python would index it: ``args["rows"][3]``.
 """
@@ -86,3 +86,15 @@ def shown_value(value: Any) -> str:
     """Show a value in a message, in at most 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=repr) if isinstance(value, (str, int, float)) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def significant_digits(text: str) -> tuple[str, int]:
+    """Give the digits of a number as `repr` writes a float, and the place of the point: ``0.d1d2... times 10^point``.
+
+    The sign is left out, and so are zeros at either end: ``-1500.0`` is ``("15", 4)``. Zero is ``"0"`` at any place.
+    """
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    leading = len(whole + fraction) - len(digits)
+    return digits.rstrip("0") or "0", len(whole) - leading + int(exponent or 0)

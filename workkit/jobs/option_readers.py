@@ -125,7 +125,7 @@ def milliseconds(least: int = 1) -> Reader:
 
 def seconds(value: Any, name: str) -> float:
     """Read a duration as seconds."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
+    from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     return duration(value, name=name) / timedelta(seconds=1)
 
@@ -168,7 +168,7 @@ def rate_text(turn_ms: float) -> str:
     for unit, ms in _PERIODS:
         if (count := round(ms / turn_ms)) and abs(ms / turn_ms - count) < count * 1e-9:
             return f"{count}/{unit}"
-    from workkit.text.duration import duration_text
+    from workkit.text.wording import duration_text
 
     return f"1/{duration_text(turn_ms)}"
 

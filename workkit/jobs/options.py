@@ -1,5 +1,5 @@
 """The options of the verbs and of `@job`: one table. An option is one row of it, and a field of a type in
-`workkit.jobs.option_types`.
+`workkit.jobs.call`.
 
 Everything else is made from the table (what a verb accepts, what is stored, the flags and the help of the command
 line) or compared with it by a test (the types, the docstrings, the tables of spec/). What an option
@@ -17,10 +17,7 @@ from zoneinfo import ZoneInfo
 
 from workkit.errors import CorruptRecord, InvalidOptions
 from workkit.jobs import option_readers as read
-from workkit.jobs.elsewhere import WORDS
-from workkit.jobs.meta import read_meta
-from workkit.jobs.option_readers import LONGEST_MS, Reader
-from workkit.jobs.option_types import (
+from workkit.jobs.call import (
     Backoff,
     CatchUp,
     Duration,
@@ -31,6 +28,9 @@ from workkit.jobs.option_types import (
     Overlap,
     UniqueUntil,
 )
+from workkit.jobs.elsewhere import WORDS
+from workkit.jobs.meta import read_meta
+from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.text.nearest import nearest_word
 
 ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # where it may be given

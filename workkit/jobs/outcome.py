@@ -8,7 +8,7 @@ from typing import Literal
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +173,12 @@ def decide(
 
 def after_ms(after: str | timedelta) -> int:
     """The pause that a Retry asks for. Raises TriggerError."""
-    from workkit.triggers.duration import duration  # its grammar takes a while to import
+    from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     return round(duration(after, name="after") / timedelta(milliseconds=1))
 
 
 ResultKind = Literal["value", "failed", "discarded", "cancelled", "unkept"]
-RESULT_KINDS: tuple[ResultKind, ...] = ("value", "failed", "discarded", "cancelled", "unkept")
 """Why there is a value, or none. `unkept`: the run is done, and its value could not be kept."""
 
 

@@ -14,7 +14,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.arguments import signature_of, takes_whole
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.nearest import nearest_word
 
 Errors = tuple[type[BaseException], ...]

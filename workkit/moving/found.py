@@ -1,8 +1,19 @@
-"""What a reader of another scheduler finds, entry by entry: carried over exactly, or refused with the reason."""
+"""What readers of other schedulers share: how a source is read, the entries that it has, carried over exactly or
+refused with the reason, and a command line as a call of `workkit.shell:run`.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from workkit.errors import InvalidOptions, NotFound
+from workkit.triggers.zone import zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +46,122 @@ class Refused:
 
 
 Found = Carried | Refused
+
+
+class NotCarried(ValueError):
+    """An entry that no plan says exactly: the text is the reason, a sentence; `instead` is what to write."""
+
+    def __init__(self, reason: str, instead: str = "") -> None:
+        super().__init__(reason)
+        self.instead = instead
+
+
+def not_carried(_spec: object, _item: str, trouble: str, *, hint: str, **_others: object) -> NotCarried:
+    """Make the error about an item of a cron field, whose sentence names the item (`triggers/crons/grammars.py`)."""
+    return NotCarried(f"{trouble}.", hint)
+
+
+_ZONES = "zoneinfo/"
+_LOCALTIME = Path("/etc/localtime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a source is read. `tz` is the zone of the machine on which it runs; `system` marks a crontab with a column
+    for the user; `now` is the present (aware), after which a time must still fire.
+    """
+
+    tz: str
+    system: bool = False
+    now: datetime
+
+    @classmethod
+    def here(cls, *, tz: str | None = None, system: bool = False) -> Reading:
+        """Read by the clock of this machine, in the zone `tz` or else the machine's. Raises TriggerError,
+        InvalidOptions.
+        """
+        return cls(tz=_machine_zone() if tz is None else str(zone(tz)), system=system, now=datetime.now(UTC))
+
+
+def _machine_zone() -> str:
+    """Name the zone of this machine: that of TZ, else the one /etc/localtime links to, else UTC where there is no such
+    file. Raises InvalidOptions where none has a name.
+    """
+    named = os.environ.get("TZ", "").removeprefix(":")
+    if not named:
+        if not _LOCALTIME.exists():
+            return "UTC"
+        _, _, named = str(_LOCALTIME.resolve()).rpartition(_ZONES)
+    try:
+        return {"Etc/UTC": "UTC"}.get(named) or str(zone(named))
+    except ValueError as error:
+        shown = named or str(_LOCALTIME)
+        raise InvalidOptions.about(
+            "tz=", f"is not given, and the zone of this machine has no name: {shown}", 'Write tz="Europe/Paris".',
+            where="tz", given=shown,
+        ) from error  # fmt: skip
+
+
+def text_of(file: str) -> str:
+    """Read a text file, or stdin for "-". Raises NotFound, InvalidOptions."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise NotFound(f"{file}: {reason}. Name a file, or - for stdin.", given=file) from error
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidOptions(f"{file}: byte {error.start + 1} is not UTF-8. Save it as UTF-8.", given=file) from error
+
+
+RUN = "workkit.shell:run"
+DEFAULT_SHELL = "/bin/sh"
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"})
+# What stands for itself: bare characters, 'single quotes', and "double quotes" without $ ` \ !
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_@%+=:,./ \t-]|'[^'\n]*'|\"[^\"$`\\!\n]*\")+")
+_WORDS_OF_A_SHELL = """
+    ! . : [ [[ alias bg break builtin case cd command continue coproc declare disown do done elif else enable esac eval
+    exec exit export fc fg fi for function getopts hash help history if in jobs let local logout mapfile popd pushd read
+    readonly return select set shift shopt source suspend then time times trap type typeset ulimit umask unalias unset
+    until wait while { }
+"""
+_INTERPRETERS = """
+    sh bash dash zsh ksh env nice ionice nohup sudo flock timeout chronic run-one systemd-cat python python2 python3 php
+    perl ruby node java uv bundle npm npx
+"""
+_SILENT = frozenset({"cd", "export", "set", "test", "[", "[[", ".", "source", "umask", "ulimit", "sleep", "exec", "if"})
+_NUMBER = re.compile(r"[0-9]+[smhd]?")
+_ENDINGS = (".sh", ".py", ".php", ".pl", ".rb", ".js")
+
+
+def words_of(command: str, *, shell: str = DEFAULT_SHELL) -> list[str] | None:
+    """Part a command line into the words that a shell would make of it; None where it needs the shell."""
+    if PurePosixPath(shell).name not in _SHELLS or not _PLAIN.fullmatch(command):
+        return None
+    words = shlex.split(command)
+    return None if not words or words[0] in _WORDS_OF_A_SHELL.split() or "=" in words[0] else words
+
+
+def command_name(command: str) -> str:
+    """Name a job by the program that its command line runs: "backup" for ``cd /srv && ./backup.sh -q``."""
+    for part in re.split(r"&&|\|\||[;|\n]", command):
+        name = _program(part)
+        if name:
+            return name
+    return "command"
+
+
+def _program(part: str) -> str:
+    try:
+        words = shlex.split(part)
+    except ValueError:  # a quote that does not end
+        words = part.split()
+    words = [word for word in words if not re.match(r"[A-Za-z_]\w*=", word)]
+    if not words or words[0] in _SILENT:
+        return ""
+    names = [PurePosixPath(word).name for word in words if not word.startswith(("-", ">", "<", "(", "{", "&"))]
+    names = [re.sub(r"[^\w.@+-]", "", name) for name in names]
+    names = [name for name in names if name and not _NUMBER.fullmatch(name)]
+    found = next((name for name in names if name not in _INTERPRETERS.split()), names[0] if names else "")
+    return next((found.removesuffix(end) for end in _ENDINGS if found.endswith(end)), found)

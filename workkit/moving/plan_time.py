@@ -1,20 +1,25 @@
 """A time of another scheduler as a text that a plan takes: a cron string where one says it, else words. Each text is
 read back, and is printed only if it fires when it must.
+
+Where the clock of a zone changes, comments tell what differs. workkit's own rules are those of spec/cron.md, 4: a time
+that a gap skips runs at its end, one that comes twice runs the first time, and a rule that names every hour goes by
+elapsed time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import product
 
 from workkit.errors import TriggerError
-from workkit.triggers.clock.zone import zone
-from workkit.triggers.crons.cron import parse_cron
+from workkit.text.wording import full_date_text
+from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger, is_fixed
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour, zone
 
 LONGEST_TEXT = 200  # characters of words about time (spec/phrases.md, 1)
 COMPARED = 150  # times of each text that are compared with those of the rules
@@ -117,3 +122,45 @@ def _days(rule: str) -> tuple[set[int], list[int]]:
 def _in_utc(rules: tuple[str, ...], recurs: bool) -> Trigger:
     """The same rules without a zone: the zone is an option of the entry, not a part of its words."""
     return Trigger(cron=None, tz="UTC", recurs=recurs, rules=rules)
+
+
+LOOKED_AHEAD = timedelta(days=30 * 366)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """One rule at one change of the clock: how many of its local times are skipped, or come twice; whether it also
+    fires at the end of a gap; whether workkit takes it by elapsed time.
+    """
+
+    change: ClockChange
+    times: int
+    at_end: bool
+    is_elapsed: bool
+
+
+def touched_by_changes(cron: Cron, *, tz: str, now: datetime) -> list[Touched]:
+    """List the changes of the zone's clock, over thirty years, that touch a time of the rule."""
+    if tz == "UTC":
+        return []
+    found = []
+    for change in clock_changes(tz, now, now + LOOKED_AHEAD):
+        start, end = sorted((change.second + change.before, change.second + change.after))
+        times = _count(cron, start, end)
+        if times:
+            at_end = cron.next(end - 1) == end
+            found.append(Touched(change=change, times=times, at_end=at_end, is_elapsed=names_every_hour(cron)))
+    return found
+
+
+def remark(touched: Touched, trouble: str) -> str:
+    """Say since when something differs: "From Sunday 28 March 2027 on, where clocks of Europe/Paris change: ..."."""
+    date = full_date_text(touched.change.wall_from)
+    return f"From {date} on, where clocks of {touched.change.tz} change: {trouble}."
+
+
+def _count(cron: Cron, start: int, end: int) -> int:
+    times, second = 0, cron.next(start - 1)
+    while second is not None and second < end:
+        times, second = times + 1, cron.next(second)
+    return times

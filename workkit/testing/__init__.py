@@ -23,20 +23,16 @@ too; but a leap of more than its `listener_timeout` makes it look dead to `run_u
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workkit.testing.past import Ran
-    from workkit.testing.private_server import server
-    from workkit.testing.workkit import Workkit
+    from workkit.testing.workkit import Ran, Workkit, server
 
 __all__ = ["Ran", "Workkit", "server"]
-
-_HOMES = {"Ran": "past", "Workkit": "workkit", "server": "private_server"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, and no more: pytest imports the plugin at each start, also where no test uses it."""
     from importlib import import_module
 
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.workkit"), name)
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from workkit.jobs.option_types import ListenOptions
+    from workkit.jobs.call import ListenOptions
     from workkit.testing import Workkit
 
 

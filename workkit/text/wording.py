@@ -1,17 +1,108 @@
-"""How values read in a line of text: instants, zones, progress. Both faces say them so."""
+"""How values read in a line of text: instants, zones, lengths of time, progress, counts and lists. For both faces.
+
+This is the one speller of durations and ages. Instants are milliseconds or aware datetimes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from math import ceil
+from typing import Final
 from zoneinfo import ZoneInfo
 
-from workkit.text.calendar import MONTH_NAMES, full_date_text, short_date_text, time_text, weekday_name
-from workkit.text.cells import cells as cells
-from workkit.text.cells import shorten as shorten
-from workkit.text.duration import MILLISECOND, duration_text
-from workkit.text.listing import listed as listed
-from workkit.text.listing import plural as plural
+MILLISECOND: Final = timedelta(milliseconds=1)
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def epoch_ms(at: datetime) -> int:
+    """Give an instant in epoch milliseconds, to the nearest."""
+    return round(at.timestamp() * 1000)
+
+
+def duration_text(ms: float, /, parts: int = 2) -> str:
+    """Write milliseconds: ``41 ms``, ``2.1 s``, ``15 min 34 s``, ``1 d 7 h 44 min``; at most `parts` units."""
+    if ms < 1000:
+        return f"{max(0, round(ms))} ms"
+    if ms < 60_000:
+        tenths = f"{int(ms / 100) / 10:.1f}".removesuffix(".0")
+        return f"{tenths} s"
+    rest = int(ms // 1000)
+    found: list[str] = []
+    for seconds, unit in _UNITS:
+        count, rest = divmod(rest, seconds)
+        if count or found:
+            found.append(f"{count:,} {unit}" if count else "")
+        if len(found) == parts:
+            break
+    return " ".join(part for part in found if part)
+
+
+def age_text(ms: float, /) -> str:
+    """Write milliseconds in one whole unit: ``40 s``, ``3 min``, ``36 h``, ``2 d``; less than 0 is ``0 s``.
+
+    Days begin at two, as "1 d" would hide up to a day.
+    """
+    seconds = max(0, int(ms // 1000))
+    for size, unit in _UNITS:
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size:,} {unit}"
+    return "0 s"
+
+
+def option_text(seconds: float, /) -> str:
+    """Write seconds as options are written, in one whole unit: ``90s``, ``2h``; rounded up to a whole second."""
+    whole = ceil(seconds)
+    size, unit = next(((size, unit) for size, unit in _UNITS if whole and whole % size == 0), (1, "s"))
+    return f"{whole // size}{unit[0]}"
+
+
+WEEKDAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+"""In the order of cron: 0 is Sunday."""
+
+MONTH_NAMES: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def weekday_name(day: date) -> str:
+    """Name the weekday of a date: ``Saturday``."""
+    return WEEKDAY_NAMES[day.isoweekday() % 7]
+
+
+def date_text(day: date) -> str:
+    """Write a date: ``21 November 2026``."""
+    return f"{day.day} {MONTH_NAMES[day.month - 1]} {day.year}"
+
+
+def full_date_text(day: date) -> str:
+    """Write a date with its weekday: ``Saturday 21 November 2026``."""
+    return f"{weekday_name(day)} {date_text(day)}"
+
+
+def short_date_text(day: date, *, width: int = 1) -> str:
+    """Write a date in short form: ``Sun 29 Nov 2026``; the day of the month takes at least `width` characters."""
+    return f"{weekday_name(day)[:3]} {day.day:{width}} {MONTH_NAMES[day.month - 1][:3]} {day.year}"
+
+
+def time_text(at: datetime) -> str:
+    """Write the time of day of a datetime, on its own clock: ``9:00``, ``10:20:30``."""
+    return clock_text(at.hour * 3600 + at.minute * 60 + at.second)
+
+
+def clock_text(seconds: int) -> str:
+    """Write a time of day, given in seconds since midnight: ``9:00``, ``17:59:59``."""
+    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return f"{hour}:{minute:02}" + (f":{second:02}" if second else "")
+
+
+def offset_text(offset: timedelta) -> str:
+    """Write an offset from UTC: ``UTC+2``, ``UTC-5:30``."""
+    minutes = int(offset.total_seconds()) // 60
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")
+
 
 NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
 
@@ -76,3 +167,18 @@ def printable(text: str) -> str:
 def progress(value: tuple[float, float] | str) -> str:
     """Say how far a run is: ``340 of 1,000``, or its own words."""
     return value if isinstance(value, str) else f"{value[0]:,} of {value[1]:,}"
+
+
+def listed(items: Sequence[str], word: str = "and") -> str:
+    """Join items as a sentence does: ``a, b and c``; nothing for no items."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things: ``1 job``, ``1,204 jobs``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def ordinal(n: int) -> str:
+    """Write 1 as ``1st``, 22 as ``22nd``."""
+    return f"{n}{'th' if 10 < n % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"

@@ -6,7 +6,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.triggers.dialects.dialect import cron
+from workkit.triggers.dialect import cron
 from workkit.triggers.trigger import Trigger
 
 __all__ = ["CronError", "PhraseError", "Trigger", "TriggerError", "cron", "explain", "parse"]

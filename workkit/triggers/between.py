@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidOptions, PhraseError, TriggerError
-from workkit.text.calendar import time_text
-from workkit.triggers.clock.zone import zone
+from workkit.text.wording import time_text
+from workkit.triggers.crons.field import NO_ZONE, refused
 from workkit.triggers.phase import counted_from
-from workkit.triggers.refusal import NO_ZONE, refused
 from workkit.triggers.trigger import Trigger
+from workkit.triggers.zone import zone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONG_AGO = (datetime(1970, 1, 5, tzinfo=UTC), datetime(1971, 4, 8, tzinfo=UTC))
@@ -74,7 +74,7 @@ def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
 
 def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
     from workkit.triggers.english import phrase  # takes a while to import
-    from workkit.triggers.english.grammar.reader import named
+    from workkit.triggers.english.reader import named
 
     try:
         trigger = phrase.parse(given, now=now, tz=tz)

@@ -9,14 +9,13 @@ from functools import cache
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from workkit.triggers.clock.lowering import lower
-from workkit.triggers.clock.zone import offset_at, segments
-from workkit.triggers.clock.zone import zone as zone_of
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.field import HOUR, MINUTE, SECOND, field_text
-from workkit.triggers.interval import Interval, Pace, Unit
-from workkit.triggers.trigger import Trigger
+from workkit.triggers.lowering import lower
+from workkit.triggers.trigger import Interval, Pace, Trigger, Unit
+from workkit.triggers.zone import offset_at, segments
+from workkit.triggers.zone import zone as zone_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

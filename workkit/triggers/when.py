@@ -1,22 +1,26 @@
-"""The five ways to give a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in."""
+"""The five ways to give a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in.
+
+A recurring trigger warns where a change of the clock leaves one of its local times out.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, NoReturn, overload
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
-from workkit.text.duration import MILLISECOND, age_text
+from workkit.text.wording import MILLISECOND, age_text, full_date_text, time_text
 from workkit.triggers.between import between
-from workkit.triggers.crons.field import shown_text
+from workkit.triggers.crons.cron import parse_cron
+from workkit.triggers.crons.field import NO_ZONE, not_a_length, refused, shown_text
 from workkit.triggers.crons.grammars import looks_like_cron
-from workkit.triggers.dialects.dialect import cron
-from workkit.triggers.refusal import NO_ZONE, not_a_length, refused
-from workkit.triggers.trigger import Trigger, once, soonest
+from workkit.triggers.dialect import cron
+from workkit.triggers.trigger import Trigger, once, plain, soonest
+from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour
 
 KEYWORDS = ("when", "at", "in_", "every", "cron")
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
@@ -143,7 +147,7 @@ def _read(when: When, *, now: datetime) -> Trigger:
         _never(kind, getattr(when, kind), trigger)
     if trigger.cron is not None:
         return trigger
-    from workkit.triggers.skipped import with_skipped
+    from workkit.triggers.when import with_skipped
 
     return with_skipped(trigger, after=now)
 
@@ -296,3 +300,44 @@ def _never(kind: str, given: Any, trigger: Trigger) -> NoReturn:
 def _whole_second(t: datetime) -> datetime:
     t = t.astimezone(UTC)
     return t if not t.microsecond else t.replace(microsecond=0) + timedelta(seconds=1)
+
+
+AHEAD = timedelta(days=731)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def touched(trigger: Trigger, change: ClockChange) -> datetime | None:
+    """Find the first local time of a recurring trigger that a change of its clock leaves out or shows twice, as if it
+    were UTC; None where there is none. A rule that names every hour goes by elapsed time: no change touches it.
+    """
+    if trigger.cron is not None or trigger.tz != change.tz or not trigger.recurs:
+        return None
+    interval = trigger.interval
+    read = (plain(rule) if interval else parse_cron(rule, stored=True, rule=True) for rule in trigger.rules)
+    start, end = sorted((change.second + change.before, change.second + change.after))
+    named = (cron.next(start - 1) for cron in read if not names_every_hour(cron))
+    wall = min((second for second in named if second is not None and second < end), default=None)
+    if wall is None or not (interval is None or interval.wall_number(wall) % interval.n == interval.phase):
+        return None
+    return _EPOCH + timedelta(seconds=wall)
+
+
+def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
+    """Add a warning to a recurring trigger where a clock change leaves out one of its local times.
+
+    Looks two years ahead of `after` (aware). The job runs at the end of the gap then (spec/cron.md, clock changes).
+    """
+    if trigger.cron is not None or trigger.tz == "UTC" or not trigger.recurs:
+        return trigger
+    for change in clock_changes(trigger.tz, after, after + AHEAD):
+        if change.skips and (wall := touched(trigger, change)) is not None:
+            return replace(trigger, warnings=(*trigger.warnings, _sentence(trigger.tz, wall, change)))
+    return trigger
+
+
+def _sentence(tz: str, wall: datetime, change: ClockChange) -> str:
+    end = time_text(change.wall_to)
+    return (
+        f"{time_text(wall)} on {full_date_text(wall)} does not exist in {tz}: "
+        f"clocks go from {time_text(change.wall_from)} to {end} then. It runs at {end} that day."
+    )

@@ -7,20 +7,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from workkit.contract.admin import dead_refusal
+from workkit.contract.admin import LONGEST_MARK, NextRun, Undo, Undoable, dead_refusal
 from workkit.contract.broker import Inspector, Producer
-from workkit.contract.changes import LONGEST_MARK
-from workkit.contract.steering import NextRun
-from workkit.contract.undo import Undo, Undoable
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
-from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job
+from workkit.jobs.marks import job_name_of
 from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import CONTROL, option_error
-from workkit.text.duration import epoch_ms
-from workkit.triggers.clock.zone import zone
-from workkit.verbs.author import author_of
+from workkit.text.wording import epoch_ms
+from workkit.triggers.zone import zone
+from workkit.verbs.opening import author_of
 
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:

@@ -16,12 +16,12 @@ from workkit.contract.producer import MOST_BYTES
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
+from workkit.jobs.call import AddOptions
 from workkit.jobs.option_readers import size_bytes
-from workkit.jobs.option_types import AddOptions
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
-from workkit.text.brief import brief_repr, one_line
-from workkit.triggers.clock.zone import zone
+from workkit.text.cells import brief_repr, one_line
+from workkit.triggers.zone import zone
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

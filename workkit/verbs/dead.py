@@ -13,8 +13,8 @@ from workkit.brokers.layout import AT_ONCE
 from workkit.contract.admin import Arguments, Revival
 from workkit.contract.broker import Admin, Inspector
 from workkit.contract.filters import read_where
-from workkit.contract.job_page import meant_jobs
 from workkit.contract.producer import MOST_BYTES, check_size
+from workkit.contract.where import meant_jobs
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
 from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job

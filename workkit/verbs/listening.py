@@ -1,21 +1,25 @@
-"""Listeners and forwarders of schedules, made from the arguments of the verbs; and how they own a process."""
+"""Listeners and forwarders of schedules, made from the arguments of the verbs; and how they own a process.
+
+The table of their options: `workkit.jobs.options`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from workkit.brokers.layout import layout_of, layouts
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidOptions, ListenerStopped
-from workkit.jobs.functions.importing import importing
+from workkit.jobs.importing import importing
 from workkit.jobs.names import is_consumed, is_plain
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import epoch_ms
+from workkit.jobs.options import FORWARD, LISTEN, read_options
+from workkit.text.wording import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
-from workkit.verbs.listen_options import read_forward, read_how
 from workkit.verbs.opening import forwarding_ends, listening_brokers
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
@@ -62,7 +66,7 @@ def _check_patterns(schedules: Iterable[Schedule], how: How) -> None:
 
 def forwarder_of(s: Schedule, to: Schedule, how: Mapping[str, Any]) -> Listener:
     """Make the listener of a forward: see `schedule.forwarder`."""
-    read, timeout_ms = read_forward(how)
+    read, timeout_ms = _read_forward(how)
     brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
     return Listener([(broker, 1) for broker in brokers], how=read, to=other)
 
@@ -101,3 +105,46 @@ def drained(
     else:
         brokers, other = forwarding_ends(s, to, timeout_ms=timeout_ms)
     return drain_brokers(brokers, how=read, now_ms=now_ms, limit=limit, raise_errors=raise_errors, to=other)
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
+    "health_port": None, "jobs": None, "consumers": (), "publish": True, "keep_unfit": 600.0,
+    "listener_name": "",
+}  # fmt: skip
+
+
+def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
+    """Read how to listen, and after how many milliseconds a listener without a heartbeat loses its jobs.
+
+    Raises InvalidOptions, TriggerError.
+    """
+    return _how({"folder": Path.cwd(), **read_options(options, place=LISTEN, verb="listen")})
+
+
+def _read_forward(options: Mapping[str, Any]) -> tuple[How, int]:
+    """The same of `forward`, which runs no function. Raises InvalidOptions, TriggerError."""
+    return _how(
+        {"threads": 1, "folder": None, "publish": False, **read_options(options, place=FORWARD, verb="forward")}
+    )
+
+
+def _how(options: Mapping[str, Any]) -> tuple[How, int]:
+    read = {**_DEFAULTS, **options}
+    timeout: float = read["listener_timeout"]
+    how = How(
+        threads=read["threads"],
+        imports=read["imports"],
+        jobs=read["jobs"],
+        consumers=read["consumers"],
+        folder=read["folder"],
+        deadline=timedelta(seconds=read["deadline"]),
+        strict=read["strict"],
+        burst=read["burst"],
+        health=read["health_port"],
+        stuck_after=timedelta(seconds=3 * timeout),
+        publish=read["publish"],
+        name=read["listener_name"],
+        keep_unfit=timedelta(seconds=0 if read["burst"] else read["keep_unfit"]),  # a burst must end
+    )
+    return how, round(timeout * 1000)

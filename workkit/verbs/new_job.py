@@ -16,22 +16,20 @@ from types import FunctionType
 from typing import Any
 
 from workkit import wire
-from workkit.contract.producer import Added, NewJob
-from workkit.contract.warning import warn_caller
+from workkit.contract.producer import Added, NewJob, warn_caller
 from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, compiled_check, foreign_remarks, places_of, takes_whole
 from workkit.jobs.call import FunctionCall
-from workkit.jobs.functions.imported import imported
-from workkit.jobs.functions.marks import job_name_of
 from workkit.jobs.job import Job, spoken
+from workkit.jobs.marks import imported, job_name_of
 from workkit.jobs.meta import read_meta
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
-from workkit.jobs.structured.as_json import SIMPLE
-from workkit.jobs.structured.parameters import needs_fitting, structured, written
+from workkit.jobs.structured import needs_fitting, structured, written
+from workkit.jobs.structured_values import SIMPLE
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES

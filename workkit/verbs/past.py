@@ -13,18 +13,18 @@ from itertools import islice
 from operator import add
 from typing import Any, Literal
 
+from workkit.contract.admin import Change
 from workkit.contract.broker import Inspector
-from workkit.contract.changes import Change
+from workkit.contract.composed import finished_job
 from workkit.contract.filters import of_runs
-from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier
-from workkit.contract.past_runs import finished_job, is_run_of
+from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier, is_run_of
 from workkit.contract.where import Where
 from workkit.errors import NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.names import Fn, known_name, shown
 from workkit.jobs.option_readers import option_error
-from workkit.text.duration import epoch_ms
-from workkit.triggers.duration import duration
+from workkit.text.wording import epoch_ms
+from workkit.triggers.english.numbers import duration
 from workkit.verbs.control import Which, check_one, target, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import present, producer_of

@@ -1,26 +1,30 @@
-"""Named jobs and a plan of them: what must change so that they are equal, found without I/O, and carried out."""
+"""Named jobs and a plan of them: what must change so that they are equal, found without I/O, and carried out; and the
+plans in the pyproject.toml of a project: ``[tool.workkit.schedules.app-tasks.digest]``.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from workkit.contract.admin import LONGEST_BY, Author
 from workkit.contract.broker import Producer
-from workkit.contract.changes import LONGEST_BY, Author
 from workkit.contract.inspector import Named
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
-from workkit.verbs.addition import addition
-from workkit.verbs.author import author_of
+from workkit.jobs.options import BY_NAME
+from workkit.jobs.planned import Planned, Source
+from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
-from workkit.verbs.job_time import NowMs
 from workkit.verbs.new_job import as_job
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import author_of, producer_of
 
 MOST_TOLD = 20  # names of each kind in the record of a sync
 
@@ -92,7 +96,7 @@ def compare(
     )
 
 
-def carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, author: Author) -> None:
+def _carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, author: Author) -> None:
     """Do what a plan says, and record it first: `wanted` holds its jobs by name."""
     note_sync(plan, broker=broker, author=author)
     with Bulk(broker.adding, schedule=broker.schedule) as bulk:
@@ -124,7 +128,57 @@ def sync_given(
         name: as_job(new, schedule=s.name, added=Added(id=contents[name], due_ms=new.due_ms, new=True))
         for name, new in wanted.items()
     }
-    found = compare(after, contents=contents, standing=broker.inspector.named(), prune=prune)
+    found = compare(after, contents=contents, standing=broker.plans.named(), prune=prune)
     if not dry_run:
-        carry_out(found, wanted, broker=broker, author=author)
+        _carry_out(found, wanted, broker=broker, author=author)
     return found
+
+
+TABLE = "tool.workkit.schedules"
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read a TOML file. Raises NotFound, InvalidOptions."""
+    try:
+        return tomllib.loads(file.read_bytes().decode("utf-8"))
+    except OSError as error:
+        message = f"{file}: {(error.strerror or str(error)).lower()}. Name a .toml file, or MODULE:MAPPING."
+        raise NotFound(message, given=str(file)) from error
+    except UnicodeDecodeError as error:
+        message = f"{file}: byte {error.start + 1} is not UTF-8. Save it as UTF-8."
+        raise InvalidOptions(message, given=str(file)) from error
+    except tomllib.TOMLDecodeError as error:
+        message = f"{file}: {error}. Write a table for each job: [digest]."
+        raise InvalidOptions(message, given=str(file)) from error
+
+
+def entries(table: Mapping[str, Any], *, where: str) -> dict[str, Mapping[str, Any]]:
+    """Check that a table holds a table for each job. Raises InvalidOptions."""
+    for name, entry in table.items():
+        if not isinstance(entry, Mapping):
+            remedy = "Write [NAME] for each job, and its keywords below."
+            raise InvalidOptions(f"{where}: {name} = {entry!r} is no table. {remedy}", given=name)
+    return dict(table)
+
+
+def plan_of_project(file: Path, schedule: str) -> Source | None:
+    """Read what the pyproject.toml of a project plans for a schedule; None where it plans nothing. Raises NotFound,
+    InvalidOptions.
+    """
+    read = read_toml(file)
+    settings = read.get("tool", {}).get("workkit", {})
+    schedules = settings.get("schedules", {})
+    table = schedules.get(schedule) if isinstance(schedules, Mapping) else None
+    if table is None:
+        return None
+    where = f"[{TABLE}.{schedule}] in {file}"
+    if not isinstance(table, Mapping):
+        raise InvalidOptions(f"{where} is {table!r}. Write [{TABLE}.{schedule}.NAME] for each job.", given=table)
+    jobs = {name: Planned(given=entry) for name, entry in entries(table, where=where).items()}
+    said, project = settings.get("plan-version"), read.get("project", {}).get("name")
+    return Source(
+        name=f"pyproject.toml:{project}" if isinstance(project, str) else "pyproject.toml",
+        jobs=jobs,
+        written_ms=file.stat().st_mtime_ns // 1_000_000,
+        version=None if said is None else BY_NAME["plan_version"].read(said, "plan-version"),
+    )

@@ -11,13 +11,13 @@ from typing import Any
 
 from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.broker import Inspector
-from workkit.contract.result import Result, no_results
+from workkit.contract.history import Result, no_results
 from workkit.errors import JobFailed, NoResult, NotFound, ResultPending, ResultTimeout
-from workkit.jobs.functions.imported import imported_options
 from workkit.jobs.job import Job
+from workkit.jobs.marks import imported_options
 from workkit.jobs.option_readers import milliseconds
 from workkit.jobs.outcome import Failure
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 from workkit.verbs.control import Which, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of

@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import InvalidOptions
-from workkit.jobs.option_types import ForwardOptions, ListenOptions
+from workkit.jobs.call import ForwardOptions, ListenOptions
 from workkit.verbs.creation import Schedule
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 `workkit/asgi/pages.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
 
 The way of a request: `auth.py` (host, headers) -> `app.py` (address) -> `request.py` (who, which role) -> a
-thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.py`, or
-`view.record()` as JSON. What any of these raises becomes an answer within the frame (`response.py`).
+thread of `response.py` -> the page's `look(asked)` -> a frozen view -> its template, or `view.record()` as JSON,
+by `response.py`. What any of these raises becomes an answer within the frame. An act: `request.py` -> `acting.py` ->
+`actions/perform.py` -> the verb.
 
 **To add a page:**
 
@@ -22,26 +23,26 @@ thread of `response.py` -> the page's `look(asked)` -> a frozen view -> `render.
 2. `pages/registry.py`: its `PAGE`, at its place in the rail. Address, `.json`, links and rail follow.
 3. `templates/NAME.html`: extends `base.html`, fills `main` (and `crumb`), and gets `frame` and `view`; in the block,
    use `draw.*` (signs and drawings: `templates/draw.html`, whose geometry is made by `charts/`) and `say.*`
-   (sentences, calls, links, times: `templates/parts/say.html`). Filters: `render.py`. Where `frame.away_ms` is not
+   (sentences, calls, links, times: `templates/parts/say.html`). Filters: `response.py`. Where `frame.away_ms` is not
    None, the view is the last one seen, and `said` the sentence about it. No style or script in it; classes:
    `static/workkit.css`. What goes on by itself, and which keys it has: below. A page that takes a form (`takes_form`)
    gets its fields as parameters, and changes nothing.
 4. Tests: `tests/web/pages/test_NAME.py` with the fixtures of `tests/web/conftest.py`: `browser.get(...)`,
    `browser.json(...)`, `headline(answer)`, `text_of(answer)`, on a real server with real listeners. Rules about words
    are tables of a pure module (`tests/web/test_sentences.py`). `tests/browser/` finds the page by its links.
-   Its line in spec/web.md, 1 and 2.
+   Its row in spec/web.md, 1.
 
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `actions/` and its `Act` in the `ACTS` of
 that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). It
 calls a verb of `workkit.schedule` or `workkit.verbs` with `doing.s`, or `doing.admin`. `Done` has the line to show, and
-the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/undo.py` where no form may ask for it.
+the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/action.py`, which no form may ask for.
 A new file goes into the `ACTS` of `actions/perform.py`. Every act is carried out within `acting(author)`, so that
 `S:changes` has its author. An act that concerns all that it names as one has `together` in place of `one`. What takes a
 while is a `Work` in `doing.works` (`works.py`), and every page shows it. A button is `say.act(frame, "verb", "Text",
 [("which", name)])`, or `say.asks(...)` with a question first; it is absent for who may not. The results in
-`actions/undo.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `request.py` logs
+`actions/action.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `acting.py` logs
 each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
-undo. Its row: spec/web.md, 8.
+undo. Its role: spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page
@@ -51,7 +52,7 @@ in it. In a template:
 - `data-rows` on a `tbody` or `ul`: the list does not jump. A row is known by its `id`, `data-key`, or first link.
 - `data-keep`: the stream leaves this element as it is.
 - `say.when(due, until(due), instant(due), "cd")`: the browser counts it down; other times stay.
-- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/parts/keys.html`.
+- `aria-keyshortcuts="n"`: the key that clicks this element. Keys that all pages have: `templates/base.html`.
 - `data-copy="TEXT"`: a click copies it. `data-open="#ID"`: a click opens that dialog.
 - `data-input="#ID, #ID"`, `data-change=...` on a form: as one types, or has typed, these elements become those of the
   page that the form asks for.

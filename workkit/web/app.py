@@ -22,34 +22,46 @@ from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.text.exposition import MISSING, is_installed, page_of
 from workkit.web import sentences
-from workkit.web.actions.undo import Results
-from workkit.web.address import JSON, read_spelled, spelled, url_path
+from workkit.web.acting import Acting
+from workkit.web.actions.action import Results
 from workkit.web.auth import Guard
 from workkit.web.cache import Served
-from workkit.web.calendar import feed
-from workkit.web.frame import Frame, Looking, live_address, shown_zone
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
 from workkit.web.mask import Veil
 from workkit.web.metrics import Measured, Requests, WebCollector
-from workkit.web.page import Asked, Page, found_page
+from workkit.web.page import Asked, Frame, Looking, Page, found_page, shown_zone
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import TYPES, make_ready, static_files, static_name
-from workkit.web.request import YEAR_S, Acting, Entrance, Settings, own_path
+from workkit.web.predictions import feed
+from workkit.web.request import (
+    VIEWS,
+    YEAR_S,
+    Entrance,
+    Settings,
+    own_path,
+    read_views,
+    with_view,
+    without_view,
+    written,
+)
 from workkit.web.response import (
+    TYPES,
     Asking,
     Refused,
     calendar_answer,
     html,
     json_answer,
     last_values,
+    live_address,
+    make_ready,
     refusal_of,
+    static_files,
+    static_name,
     wants_json,
 )
-from workkit.web.saved_views import COOKIE as VIEWS
-from workkit.web.saved_views import read_views, with_view, without_view, written
 from workkit.web.users import Role, Who
+from workkit.web.words import JSON, read_spelled, spelled, url_path
 from workkit.web.works import Works
 
 FOREVER: Final = "public, max-age=31536000, immutable"
@@ -117,9 +129,8 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in TYPES or f"{request.path_params['hash']}/{name}" != static_name(name):
         return PlainTextResponse("not found\n", status_code=404)
-    return Response(
-        static_files()[name], headers={"content-type": TYPES[name], "cache-control": FOREVER}
-    )  # the hash in the address changes with the content
+    headers = {"content-type": TYPES[name], "cache-control": FOREVER}  # the address changes with the content
+    return Response(static_files()[name], headers=headers)
 
 
 class Site:
@@ -194,11 +205,8 @@ class Site:
         found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
         if wants_json(request):
             return json_answer(request, found.record())
-        return html(
-            request,
-            jump.PAGE.fragment if "fragment" in params else jump.PAGE.template,
-            {"frame": frame, "view": found},
-        )
+        template = jump.PAGE.fragment if "fragment" in params else jump.PAGE.template
+        return html(request, template, {"frame": frame, "view": found})
 
     def _found(self, served: Served, veil: Veil, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
         pulse = veil.pulse(served.pulse())
@@ -215,7 +223,7 @@ class Site:
 
     async def page(self, request: Request) -> Response:
         """Answer a page of a schedule."""
-        path = raw_path(request)
+        path: str = request.path_params["path"]
         if path.endswith(LINES) and (page := _with_lines(path.removesuffix(LINES))) is not None:
             return await self._lines(request, page)
         is_json = path.endswith(JSON)
@@ -224,9 +232,7 @@ class Site:
 
     async def _answer(self, request: Request, piece: str, path: str, *, is_json: bool) -> Response:
         request.state.is_json = is_json
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(piece))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, served, frame = await self._entered(request, piece)
         number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
         did = self.results.result(who.session, number)
         work = self.works.find(did.work) if did is not None and not did.refused else None
@@ -244,7 +250,7 @@ class Site:
             params |= {name: str(values[-1]) for name, values in fields.items() if values}
         looking = Looking(
             served=served, page=page, names=names, params=params, veil=self._veil(served, who.role(served.name)),
-            zone=frame.zone, works=self.works,
+            zone=frame.zone, works=self.works, pages=PAGES,
         )  # fmt: skip
         if page.is_live and request.method == "GET":
             frame = replace(frame, live=live_address(frame, path, looking.params))
@@ -263,9 +269,8 @@ class Site:
     async def _lines(self, request: Request, page: Page) -> Response:
         """Answer all that a page has, as JSON Lines."""
         request.state.is_json = True
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        veil = self._veil(served, who.role(served.name))
+        _, served, frame = await self._entered(request, request.path_params["s"])
+        veil = self._veil(served, frame.role)
 
         def written() -> bytes:
             assert page.lines is not None, "it was found by them"
@@ -282,9 +287,7 @@ class Site:
     async def live(self, request: Request) -> Response:
         """Answer the stream of a page."""
         request.state.is_json = True
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, served, frame = await self._entered(request, request.path_params["s"])
         still = partial(self.settings.way.who, request) if who.via == "login" else None
         return await self.streams.answer(request, frame, served, self._veil(served, frame.role), still=still)
 
@@ -296,9 +299,7 @@ class Site:
 
     async def save_view(self, request: Request) -> Response:
         """Save the filter of a page under a name, or remove one, in a cookie of the asker."""
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, _, frame = await self._entered(request, request.path_params["s"])
         request.state.frame = frame
         fields = await self.entrance.form(request, who=who)
         page, name, back = (str(fields.get(field, [""])[-1]) for field in ("page", "name", "back"))
@@ -323,15 +324,19 @@ class Site:
         """Carry out an act, and lead back to where a line says what was done."""
         is_body = request.headers.get("content-type", "").startswith("application/json")
         request.state.is_json = is_body or wants_json(request)
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, served, frame = await self._entered(request, request.path_params["s"])
         request.state.frame = frame
         try:
             return await self.acting.answer(request, served, frame, who, is_body=is_body)
         finally:
             served.forget()
             self.hub.hurry(served)
+
+    async def _entered(self, request: Request, piece: str) -> tuple[Who, Served, Frame]:
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(piece))
+        several = len(self.served) > 1
+        return who, served, self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=several)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -345,10 +350,7 @@ class Site:
         ms = served.away_ms or 0
         if request.state.is_json:
             return json_answer(request, refusal_of(error).record() | {"away_ms": ms}, status=503)
-        who: Who | None = frame.who
-        kept = (
-            served.kept(f"{page.name} {who.role(served.name) if who else None}") if not page.path.count("{") else None
-        )
+        kept = None if "{" in page.path else served.kept(f"{page.name} {frame.role}")
         now, view = kept or (datetime.now(UTC), None)
         frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
         since = datetime.now(UTC) - timedelta(milliseconds=ms)
@@ -394,9 +396,3 @@ def _control(served: Served) -> object:
 
 def _with_lines(path: str) -> Page | None:
     return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
-
-
-def raw_path(request: Request) -> str:
-    """Give the path below a schedule."""
-    path: str = request.path_params["path"]
-    return path

@@ -1,7 +1,7 @@
 """One schedule as the web serves it: how it is reached, and everything that is kept of it between two requests.
 
-`Served` keeps what pages have read; `Rail` the counts of the navigation that no pulse has; `Deaths` the listeners that
-died while somebody looked.
+`Served` keeps what pages have read; `Deaths` the listeners that died while somebody looked; `SeenRecurring` the
+recurring jobs that the server no longer has.
 """
 
 from __future__ import annotations
@@ -9,30 +9,29 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from itertools import islice
 from threading import Lock, Thread, local
 from typing import Any, Final, TypeVar, cast
 
+from workkit.contract.admin import Change
 from workkit.contract.broker import Inspector
-from workkit.contract.inspector import Named, Pulse
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Named, Pulse, Recurs
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
-from workkit.text.duration import epoch_ms
-from workkit.text.wording import zone_name
+from workkit.text.wording import epoch_ms, zone_name
 from workkit.verbs.control import pause_until
 from workkit.verbs.creation import Schedule
-from workkit.verbs.opening import producer_of
-from workkit.web.checkup import Checkup
+from workkit.verbs.opening import by_time_of, limits_of, producer_of
 from workkit.web.dead_jobs import DeadIndex
-from workkit.web.mask import Veil
+from workkit.web.mask import Signatures, Veil
 from workkit.web.recurring_jobs import RecentRuns, RecurringJobs
-from workkit.web.remembered import SeenRecurring, Signatures
+from workkit.web.works import Checkup, Rail, in_use
 
 SILENT_MS: Final = 5_000
 """A listener sends a heartbeat about every second. One without a heartbeat for this time is silent."""
@@ -89,68 +88,57 @@ class Deaths:
             return tuple(one for one in reversed(self._found) if now - one.at <= LATELY)
 
 
-COUNTED_S: Final = 60.0
-"""How long a count is kept where no page counts anew."""
+MOST_CHANGES: Final = 2_000  # that are read to find who cancelled a job
+STEERED: Final = frozenset({"pause", "resume", "skip", "run", "show", "mark"})  # verbs that leave a job where it is
+MISSED_FOR: Final = timedelta(days=1)
+"""So long jobs are missed that are gone."""
 
-WATCHED_S: Final = 5.0
-"""A viewer who looks again after this time has the page open, and did not look only once."""
+SLACK: Final = timedelta(seconds=5)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Rail:
-    """Counts of one schedule. Pages note what they have counted; the rest a thread counts, while somebody looks.
-    Thread-safe.
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Recurring jobs that the server no longer has although nobody took them away: how many, and their last sight."""
+
+    count: int
+    since: datetime
+
+
+@dataclass(slots=True, eq=False)
+class SeenRecurring:
+    """The recurring jobs with a name that this process has seen. Those that run a number of times end by themselves,
+    and are not missed.
     """
 
-    inspector: Callable[[], Inspector]
-    stays_s: float = WATCHED_S
+    gone: Gone | None = None
     _lock: Lock = field(default_factory=Lock)
-    _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # and when they were counted
-    _looked: float | None = None  # when somebody first looked since the last count
-    _is_counting: bool = False
-    _ended: float = -math.inf  # when a thread has last counted
+    _seen: dict[str, tuple[datetime, datetime | None]] = field(default_factory=dict)  # last sight, and its end
 
-    def note(self, page: str, n: int) -> None:
-        """Keep a count that a page has made."""
+    def note(self, jobs: Iterable[Recurs], now: datetime, changes: Callable[[], Iterable[Change]]) -> None:
+        """Compare with what is there now. `changes`: the last ones first, read where a job is missed. Raises
+        Unsupported where they are not kept, and misses nothing then.
+        """
+        here = {
+            one.key: (now, one.job.trigger.end if one.job.trigger else None)
+            for one in jobs if one.job.name is not None and one.job.terms.count is None
+        }  # fmt: skip
         with self._lock:
-            self._counts[page] = (n, time.monotonic())
-
-    def glance(self) -> Mapping[str, int]:
-        """Tell what is known, by page, and wait for nothing."""
-        with self._lock:
-            now = time.monotonic()
-            is_old = any(now - self._counts[page][1] >= COUNTED_S if page in self._counts else True for page in COUNTS)
-            if is_old and not self._is_counting and now - self._ended >= COUNTED_S:
-                if self._looked is None or now - self._looked > COUNTED_S:
-                    self._looked = now
-                if now - self._looked >= self.stays_s:
-                    self._looked, self._is_counting = None, True
-                    Thread(target=self._count, name="workkit-web-rail", daemon=True).start()
-            return {page: n for page, (n, _) in self._counts.items()}
-
-    def _count(self) -> None:
-        try:
-            for page, count in COUNTS.items():
-                try:
-                    self.note(page, count(self.inspector()))
-                except Unsupported:
-                    continue
-        except WorkkitError:
-            pass  # what is known stays
-        finally:
-            with self._lock:
-                self._is_counting, self._ended = False, time.monotonic()
-
-
-def in_use(limits: list[LimitUse]) -> int:
-    """Count the limits that the page lists: without the keys that allow one run and for which nothing waits."""
-    return sum(bool(not use.is_alone or use.waiting) for use in limits)
-
-
-COUNTS: Final[Mapping[str, Callable[[Inspector], int]]] = {
-    "recurring": lambda inspector: len(inspector.recurring()),
-    "limits": lambda inspector: in_use(inspector.limits()),
-}
+            missed = {
+                key: (seen, end) for key, (seen, end) in self._seen.items()
+                if key not in here and now - seen < MISSED_FOR and (end is None or end > now)
+            }  # fmt: skip
+            self._seen, self.gone = here, None
+            if missed:
+                since = min(seen for seen, _ in missed.values()) - SLACK
+                for change in islice(changes(), MOST_CHANGES):
+                    if change.at < since:
+                        break
+                    if change.verb not in STEERED:
+                        for key in [key for key in missed if change.is_about(key)]:
+                            del missed[key]
+                self._seen |= missed
+            if missed:
+                self.gone = Gone(len(missed), max(seen for seen, _ in missed.values()))
 
 
 NAMED_S: Final = 5.0
@@ -211,7 +199,12 @@ class Served:
     deaths: Deaths = field(default_factory=Deaths)
 
     def __post_init__(self) -> None:
-        self.rail = Rail(inspector=self.inspector)
+        self.rail = Rail(
+            counts={
+                "recurring": lambda: len(self.inspector().recurring()),
+                "limits": lambda: in_use(limits_of(self.s)),
+            }
+        )
 
     @property
     def name(self) -> str:
@@ -247,7 +240,9 @@ class Served:
                 return
             self._learned = now
         try:
-            self.signatures.note(self.inspector().history.knows())
+            told = self.inspector().history.knows()
+            with self._lock:
+                self.signatures.note(told)
         except Unsupported:
             return
         except ServerError:
@@ -284,7 +279,7 @@ class Served:
 
     def _read_named(self) -> Mapping[str, Named]:
         try:
-            return self.inspector().named()
+            return producer_of(self.s).plans.named()
         except Unsupported:
             return {}
 
@@ -382,7 +377,7 @@ class Served:
         told = self.signatures.changes
         with self._lock:
             if veil not in self._dead or self._dead[veil][0] != told:
-                self._dead[veil] = (told, DeadIndex(veil))
+                self._dead[veil] = (told, DeadIndex(veil, partial(by_time_of, self.s)))
             return self._dead[veil][1]
 
     def forget(self) -> None:

@@ -7,7 +7,7 @@ to the server while no page asks. Thread-safe.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,15 +20,16 @@ from urllib.parse import quote
 from workkit.contract.broker import Inspector
 from workkit.contract.history import PastRun
 from workkit.contract.inspector import Graves
+from workkit.contract.optional import ByTime
 from workkit.contract.record import MOST_IDS, error_record
 from workkit.errors import Unsupported, WorkkitError
 from workkit.jobs.fingerprint import Fingerprint, print_of
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
-from workkit.web.address import job_path
+from workkit.text.cells import brief_repr
+from workkit.text.wording import epoch_ms
 from workkit.web.mask import Veil
+from workkit.web.words import job_path
 
 LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
 MOST_VALUES: Final = 50
@@ -237,10 +238,12 @@ class KnownDead:
 
 
 class DeadIndex:
-    """The dead jobs of one schedule, masked by one veil."""
+    """The dead jobs of one schedule, masked by one veil. `by_time` gives what reads them in pages, or raises
+    Unsupported.
+    """
 
-    def __init__(self, veil: Veil) -> None:
-        self._veil = veil
+    def __init__(self, veil: Veil, by_time: Callable[[], ByTime]) -> None:
+        self._veil, self._by_time = veil, by_time
         self._lock = Lock()  # for the values
         self._reading = Lock()  # one reads at a time
         self._dead_jobs: dict[str, DeadJob] = {}
@@ -299,22 +302,23 @@ class DeadIndex:
     def _refresh(self, inspector: Inspector, count: int, *, reads_whole: bool) -> bool:
         """Read what is new, and forget what has left. True: a thread reads on, and ends the reading."""
         try:
-            for _ in range(AT_ONCE):
-                if self._read(inspector):
-                    break
-            else:
-                Thread(target=self._read_on, args=(inspector,), name="workkit-web-dead", daemon=True).start()
-                return True
+            by_time = self._by_time()
         except Unsupported:
             if reads_whole:
                 self._read_whole(inspector, count)
             return False
-        self._compare(inspector, count)
+        for _ in range(AT_ONCE):
+            if self._read(by_time):
+                break
+        else:
+            Thread(target=self._read_on, args=(by_time,), name="workkit-web-dead", daemon=True).start()
+            return True
+        self._compare(by_time, count)
         return False
 
-    def _read(self, inspector: Inspector) -> bool:
+    def _read(self, by_time: ByTime) -> bool:
         """Read one page. True: it was the last one."""
-        page = inspector.graves(after=self._after, limit=PAGE_SIZE)
+        page = by_time.graves(after=self._after, limit=PAGE_SIZE)
         dead_jobs = [dead_job_of(job, self._veil) for job in page.jobs]
         with self._lock:
             if any(self._dead_jobs.get(dead_job.dead_id) != dead_job for dead_job in dead_jobs):
@@ -330,9 +334,9 @@ class DeadIndex:
             self._trouble = ""
         return page.is_last
 
-    def _read_on(self, inspector: Inspector) -> None:
+    def _read_on(self, by_time: ByTime) -> None:
         try:
-            while not self._read(inspector):
+            while not self._read(by_time):
                 pass
         except WorkkitError as error:  # the next page that asks goes on from here
             with self._lock:
@@ -340,7 +344,7 @@ class DeadIndex:
         finally:
             self._reading.release()
 
-    def _compare(self, inspector: Inspector, count: int) -> None:
+    def _compare(self, by_time: ByTime, count: int) -> None:
         """Where the numbers differ: forget those that have left; and where some are missing, begin anew."""
         now = time.monotonic()
         if len(self._dead_jobs) == min(count, MOST_KEPT) and count <= MOST_KEPT:
@@ -349,7 +353,7 @@ class DeadIndex:
             self._looked = now
             with self._lock:
                 known = list(self._dead_jobs.values())
-            stand = inspector.still_dead([dead_job.job for dead_job in known]) if known else []
+            stand = by_time.still_dead([dead_job.job for dead_job in known]) if known else []
             self.left([dead_job.dead_id for dead_job, stands in zip(known, stand, strict=True) if not stands])
         if len(self._dead_jobs) < min(count, MOST_KEPT) and now - self._began >= AGAIN_S:
             self._began = now

@@ -15,14 +15,12 @@ from math import isinf
 from typing import Final, Literal
 
 from workkit.contract.history import LATE_MS, NO_RUN, PastRun
-from workkit.text.brief import brief_repr
-from workkit.text.calendar import date_text, time_text
-from workkit.text.duration import MILLISECOND, duration_text
+from workkit.text.cells import brief_repr
 from workkit.text.glance import away, clock_at, day_text, moment
-from workkit.text.listing import listed
+from workkit.text.wording import MILLISECOND, date_text, duration_text, listed, time_text
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.triggers.skipped import touched
+from workkit.triggers.when import touched
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.words import city, moves
 
 MOST_INSTANTS: Final = 5_000  # of one job in a window

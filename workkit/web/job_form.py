@@ -14,15 +14,14 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from workkit.contract.mask import Mask
 from workkit.errors import InvalidArguments, InvalidFunction
+from workkit.jobs.arguments import Known, Parameter
 from workkit.jobs.job import Job, argument_text
-from workkit.jobs.known import Known, Parameter
 from workkit.jobs.names import stored_name
 from workkit.jobs.options import ADD, BY_NAME, PRIORITIES, VerbOption, names_at
-from workkit.text.duration import duration_text
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso
+from workkit.text.wording import duration_text, iso
 from workkit.triggers import explain
-from workkit.triggers.clock.zone import zone as read_zone
+from workkit.triggers.zone import zone as read_zone
 from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20

@@ -1,19 +1,22 @@
-"""The masks of one program: each job and each error passes its `Veil` before a view holds it."""
+"""The masks of one program: each job and each error passes its `Veil` before a view holds it. And the names of
+parameters by which it masks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice, repeat
+from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.doctor import Finding
-from workkit.contract.history import PastRun
+from workkit.contract.history import PastRun, call_of
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.mask import Decide, Mask, mask
-from workkit.contract.past_runs import call_of
 from workkit.jobs.admission import Pause
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
 
 Parameters = Callable[[str, int], Sequence[str]]
@@ -107,3 +110,47 @@ def veil_of(decide: Decide | None = None, pattern: str | None = None) -> Veil:
     """
     usual = mask(*([pattern] if pattern else []), decide=decide)
     return Veil(usual=usual, everything=replace(usual, everything=True))
+
+
+MOST_FUNCTIONS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of the positional parameters of a function, and that of its ``*args``."""
+
+    positional: tuple[str, ...]
+    rest: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Signatures:
+    """The names of the parameters that listeners have told. Those of listeners that are gone are kept: jobs of their
+    functions are masked still. `changes` counts how often something new was told. One thread
+    notes at a time: who calls `note` sees to it.
+    """
+
+    changes: int = 0
+    _names: dict[str, _Names] = field(default_factory=dict)
+
+    def note(self, functions: Mapping[str, Known]) -> None:
+        """Keep what listeners tell now."""
+        told = {fn: _names_of(known) for fn, known in islice(functions.items(), MOST_FUNCTIONS) if known.parameters}
+        if any(self._names.get(fn) != names for fn, names in told.items()):
+            kept = {fn: names for fn, names in self._names.items() if fn not in told}
+            room = MOST_FUNCTIONS - len(told)
+            self._names = dict(islice(kept.items(), max(0, len(kept) - room), None)) | told
+            self.changes += 1
+
+    def names(self, fn: str, count: int) -> Sequence[str]:
+        """Name the parameters of the first `count` positional arguments of a function, as far as they are known."""
+        names = self._names.get(fn)
+        if names is None:
+            return ()
+        missing = 0 if names.rest is None else max(0, count - len(names.positional))
+        return (*names.positional, *repeat(names.rest or "", missing))
+
+
+def _names_of(known: Known) -> _Names:
+    rest = next((one.name for one in known.parameters if one.kind == "rest"), None)
+    return _Names(tuple(one.name for one in known.parameters if one.kind == "positional"), rest)

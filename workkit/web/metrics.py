@@ -15,9 +15,9 @@ from typing import Any, Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workkit.text.exposition import add_histogram, info
-from workkit.web.address import JSON
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
+from workkit.web.words import JSON
 
 EDGES: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 OTHER: Final = "other"

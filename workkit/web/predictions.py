@@ -1,21 +1,32 @@
-"""When triggers fire, kept: each trigger is asked once for a window, however many pages show it. Pure, bounded.
+"""When triggers fire, kept: each trigger is asked once for a window, however many pages show it. And the calendar of a
+schedule for other programs, in the format iCalendar.
 
 A page that is looked at again a second later asks for almost the same window. So a window is predicted a little beyond
-its end, and answers questions within it until it is used up.
+its end, and answers questions within it until it is used up. What is kept is bounded.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from threading import Lock
 from typing import Final
 
-from workkit.triggers import Trigger
+from workkit._version import __version__
+from workkit.errors import Unsupported
+from workkit.jobs.admission import SCHEDULE, Control, Pause
+from workkit.jobs.job import Job
+from workkit.jobs.names import shown
+from workkit.jobs.terms import spread_offset_ms
+from workkit.text.wording import printable
+from workkit.triggers import Trigger, explain
+from workkit.web.cache import Served
 from workkit.web.forecast import instants
+from workkit.web.words import pause_end
 
 MOST: Final = 1_500  # instants of one trigger in a window
 MOST_KEPT: Final = 200_000  # instants of all triggers
@@ -98,7 +109,7 @@ _PREDICTIONS: Final = Predictions()
 
 
 def predicted(trigger: Trigger, *, since: datetime, until: datetime, most: int = MOST) -> Prediction:
-    """Predict as `Foresight.of` does, kept for the whole process: it depends on nothing but the trigger."""
+    """Predict as `Predictions.of` does, kept for the whole process: it depends on nothing but the trigger."""
     return _PREDICTIONS.of(trigger, since=since, until=until, most=most)
 
 
@@ -123,3 +134,143 @@ def sparse(found: Prediction, until: datetime, *, step: timedelta) -> list[tuple
         count = (until - known[-1]) // length
         parts.append(([known[-1] + (k + 1) * length for k in range(count)], length / usual))
     return parts
+
+
+SPAN: Final = timedelta(days=30)
+MOST_OF_A_JOB: Final = 100
+MOST_EVENTS: Final = 2_000
+MOMENT: Final = timedelta(seconds=1)
+Dues = Mapping[str, datetime | None]
+ABOUT: Final = f"Planned runs of the next 30 days; of each job the next {MOST_OF_A_JOB} at most."
+
+
+def feed(served: Served) -> bytes:
+    """Write the calendar of a schedule, with no argument of any job. Raises what its inspector raises."""
+    pulse = served.inspector().pulse()
+    now = pulse.now
+    jobs = [one.job for one in served.named().values()]
+    found = events(
+        jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now, pulse.control)
+    )
+    # The hour, so that a calendar in which nothing has changed is the same answer.
+    made = now.replace(minute=0, second=0, microsecond=0)
+    return calendar(found, title=served.name, about=ABOUT, made=made)
+
+
+def _dues(served: Served, now: datetime, control: Control) -> Dues:
+    """Tell when each recurring job runs next: what somebody has left out lies before that."""
+    try:
+        return {one.key: one.due for one in served.recurring(now, control).jobs if one.state != "retrying"}
+    except Unsupported:
+        return {}
+
+
+def events(
+    jobs: Iterable[Job], *, schedule: str, now: datetime, paused: Mapping[str, Pause], dues: Dues
+) -> list[Event]:
+    """List what is planned, the soonest first: of a paused job from the end of its pause on."""
+    found: list[Event] = []
+    for job in jobs:
+        title = job.name or shown(job.fn)
+        words = explain(job.trigger) if job.trigger is not None and job.trigger.recurs else "once"
+        found += [
+            Event(of=f"{schedule}\0{title}", at=at, title=title, more=f"{shown(job.fn)}\n{words}")
+            for at in _instants(job, now, paused, dues.get(title))
+        ]
+    return sorted(found, key=lambda event: (event.at, event.title))[:MOST_EVENTS]
+
+
+def _instants(job: Job, now: datetime, paused: Mapping[str, Pause], due: datetime | None) -> Iterator[datetime]:
+    begin = _resumed(job, now, paused)
+    if begin is None or job.trigger is None:
+        return
+    spread = timedelta(milliseconds=spread_offset_ms(job.terms, job.fn, job.args))
+    if due is not None:
+        begin = max(begin, due - MOMENT)
+    most = min(MOST_OF_A_JOB, job.terms.count or MOST_OF_A_JOB)
+    for at in instants(job.trigger, since=begin - spread, until=now + SPAN, most=most):
+        yield at + spread
+
+
+def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime | None:
+    """Find from when on a job runs; None: it is paused until somebody resumes it."""
+    begin = now
+    for target in (SCHEDULE, f"fn:{job.fn}", f"job:{job.name or job.id}"):
+        if target in paused:
+            end = pause_end(paused[target])
+            if end is None or end > now + SPAN:
+                return None
+            begin = max(begin, end)
+    return begin
+
+
+LONGEST_LINE: Final = 75
+"""Bytes of a line, without its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that is planned at an instant. `of`: what it belongs to; an event keeps its identity as long as that
+    and the instant stay.
+    """
+
+    of: str
+    at: datetime
+    title: str
+    more: str = ""
+
+    @property
+    def uid(self) -> str:
+        """A name of its own, which stays the same in every answer and says nothing of what it names."""
+        text = f"{self.of}\0{_instant(self.at)}"
+        return f"{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}@workkit"
+
+
+def calendar(events: Iterable[Event], *, title: str, about: str, made: datetime) -> bytes:
+    """Write a calendar. `made` (aware) stands in each event as the time of this answer."""
+    lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        f"PRODID:-//workkit//workkit {__version__}//EN",
+        "CALSCALE:GREGORIAN",
+        "METHOD:PUBLISH",
+        f"X-WR-CALNAME:{escaped(title)}",
+        f"X-WR-CALDESC:{escaped(about)}",
+        *(line for event in events for line in _lines(event, made)),
+        "END:VCALENDAR",
+    ]
+    return b"".join(folded(line) for line in lines)
+
+
+def _lines(event: Event, made: datetime) -> Iterator[str]:
+    yield "BEGIN:VEVENT"
+    yield f"UID:{event.uid}"
+    yield f"DTSTAMP:{_instant(made)}"
+    yield f"DTSTART:{_instant(event.at)}"
+    yield f"SUMMARY:{escaped(event.title)}"
+    if event.more:
+        yield f"DESCRIPTION:{escaped(event.more)}"
+    yield "TRANSP:TRANSPARENT"
+    yield "END:VEVENT"
+
+
+def escaped(text: str) -> str:
+    """Write a text as the value of a property."""
+    lines = (printable(line) for line in text.split("\n"))
+    return "\\n".join(line.replace("\\", r"\\").replace(";", r"\;").replace(",", r"\,") for line in lines)
+
+
+def folded(line: str) -> bytes:
+    """Write a line in pieces of at most 75 bytes, of which the further ones begin with a blank. No character is cut."""
+    rest, parts = line.encode("utf-8", "replace"), list[bytes]()
+    while len(rest) > (room := LONGEST_LINE - bool(parts)):
+        end = room
+        while rest[end] & 0xC0 == 0x80:  # the middle of a character
+            end -= 1
+        parts.append(rest[:end])
+        rest = rest[end:]
+    return b"\r\n ".join([*parts, rest]) + b"\r\n"
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -12,12 +12,12 @@ from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
 
 from workkit.contract.history import PastRun
-from workkit.contract.recurring import Recurs
+from workkit.contract.inspector import Recurs
 from workkit.contract.where import Where, ran_last, troubles
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.triggers import Trigger, explain

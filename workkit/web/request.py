@@ -1,6 +1,7 @@
-"""From a request to its response: who asks, in which frame; login and logout; and acts, each carried out once.
+"""From a request to who asks, and in which frame; login and logout; and filters under a name, the saved views.
 
-`Settings` is how the program that serves the web has configured it.
+`Settings` is how the program that serves the web has configured it. Saved views stand in a cookie of the browser, one
+for each schedule, so no server and no other person knows them.
 """
 
 from __future__ import annotations
@@ -8,37 +9,27 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import logging
-import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
-from workkit.contract.changes import Author
-from workkit.contract.record import compact
-from workkit.errors import Invalid, TriggerError, WorkkitError
-from workkit.triggers.clock.zone import zone as read_zone
-from workkit.verbs.author import acting, author_of
-from workkit.web.actions.action import Doing, Order, Result
-from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
-from workkit.web.actions.undo import UNDO, Results
-from workkit.web.address import job_path, url_path, with_parameter
+from workkit.errors import TriggerError
+from workkit.triggers.zone import zone as read_zone
 from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
-from workkit.web.cache import Served
-from workkit.web.frame import THEMES, Frame, shown_zone
 from workkit.web.login import COOKIE, Login, TooManyFailures
 from workkit.web.mask import Veil
+from workkit.web.page import THEMES, Frame, SavedView, shown_zone
 from workkit.web.pages.registry import PAGES
-from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status, wants_json
-from workkit.web.users import Role, Who, may
-from workkit.web.works import Works
+from workkit.web.response import Refused, html, json_answer, wants_json
+from workkit.web.users import Who
+from workkit.web.words import url_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,117 +278,71 @@ def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https" or request.url.hostname not in ("127.0.0.1", "::1", "localhost")
 
 
-LOGGER: Final = logging.getLogger("workkit.web")
-WHOLE: Final = "job or schedule"  # what is refused for the whole schedule is told where it was typed, as for a job
-VERBS: Final = (*ACTS, UNDO)
+VIEWS: Final = "workkit_views"
+LONGEST_NAME, MOST_OF_COOKIE = 60, 3_800
+"""Of a name; and of the cookie, of which browsers keep 4 kB with its name and its path."""
+
+FILTERED: Final[Mapping[str, tuple[str, ...]]] = {
+    "jobs": ("state", "q"),
+    "runs": ("job", "fn", "ended", "from", "to", "q"),
+    "dead": ("by", "q"),
+}
+"""The pages that have saved views, and the parameters of each that are its filter."""
+
+PLAIN: Final = {("state", "all"), ("by", "error")}  # a page without a filter has these too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acting:
-    """Answers acts."""
-
-    asking: Asking
-    results: Results
-    works: Works
-    entrance: Entrance
-
-    async def answer(self, request: Request, served: Served, frame: Frame, who: Who, *, is_body: bool) -> Response:
-        """Carry out the act of a request, once for its number. Raises Refused, WorkkitError."""
-        verb, role = request.path_params["verb"], who.role(served.name)
-        if verb not in VERBS or role is None:
-            raise Refused(404, f'There is no act "{verb}".', fields={"accepted": ", ".join(VERBS)})
-        _check_role(role, ACTS[verb].role if verb in ACTS else "operator")
-        fields = await self.entrance.form(request, who=who, is_body=is_body)
-        order = None if verb == UNDO else read_order(verb, fields)
-        if isinstance(order, str):
-            raise Refused(400, order)
-        orders = self._undoing(who, fields) if order is None else (order,)
-        for one in orders:
-            _check_role(role, act_of(one).role)
-        number = str(fields.get("number", [""])[-1])
-        if number and not self.results.is_new(who.session, number):
-            return _did(request, frame, fields, number, self.results.result(who.session, number))
-        if number and order is not None:
-            orders = (replace(order, form=f"{who.name} {number}"),)
-        number = number or secrets.token_hex(8)
-        author = _author(request, who, role)
-        log = partial(_log, replace(author, by=who.name), verb, served.name, orders)
-        try:
-            result = await self.asking.of(served, partial(self._carried_out, served, orders, role, frame.zone, author))
-        except WorkkitError as error:
-            log(error)
-            if request.state.is_json or not isinstance(error, Invalid) or act_of(orders[0]).needs != WHOLE:
-                self.results.keep(who.session, number, None)
-                raise
-            result = Result(done=(), lines=(), refused=((served.name, error),), asked=orders[0])
-            self.results.keep(who.session, number, result)
-            return _did(request, frame, fields, number, result)
-        shown, result = result.shown, replace(result, shown=None)
-        if result.refused and not result.done:
-            result = replace(result, asked=orders[0])
-        self.results.keep(who.session, number, result)
-        if verb == UNDO and not result.refused:
-            self.results.undone(who.session, str(fields.get("of", [""])[-1]))
-        log(result)
-        if shown is not None and request.state.is_json:
-            return json_answer(request, result_record(result, number) | {"shown": shown})
-        if shown is not None:
-            back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
-            values = {"frame": replace(frame, title="Shown"), "line": result.line, "shown": shown, "back": back}
-            return html(request, "shown.html", values)
-        return _did(request, frame, fields, number, result)
-
-    def _carried_out(self, served: Served, orders: Sequence[Order], role: Role, zone: tzinfo, author: Author) -> Result:
-        served.learn()
-        doing = Doing(
-            served=served, role=role, now=datetime.now(UTC), zone=zone, works=self.works,
-            veil=replace(self.entrance.settings.veil, parameters=served.signatures.names),
-        )  # fmt: skip
-        with acting(author if author.by else replace(author, by=author_of(None).by)):
-            return carry_out_all(doing, orders)
-
-    def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
-        """Find the acts that undo one of this session."""
-        result = self.results.result(who.session, str(fields.get("of", [""])[-1]))
-        if result is None or not result.undo:
-            raise Refused(409, "This can no longer be undone.")
-        return result.undo
+def read_views(cookie: str) -> tuple[SavedView, ...]:
+    """Read a cookie that `with_view` wrote. What cannot be read is no view."""
+    try:
+        found = json.loads(urlsafe_b64decode(cookie.encode()))
+    except ValueError:
+        return ()
+    rows = found if isinstance(found, list) else []
+    return tuple(view for row in rows if (view := _view_of(row)) is not None)
 
 
-def _check_role(role: Role, needed: Role) -> None:
-    if not may(role, needed):
-        raise Refused(403, f"Your role is {role}; this needs {needed}.")
+def with_view(views: Sequence[SavedView], *, page: str, name: str, address: str) -> tuple[SavedView, ...]:
+    """Add the filter of an address under a name, in place of the page's view of that name. Raises Refused."""
+    name = " ".join(name.split())
+    if page not in FILTERED:
+        accepted = ", ".join(FILTERED)
+        raise Refused(
+            400, f'The page "{page}" has no saved views. Accepted: {accepted}.', fields={"accepted": accepted}
+        )
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise Refused(400, f"A saved view needs a name of 1 to {LONGEST_NAME} printable characters.")
+    filtered = _filter(page, address.partition("?")[2])
+    if not filtered:
+        raise Refused(400, "There is no filter to save. Filter first, then save.")
+    added = SavedView(page=page, name=name, path=f"{page}?{filtered}")
+    found = (*without_view(views, page=page, name=name), added)
+    if len(written(found)) > MOST_OF_COOKIE:
+        raise Refused(400, "There is no room for another saved view of this schedule. Remove one first.")
+    return found
 
 
-def _did(request: Request, frame: Frame, fields: Mapping[str, Any], number: str, result: Result | None) -> Response:
-    if request.state.is_json:
-        return json_answer(request, result_record(result, number), status=result_status(result))
-    back = own_path(str(fields.get("back", [""])[-1]), root=frame.root)
-    if result is not None and result.leads_to:
-        back = frame.base + url_path(job_path(result.leads_to))
-    return RedirectResponse(with_parameter(back, "did", number), 303)
+def without_view(views: Sequence[SavedView], *, page: str, name: str) -> tuple[SavedView, ...]:
+    """Remove the view of a page that has this name."""
+    return tuple(view for view in views if (view.page, view.name) != (page, name))
 
 
-def _author(request: Request, who: Who, role: Role) -> Author:
-    """Say who acts. Without a name it is who runs this program."""
-    name = who.name if who.via in ("login", "proxy", "token") else ""
-    return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
+def written(views: Sequence[SavedView]) -> str:
+    """Write the cookie."""
+    rows = [[view.page, view.name, view.path.partition("?")[2]] for view in views]
+    return urlsafe_b64encode(json.dumps(rows, separators=(",", ":"), ensure_ascii=False).encode()).decode()
 
 
-def _log(author: Author, verb: str, schedule: str, orders: Sequence[Order], outcome: Result | WorkkitError) -> None:
-    """Log an act that somebody has carried out, or that was refused as a whole: a JSON object, without masked texts."""
-    record: dict[str, Any] = {
-        "who": author.by,
-        "role": author.role,
-        "address": author.address,
-        "schedule": schedule,
-        "verb": verb,
-        "which": [which for order in orders for which in order.which],
-    }
-    if isinstance(outcome, Result):
-        record |= {"done": list(outcome.done), "refused": [which for which, _ in outcome.refused]}
-        is_done = not outcome.refused
-    else:
-        record |= {"done": [], "error": type(outcome).__name__}
-        is_done = False
-    LOGGER.log(logging.INFO if is_done else logging.WARNING, "%s", compact(record))
+def _view_of(row: Any) -> SavedView | None:
+    if not isinstance(row, list) or len(row) != 3 or not all(isinstance(part, str) for part in row):
+        return None
+    page, name, query = row
+    filtered = _filter(page, query) if page in FILTERED else ""
+    is_whole = bool(filtered) and bool(name) and name.isprintable() and len(name) <= LONGEST_NAME
+    return SavedView(page=page, name=name, path=f"{page}?{filtered}") if is_whole else None
+
+
+def _filter(page: str, query: str) -> str:
+    given = dict(parse_qsl(query))
+    pairs = [(name, given[name]) for name in FILTERED[page] if name in given]
+    return urlencode(pairs) if set(pairs) - PLAIN else ""

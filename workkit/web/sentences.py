@@ -1,4 +1,4 @@
-"""The sentences of the page Now, made of facts. Pure; the rules: spec/web.md, 4.
+"""The sentences of the page Now, made of facts. Pure.
 
 The order of `needs` is the order of trouble. The first of them is the headline; all of them are "Needs you".
 """
@@ -15,14 +15,11 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerRefused, WorkkitError
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
-from workkit.text.duration import MILLISECOND
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
-from workkit.text.listing import listed, plural
-from workkit.web.address import job_path
-from workkit.web.cache import Death, is_silent
-from workkit.web.remembered import Gone
-from workkit.web.words import Ref, Sentence, joined, pause_end
+from workkit.text.wording import MILLISECOND, listed, plural
+from workkit.web.cache import Death, Gone, is_silent
+from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
 """So long something is due before it counts as overdue."""

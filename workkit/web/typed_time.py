@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from workkit.contract.inspector import Named
 from workkit.errors import CronError, Invalid, PhraseError, TriggerError
-from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
-from workkit.text.wording import iso
+from workkit.text.wording import MILLISECOND, iso
 from workkit.triggers import Trigger, cron, explain
-from workkit.triggers.clock.zone import zone as read_zone
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
+from workkit.triggers.zone import zone as read_zone
 from workkit.web.charts.year import Weeks, weeks
 from workkit.web.forecast import HERD
 from workkit.web.words import city

@@ -1,28 +1,77 @@
-"""Words that pages share: sentences with links, pauses, when something is due, changes of the clock.
+"""Words and addresses that pages share: names as pieces of a path, sentences with links, pauses, when something is due,
+changes of the clock.
 
-Pure. How values read: `workkit.text.glance`.
+Pure. How values read: `workkit.text.glance`. How names are spelled in addresses: spec/web.md, 1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
-from workkit.text.calendar import MONTH_NAMES, time_text, weekday_name
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, clock_at, moment
-from workkit.text.listing import listed, plural
+from workkit.text.wording import MILLISECOND, MONTH_NAMES, duration_text, listed, plural, time_text, weekday_name
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.triggers.skipped import AHEAD, touched
-from workkit.web.address import job_path
+from workkit.triggers.when import AHEAD, touched
+from workkit.triggers.zone import ClockChange, clock_changes
+
+JSON: Final = ".json"
+_SPELLED: Final = re.compile(r"[/~%?#\s\x00-\x1f\x7f-\x9f]")
+_READ: Final = re.compile(r"((?:~[0-9a-f]{2})+)")
+
+
+def spelled(name: str) -> str:
+    """Write a name as one piece of a path, in which no proxy decodes anything and no part is taken for a suffix.
+
+    ``/ ~ % ? #``, blanks, controls, and the dot of a final ``.json`` become ``~`` and two hex digits for each byte.
+    A name of dots alone, which browsers take for a way up, is spelled whole. What is not ASCII is left to
+    the usual encoding of URLs.
+    """
+    text = _SPELLED.sub(_hex, name)
+    if text.endswith(JSON):
+        text = f"{text[: -len(JSON)]}~2ejson"
+    return text.replace(".", "~2e") if set(text) == {"."} else text
+
+
+def read_spelled(piece: str) -> str:
+    """Read a piece of a path that `spelled` wrote. What it does not write is taken as it stands."""
+
+    def decoded(found: re.Match[str]) -> str:
+        return bytes.fromhex(found[1].replace("~", "")).decode("utf-8", "replace")
+
+    return _READ.sub(decoded, piece)
+
+
+def job_path(which: str) -> str:
+    """Write the path of a job's page, below its schedule's."""
+    return f"jobs/{spelled(which)}"
+
+
+def url_path(path: str) -> str:
+    """Write a path for a link: what is not ASCII is percent-encoded."""
+    return quote(path, safe="/~%:@!$&'()*+,;=-._?")
+
+
+def _hex(found: re.Match[str]) -> str:
+    return "".join(f"~{byte:02x}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def with_parameter(address: str, name: str, value: str | None) -> str:
+    """Set one parameter of an address, or with None leave it out, and leave the others."""
+    path, _, query = address.partition("?")
+    found = [(one, given) for one, given in parse_qsl(query, keep_blank_values=True) if one != name]
+    if value is not None:
+        found.append((name, value))
+    return f"{path}?{urlencode(found)}" if found else path
+
 
 LATE_MS = 1000
 """So late a run counts as late, and what is due as overdue."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim
 from workkit.contract.history import (
     ALL,
     EDGES_MS,
@@ -26,6 +25,7 @@ from workkit.contract.history import (
     bucket_of,
     kept_call,
 )
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.run import Run
 
@@ -127,7 +127,8 @@ class RunCounter:
             *_samples(self._slow, self._slow_seen),
         ]
         self._forget()
-        broker.count(Counted(cells=cells, samples=samples))
+        if broker.count is not None:
+            broker.count(Counted(cells=cells, samples=samples))
 
     def _cells(self, claim: Claim) -> list[Cell]:
         cells = [self._by_fn.get(claim.fn) or self._cell(self._by_fn, claim.fn)]

@@ -13,8 +13,8 @@ from typing import Any
 from workkit._version import __version__
 from workkit.contract.broker import Broker, Producer
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.tally import Tally
-from workkit.jobs.functions.consumers import Functions
+from workkit.contract.producer import Tally
+from workkit.jobs.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp

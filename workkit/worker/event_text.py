@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from workkit.events import Event
 from workkit.jobs.meta import meta_text
-from workkit.text.duration import duration_text
-from workkit.text.listing import plural
+from workkit.text.wording import duration_text, plural
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job

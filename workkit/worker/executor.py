@@ -12,17 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import CannotRun, JobCancelled, JobTimeout, described
 from workkit.jobs import meta as metadata
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.functions.marks import Handler
-from workkit.jobs.functions.registry import MOST_NAMES, Registry
+from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import AROUND, Around, around_of, within, within_async
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept, NotBegun
+from workkit.jobs.registry import MOST_NAMES, Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.jobs.structured.parameters import needs_fitting
+from workkit.jobs.structured import needs_fitting
 from workkit.worker.run import forks
 from workkit.worker.run.call import invoke, is_coroutine, kept_value, name_misfit
 from workkit.worker.run.ending import failure_of, line_of

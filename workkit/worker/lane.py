@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim, Ending
+from workkit.contract.listener import Claim, Ending
 from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
@@ -87,7 +87,7 @@ class Lane:
         self.ahead_ms = self.broker.now_ms() - now * 1000 if moves else None
 
     def _follow_history(self) -> None:
-        if self.broker.history == "off":
+        if self.broker.count is None:
             self.counter = None
         elif self.counter is None:
             self.counter = RunCounter()

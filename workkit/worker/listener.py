@@ -13,10 +13,10 @@ from functools import partial
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Broker, Inspector, Producer
-from workkit.contract.tally import Tally
+from workkit.contract.producer import Tally
 from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
 from workkit.text.exposition import Page, is_installed
-from workkit.triggers.duration import duration
+from workkit.triggers.english.numbers import duration
 from workkit.worker.health import Pages, Watchdog
 from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop

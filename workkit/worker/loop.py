@@ -19,12 +19,10 @@ from workkit import events
 from workkit._version import __version__
 from workkit.clocks import time
 from workkit.contract.broker import Broker, Producer
-from workkit.contract.claim import Orders
-from workkit.contract.listener import ListenerInfo
-from workkit.contract.tally import Tally
+from workkit.contract.listener import ListenerInfo, Orders
+from workkit.contract.producer import Tally
 from workkit.errors import ServerError, ServerFull
-from workkit.jobs.functions.consumers import Consumer, Functions
-from workkit.jobs.functions.signatures import known_functions
+from workkit.jobs.consumers import Consumer, Functions, known_functions
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import BEAT, TICK, Inbox, Lane, LaneRun, LookUp

@@ -13,7 +13,7 @@ from typing import Any
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Producer
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.contract.producer import Added, NewJob
 from workkit.errors import (
     InvalidArguments,
@@ -26,9 +26,9 @@ from workkit.errors import (
     text_of,
 )
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.functions.registry import Registry
 from workkit.jobs.names import brief, shown
 from workkit.jobs.outcome import Failure
+from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.tracing import TraceContext

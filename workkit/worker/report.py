@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from workkit import events, tracing
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import WorkkitError, text_of
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 from workkit.worker.lane import LaneRun
 from workkit.worker.run.run import Run
 

@@ -8,16 +8,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import Serving
+from workkit.contract.listener import Claim, Serving, Turn
 from workkit.errors import CannotRun, InvalidOptions
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released, of_cancelled, with_result
+from workkit.jobs.registry import MOST_NAMES
 from workkit.jobs.run_options import RunOptions
-from workkit.text.duration import duration_text
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import duration_text
 from workkit.worker import report
 from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.monitoring.pings import Pings

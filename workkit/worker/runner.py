@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from workkit import events, tracing
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.names import brief, read_name
@@ -27,8 +27,8 @@ from workkit.worker.run.event_loop import EventLoop
 
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
 WAKE = 0.001  # seconds of work that justify waking another thread
-AHEAD = 0.04  # seconds of work that may wait for a thread
-MOST_AHEAD = 7000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
+AHEAD = 0.025  # seconds of work that may wait for a thread
+MOST_AHEAD = 6000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
 PAUSE = 0.1  # seconds without work after which nobody knows whether new work is as short
 FORGET = 1.0  # seconds without work after which an old speed says nothing about new work
 SAMPLE = 0.001  # the least seconds of work that yield a speed

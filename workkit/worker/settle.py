@@ -13,12 +13,12 @@ from typing import Any
 
 from workkit import events
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Orders, Turn
-from workkit.contract.tally import Tally
+from workkit.contract.listener import Claim, Orders, Turn
+from workkit.contract.producer import Tally
 from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
-from workkit.jobs.functions.registry import MOST_NAMES
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured
+from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun, Task

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
 from tests.rows import every_row
-from workkit.brokers.gocraft.periodic_jobs.cron_spec import CronSpec, EverySpec, read_spec
+from workkit.brokers.gocraft.cron import CronSpec, EverySpec, read_spec
 from workkit.errors import CronError
 from workkit.triggers.crons.grammars import NICKNAMES
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
 from tests.rows import every_row
-from workkit.brokers.gocraft.periodic_jobs.cron_spec import read_spec
-from workkit.brokers.gocraft.periodic_jobs.cron_walk import next_activation
+from workkit.brokers.gocraft.cron import next_activation, read_spec
 
 RECORDED = vectors.load("cron_next")["cases"]
 ZONES = vectors.load("cron_zones")["cases"]

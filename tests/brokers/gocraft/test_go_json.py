@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
-from workkit.brokers.gocraft.go_json import dumps, number, string
+from workkit.brokers.gocraft.go_values import dumps, number, string
 from workkit.errors import InvalidArguments
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

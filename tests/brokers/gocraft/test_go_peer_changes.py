@@ -14,7 +14,7 @@ from tests.brokers.gocraft.go_peer import Driver
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import until
 from tests.servers import Server
-from workkit.contract.steering import Paused, Resumed
+from workkit.contract.admin import Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.brokers.gocraft import vectors
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.unique_key import unique_key
+from workkit.brokers.gocraft.text import unique_key
 
 POOL = "831c33c01884c3f86643b9b7"
 

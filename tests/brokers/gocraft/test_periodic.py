@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.brokers.gocraft import vectors
-from workkit.brokers.gocraft.periodic_jobs.cron_spec import read_spec
-from workkit.brokers.gocraft.periodic_jobs.runs import HORIZON_SECONDS, PeriodicJob, activations
+from workkit.brokers.gocraft.cron import HORIZON_SECONDS, PeriodicJob, activations, read_spec
 from workkit.brokers.gocraft.text import read
 
 UTC = ZoneInfo("UTC")

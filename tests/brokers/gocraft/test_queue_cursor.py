@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.servers import PRODUCTS, Server
-from workkit.brokers.gocraft.queue_cursor import QueueCursor
+from workkit.brokers.gocraft.places import QueueCursor
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.pages import PAGE
 

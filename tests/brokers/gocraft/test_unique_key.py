@@ -9,8 +9,7 @@ import pytest
 
 from tests.brokers.gocraft import vectors
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.text import JobText, read, write
-from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key, unique_key_of
+from workkit.brokers.gocraft.text import BY_CONTENT, LIFE_SECONDS, JobText, read, unique_key, unique_key_of, write
 from workkit.errors import InvalidArguments
 
 CASES = vectors.load("unique_key_bytes")["cases"]

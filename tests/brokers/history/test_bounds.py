@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from tests.servers import Server
-from workkit.brokers.native.history.cells import SUBJECTS, packed, packed_cell, read_cell
-from workkit.brokers.native.history.record import MAY, MUST, MUST_NOT
-from workkit.brokers.native.history.ring import entry_of
+from workkit.brokers.native.history import entry_of, packed_cell, read_cell
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.results import MAY, MUST, MUST_NOT, SUBJECTS, packed
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import load
 from workkit.contract.history import ALL, Buckets, Cell

@@ -7,8 +7,8 @@ import msgpack
 from tests import handlers
 from tests.servers import Server
 from workkit import schedule
-from workkit.brokers.native.history.changes import Act, packed_change, read_change
-from workkit.contract.changes import Author
+from workkit.brokers.native.changes import Act, packed_change, read_change
+from workkit.contract.admin import Author
 
 MOST, NODE = 10_000, 100  # entries; of one node of a stream, which is removed as a whole
 WHO = Author(by="alice", via="cli")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workkit.brokers.native.history.ring import HEAD, Entry, Runs, entry_of, read_ring
+from workkit.brokers.native.history import HEAD, Entry, Runs, entry_of, read_ring
 
 DONE = entry_of(1_800_000_000_000, late_ms=3, took_ms=5, ending="done")
 DEAD = entry_of(1_700_000_000_000, late_ms=3, took_ms=5, ending="dead")

@@ -12,10 +12,10 @@ from tests import handlers
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.brokers.native.history.ring import DAYS_KEPT, HEAD, RUN, RUNS_KEPT, entry_of, read_ring
+from workkit.brokers.native.history import DAYS_KEPT, HEAD, RUN, RUNS_KEPT, entry_of, read_ring
+from workkit.contract.admin import Remembered
 from workkit.contract.broker import Inspector
 from workkit.contract.history import ALL, Bucket, Cell, PastRun
-from workkit.contract.steering import Remembered
 
 HOUR_MS = 3_600_000
 

@@ -14,8 +14,7 @@ from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.contract.claim import Claim, Ending
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Serving
 from workkit.contract.producer import NewJob
 from workkit.jobs.outcome import Failure
 

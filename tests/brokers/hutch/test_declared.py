@@ -7,10 +7,9 @@ from typing import Any
 
 from tests import rabbit
 from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.ladder import arrival, first_step, ladder
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import Topology, dead, delays, work
+from workkit.brokers.hutch.topology import Topology, arrival, dead, delays, first_step, ladder, work
 
 DELAYS_MS = (600, 1, 250, 1000, 100, 400)
 

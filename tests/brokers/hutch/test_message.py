@@ -11,10 +11,9 @@ import pytest
 
 from tests.brokers.hutch import vectors
 from workkit.brokers.hutch import compose
-from workkit.brokers.hutch.body import read, write
-from workkit.brokers.hutch.ladder import waiting_key
-from workkit.brokers.hutch.message import Message, deaths, failures_elsewhere
+from workkit.brokers.hutch.message import Message, deaths, failures_elsewhere, read_body, write_body
 from workkit.brokers.hutch.names import Dialect, Names
+from workkit.brokers.hutch.topology import waiting_key
 from workkit.errors import CorruptRecord, InvalidArguments
 
 NAMES = Names(exchange="hutch", dialect="hutch")
@@ -43,15 +42,15 @@ def test_a_recorded_message_is_read(record: dict[str, Any]) -> None:
     due = died["v"][0]["v"]["time"]["v"] if died else record["properties"]["timestamp"]
     assert message.due_ms == due * 1000
     value = json.loads(record["body"])
-    assert read(message.body, "event") == value
+    assert read_body(message.body, "event") == value
     if isinstance(value, dict):
-        assert read(message.body, "hutch") == value
+        assert read_body(message.body, "hutch") == value
     if "job_class" in expected:
         assert value["job_class"] == expected["job_class"]
 
 
 def test_integers_of_any_length_are_read() -> None:
-    assert read(b'{"big":123456789012345678901234567890}', "hutch") == {"big": 123456789012345678901234567890}
+    assert read_body(b'{"big":123456789012345678901234567890}', "hutch") == {"big": 123456789012345678901234567890}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_integers_of_any_length_are_read() -> None:
 @pytest.mark.parametrize("dialect", ["hutch", "event"])
 def test_a_malformed_body_is_refused_with_the_reason(body: bytes, reason: str, dialect: Dialect) -> None:
     with pytest.raises(CorruptRecord, match=reason):
-        read(body, dialect)
+        read_body(body, dialect)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +80,8 @@ def test_a_malformed_body_is_refused_with_the_reason(body: bytes, reason: str, d
 )
 def test_hutch_reads_objects_only_and_event_any_json(body: bytes, kind: str) -> None:
     with pytest.raises(CorruptRecord, match=f"its body is {kind}, and hutch reads objects only"):
-        read(body, "hutch")
-    assert read(body, "event") == json.loads(body)
+        read_body(body, "hutch")
+    assert read_body(body, "event") == json.loads(body)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_hutch_reads_objects_only_and_event_any_json(body: bytes, kind: str) -> 
     ],
 )
 def test_a_body_is_compact_json_in_the_order_of_its_keys(value: Any, body: str) -> None:
-    assert write(value, needs_object=True) == body.encode()
+    assert write_body(value, needs_object=True) == body.encode()
 
 
 @pytest.mark.parametrize(
@@ -112,14 +111,14 @@ def test_a_body_is_compact_json_in_the_order_of_its_keys(value: Any, body: str) 
 )
 def test_what_a_body_cannot_carry_is_refused_with_its_place(value: Any, says: str) -> None:
     with pytest.raises(InvalidArguments, match=says):
-        write(value, needs_object=True)
+        write_body(value, needs_object=True)
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:
     value: dict[str, Any] = {}
     value["self"] = value
     with pytest.raises(InvalidArguments, match="holds itself"):
-        write(value, needs_object=True)
+        write_body(value, needs_object=True)
 
 
 @pytest.mark.parametrize(

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.brokers.hutch import vectors
-from workkit.brokers.hutch.levels import LEVELS, level_of
-from workkit.brokers.hutch.names import Dialect, Names, class_queue, cleaned_namespace, hutch_queue
-from workkit.brokers.hutch.routing import is_wild
+from workkit.brokers.hutch.names import Dialect, Names, cleaned_namespace, hutch_queue
+from workkit.brokers.hutch.topology import LEVELS, is_wild
 from workkit.errors import InvalidFunction, InvalidSchedule
 
 TOPOLOGY = vectors.load("topology")
-
-
-@pytest.mark.parametrize(
-    ("consumer", "queue"),
-    [
-        *TOPOLOGY["queue_name_from_class"].items(),
-        ("A", "a"),
-        ("ABC", "abc"),
-        ("aB", "a_b"),
-        ("My_Class", "my__class"),
-        ("V2Api", "v2_api"),
-        ("A::B::CD", "a:b:cd"),
-        ("ÉcoleConsumer", "école_consumer"),
-    ],
-)
-def test_a_queue_is_named_after_its_class_as_hutch_does(consumer: str, queue: str) -> None:
-    assert class_queue(consumer) == queue
 
 
 @pytest.mark.parametrize(
@@ -48,8 +28,8 @@ def test_a_namespace_is_cleaned_as_hutch_does(namespace: str, cleaned: str) -> N
 
 def test_the_recorded_queues_with_a_namespace_are_named() -> None:
     found = {queue["name"] for queue in vectors.deployments()["hutch_names_and_options"]["listing"]["queues"]}
-    for consumer in ("NsOneConsumer", "NsTwoConsumer"):
-        assert hutch_queue(class_queue(consumer), namespace="My App!.x_1-Y:z") in found
+    for queue in ("ns_one_consumer", "ns_two_consumer"):
+        assert hutch_queue(queue, namespace="My App!.x_1-Y:z") in found
 
 
 @pytest.mark.parametrize(
@@ -121,35 +101,8 @@ def test_an_exchange_that_cannot_be_declared_is_refused(exchange: str, says: str
         Names(exchange=exchange, dialect="hutch").check()
 
 
-def rounded() -> list[tuple[Dialect, str, int]]:
-    table: dict[str, dict[str, int]] = TOPOLOGY["level_for_seconds"]
-    return [
-        *(("event", seconds, level) for seconds, level in table["event"].items()),
-        *(("hutch", seconds, level) for seconds, level in table["hutch_schedule"].items()),
-    ]
-
-
 def test_the_levels_are_the_recorded_ones() -> None:
     assert list(LEVELS) == TOPOLOGY["delay_levels_seconds"]
-
-
-def test_seconds_are_rounded_to_a_level_as_recorded() -> None:
-    assert [(d, s, level_of(float(s), d)) for d, s, _ in rounded()] == rounded()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "event", "hutch"),
-    [(0.5, 10800, 5), (7.5, 10, 10), (420.5, 540, 480), (2400.5, 3600, 3000), (10801, 10800, 10800)],
-)
-def test_seconds_between_levels_are_rounded_up(seconds: float, event: int, hutch: int) -> None:
-    assert (level_of(seconds, "event"), level_of(seconds, "hutch")) == (event, hutch)
-
-
-def test_every_second_goes_to_the_next_level_that_the_library_uses() -> None:
-    of: Any = {"hutch": LEVELS, "event": [level for level in LEVELS if level not in (480, 3000)]}
-    for dialect, levels in of.items():
-        for seconds in range(1, 10801):
-            assert level_of(seconds, dialect) == min(level for level in levels if level >= seconds)
 
 
 def test_a_pattern_is_the_name_of_a_consumer_of_hutch_alone() -> None:

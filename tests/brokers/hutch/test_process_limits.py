@@ -14,8 +14,7 @@ from tests.processes import until
 from workkit import job, schedule
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Dialect, Names
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, ListenerInfo, Serving
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import Done

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import rabbit
-from workkit.brokers.hutch.routing import is_wild, takes
+from workkit.brokers.hutch.topology import is_wild, takes
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from tests.rabbit import Rabbit
 from tests.servers import free_port
 from workkit import schedule
 from workkit.brokers.hutch.address import read_address, read_site
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import Closed
+from workkit.brokers.hutch.broker_facts import Closed
+from workkit.brokers.hutch.management_api import Management
 from workkit.errors import ServerError, ServerRefused
 
 __all__ = ["papers"]

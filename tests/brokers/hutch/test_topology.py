@@ -7,18 +7,22 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch import vectors
-from workkit.brokers.hutch.ladder import (
+from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import (
     LONGEST_MS,
     STEPS,
     UNIT_MS,
+    Topology,
+    dead,
     delay_key,
+    delays,
     first_step,
     is_delay_key,
     ladder,
+    main,
     step_exchange,
+    work,
 )
-from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import Topology, dead, delays, main, work
 
 NAMES = Names(exchange="hutch", dialect="hutch")
 EVENT = Names(exchange="hutch", dialect="event", prefix="work")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.brokers.hutch.wire.unanswered import Unanswered
+from workkit.brokers.hutch.wire.channel import Unanswered
 
 
 def at_the_broker(left: set[int], answers: list[tuple[int, bool]]) -> set[int]:

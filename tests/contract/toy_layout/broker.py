@@ -14,14 +14,13 @@ from hashlib import sha1
 from itertools import count
 from typing import Any, NoReturn
 
-from workkit.contract.claim import Claim, Ending, Orders, Turn
 from workkit.contract.composed import composed_pulse
+from workkit.contract.history import refuse_native
 from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import Unsupported
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import Again, Dead, Outcome, Released
 from workkit.jobs.terms import PLAIN, USUAL
@@ -115,7 +114,7 @@ class ToyBroker(Refusing):
     """The producer and the consumer of one schedule."""
 
     is_on_test_clock = False
-    history: History = "off"
+    count = None
     url = "toy:"
 
     def __init__(self, name: str) -> None:
@@ -212,8 +211,6 @@ class ToyBroker(Refusing):
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
         return [claim.receipt.new.trace for claim in claims]
-
-    def count(self, counted: object) -> None: ...
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         if reconsider:

@@ -12,7 +12,7 @@ from tests import handlers
 from tests.servers import Server
 from workkit import job, schedule
 from workkit.errors import Invalid
-from workkit.jobs.functions.consumers import Functions
+from workkit.jobs.consumers import Functions
 from workkit.jobs.option_readers import consumers
 from workkit.jobs.run_options import UNSAID
 

@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from workkit import job
 from workkit.errors import FunctionNotFound, InvalidFunction, InvalidOptions, NotAllowed
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.registry import Registry
 
 APP = """
 import os

@@ -17,7 +17,7 @@ import pytest
 from workkit import call, job
 from workkit.errors import InvalidArguments
 from workkit.jobs.arguments import compiled_check
-from workkit.jobs.structured.parameters import structured
+from workkit.jobs.structured import structured
 from workkit.verbs.new_job import called
 
 WHEN = datetime(2026, 11, 23, 9, tzinfo=UTC)

@@ -15,7 +15,7 @@ import pytest
 from tests.jobs.structured.orders import Color
 from tests.optional import needed
 from workkit.errors import InvalidArguments
-from workkit.jobs.structured.parameters import structured
+from workkit.jobs.structured import structured
 from workkit.verbs.new_job import called
 
 pydantic = needed("pydantic")

@@ -17,7 +17,7 @@ import pytest
 from tests.jobs.structured import orders
 from tests.jobs.structured.orders import Color, Line, Node, Note, Order, Range, Rank, Sku
 from workkit.errors import InvalidArguments
-from workkit.jobs.structured.parameters import structured
+from workkit.jobs.structured import structured
 from workkit.verbs.new_job import called
 
 ID = UUID("12345678-1234-5678-1234-567812345678")

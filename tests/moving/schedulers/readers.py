@@ -1,4 +1,4 @@
-"""A line of each table, as its reader in `workkit.moving.schedulers` reads it, and as the real engine does."""
+"""A line of each table, as its reader in `workkit.moving` reads it, and as the real engine does."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from tests.moving.schedulers.tables import NOW, Line, Read, apscheduler_trigger, celery_schedule, rewrite
 from tests.optional import needed
-from workkit.moving.schedulers import apscheduler, celery, rq_scheduler
-from workkit.moving.schedulers.comparison import Engine
+from workkit.moving import apscheduler, celery, rq_scheduler
+from workkit.moving.timing import Engine
 
 
 def of_celery(line: Line) -> Read:

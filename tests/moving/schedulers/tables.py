@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.optional import needed
-from workkit.moving.refusal import NotCarried
-from workkit.moving.schedulers.comparison import Engine
-from workkit.moving.schedulers.timing import Timing
-from workkit.triggers.clock.zone import clock_changes
+from workkit.moving.found import NotCarried
+from workkit.moving.timing import Engine, Timing
+from workkit.triggers.zone import clock_changes
 
 FOLDER = Path(__file__).parents[3] / "spec" / "vectors" / "moving"
 NOW = datetime(2026, 11, 23, 5, 7, 11, tzinfo=UTC)

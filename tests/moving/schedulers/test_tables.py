@@ -9,7 +9,7 @@ import pytest
 from tests.moving.schedulers import readers
 from tests.moving.schedulers.tables import Line, answer_of, check_times, lines_of, shown
 from tests.optional import needed
-from workkit.moving.refusal import NotCarried
+from workkit.moving.found import NotCarried
 
 needed("celery")
 needed("apscheduler")

@@ -13,8 +13,8 @@ from tests.servers import Server
 from tests.web.actions.test_jobs import act, contents, undone
 from tests.web.conftest import Browser, Open, text_of
 from workkit import schedule
-from workkit.brokers.native.functions import functions_text
-from workkit.jobs.known import Known, Parameter
+from workkit.brokers.native.codec import functions_text
+from workkit.jobs.arguments import Known, Parameter
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.auth import Local

@@ -14,13 +14,11 @@ from tests.servers import Server
 from tests.web.actions.test_jobs import act, contents, undone
 from tests.web.conftest import Browser, text_of
 from workkit import schedule
-from workkit.contract.steering import NextRun
-from workkit.contract.undo import Undo
+from workkit.contract.admin import NextRun, Undo
 from workkit.errors import ChangedMeanwhile
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.actions.action import Order, Result
-from workkit.web.actions.undo import Results
+from workkit.web.actions.action import Order, Result, Results
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 

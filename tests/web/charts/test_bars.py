@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 
 from tests.web.charts.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import BUCKETS, ENDINGS, Bucket, Buckets, Cell, Ended, PastRun, bucket_of
-from workkit.web.charts.axis import axis
-from workkit.web.charts.bars import (
-    BUCKET,
-    Bars,
-    bars,
-    burst,
-    durations,
-    function_day,
-    last_hour,
-    lateness,
-    one_time_lane,
-)
+from workkit.web.charts.axis import axis, burst, function_day, last_hour, one_time_lane
+from workkit.web.charts.bars import BUCKET, Bars, bars, durations, lateness
 
 DAY = timedelta(days=1)
 

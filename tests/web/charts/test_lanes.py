@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.web.charts.rects import NOW, PARIS, ran, rects
 from workkit.contract.history import ENDINGS, Day, Ended, PastRun
-from workkit.triggers.clock.zone import clock_changes
+from workkit.triggers.zone import clock_changes
 from workkit.web.charts.axis import SPANS, WIDTH, Axis, Span, axis, place
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text
 

@@ -16,8 +16,8 @@ from workkit.contract.history import Bucket as Span
 from workkit.contract.history import Buckets, Cell, Day
 from workkit.jobs.run_options import RunOptions
 from workkit.web.charts.attempts import attempts
-from workkit.web.charts.axis import axis
-from workkit.web.charts.bars import bars, burst, durations, function_day, one_time_lane
+from workkit.web.charts.axis import axis, burst, function_day, one_time_lane
+from workkit.web.charts.bars import bars, durations
 from workkit.web.charts.lanes import Dotted, lane
 from workkit.web.charts.load import Step, lateness_spark, load, strip
 from workkit.web.charts.year import year

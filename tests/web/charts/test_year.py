@@ -13,7 +13,7 @@ from tests.web.charts.rects import NOW, PARIS
 from workkit.contract.history import ENDINGS, Day, Ended
 from workkit.triggers import parse
 from workkit.web.charts.year import Year, planned_days, year
-from workkit.web.render import static_files
+from workkit.web.response import static_files
 
 TODAY = NOW.date()
 ONE = timedelta(days=1)

@@ -12,8 +12,7 @@ from tests.servers import Server
 from tests.web.actions.test_jobs import act, add_nightly
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
-from workkit.contract.changes import Author
-from workkit.contract.steering import NextRun
+from workkit.contract.admin import Author, NextRun
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.web.auth import Local

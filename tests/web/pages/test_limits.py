@@ -11,7 +11,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.inspector import LimitUse, worst_first
 from workkit.schedule import Schedule
 from workkit.web.pages.limits import key_text
 

@@ -16,7 +16,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from tests.web.recurring_jobs import overdue
 from workkit import schedule
-from workkit.brokers.native.history.ring import entry_of
+from workkit.brokers.native.history import entry_of
 from workkit.brokers.native.keys import Keys
 from workkit.contract.history import PastRun
 from workkit.contract.listener import ListenerInfo

@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests import handlers
+from tests.brokers.history.written import write_day
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, main_of, text_of
 from tests.web.recurring_jobs import HOW, one_of_each, overdue
 from workkit import schedule
-from workkit.brokers.native.history.ring import entry_of, write_day
+from workkit.brokers.native.history import entry_of
 from workkit.brokers.native.keys import Keys
 from workkit.contract.history import Day, PastRun
 from workkit.jobs.job import Job, JobState

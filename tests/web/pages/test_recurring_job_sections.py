@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import Ended, PastRun
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job

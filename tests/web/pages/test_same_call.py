@@ -11,7 +11,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.triggers.when import When, read_when
-from workkit.web.pages.same_call import Same, same_call
+from workkit.web.pages.policies import Same, same_call
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workkit.contract.inspector import Recurs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.recurring import Recurs
 from workkit.jobs.job import Job
 from workkit.triggers import parse
 from workkit.web.pages.planned_jobs import PlannedJob

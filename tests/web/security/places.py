@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from tests.web.conftest import Browser
-from workkit.web.address import job_path
 from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
+from workkit.web.words import job_path
 
 FEW, FEWER = 20, 6
 

@@ -16,10 +16,10 @@ from tests.web.conftest import ORIGIN, Browser, Open
 from tests.web.security.places import Place, every_address
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
+from workkit.web.acting import VERBS
+from workkit.web.actions.action import UNDO
 from workkit.web.actions.perform import ACTS
-from workkit.web.actions.undo import UNDO
 from workkit.web.auth import Local
-from workkit.web.request import VERBS
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "raise_errors": False}
 SAVED = {"when": "every day at noon", "fn": "tests.handlers:note"}

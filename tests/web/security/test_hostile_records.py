@@ -22,7 +22,7 @@ from tests.web.security.places import Place, as_json, everything, live
 from workkit import schedule
 from workkit.errors import WorkkitError
 from workkit.schedule import Schedule
-from workkit.web.address import job_path
+from workkit.web.words import job_path
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.security.test_hostile_records"], "folder": None}
 MARKUP = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'`{{7*7}}"

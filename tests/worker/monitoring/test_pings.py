@@ -14,7 +14,7 @@ from tests import handlers
 from tests.processes import until
 from tests.worker.observation import HOW, named
 from workkit import errors, schedule
-from workkit.contract.claim import Claim, Standing
+from workkit.contract.listener import Claim, Standing
 from workkit.events import Event
 from workkit.jobs.job import Job
 from workkit.jobs.terms import Terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from workkit.brokers.connect import open_broker
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.jobs.job import Job
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun

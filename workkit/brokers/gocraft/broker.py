@@ -8,27 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workkit.brokers.gocraft.codec import check, check_name, read_added, rows
-from workkit.brokers.gocraft.holding import Holder
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.look import GocraftInspector
-from workkit.brokers.gocraft.periodic_jobs.enqueuer import Enqueuer
-from workkit.brokers.gocraft.reaper import Reaper
 from workkit.brokers.gocraft.session import Session
+from workkit.brokers.gocraft.upkeep import Enqueuer, Holder, Reaper
 from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.history import Counted
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.tracing import TraceContext
 
 if TYPE_CHECKING:
-    from workkit.brokers.gocraft.change.admin import GocraftAdmin
+    from workkit.brokers.gocraft.admin import GocraftAdmin
     from workkit.brokers.gocraft.doctor import GocraftDoctor
 
 MOST = 1000  # jobs in one call
@@ -46,6 +42,9 @@ class _Producer:
 
 class GocraftBroker:
     """One namespace on one server. Adding and looking are thread-safe; the listener's side is for one thread."""
+
+    is_on_test_clock = False
+    count = None  # a namespace has no place for counts of runs
 
     def __init__(self, server: Server, *, schedule: str, timeout_ms: int = 10_000) -> None:
         self._server, self._schedule, self._keys = server, schedule, Keys(schedule)
@@ -83,7 +82,7 @@ class GocraftBroker:
     @property
     def admin(self) -> GocraftAdmin:
         """The part of the broker that changes jobs and pauses."""
-        from workkit.brokers.gocraft.change.admin import GocraftAdmin
+        from workkit.brokers.gocraft.admin import GocraftAdmin
 
         return GocraftAdmin(server=self._server, keys=self._keys, schedule=self._schedule)
 
@@ -93,11 +92,6 @@ class GocraftBroker:
         from workkit.brokers.gocraft.doctor import GocraftDoctor
 
         return GocraftDoctor(server=self._server, keys=self._keys)
-
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock: they never do."""
-        return False
 
     def now_ms(self) -> int:
         """Ask the server's clock once, then estimate it."""
@@ -185,14 +179,6 @@ class GocraftBroker:
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
         """Show the check-ins of runs."""
         self._session.tell(said)
-
-    @property
-    def history(self) -> History:
-        """Nothing is kept of past runs."""
-        return "off"
-
-    def count(self, counted: Counted) -> None:
-        """Keep no counts: a namespace has no place for them."""
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go

@@ -1,6 +1,7 @@
-"""Job texts as the values of the contract: a claim, a Job, and what a new job is written as. Pure.
+"""Job texts as the values of the contract: a claim, a Job, what a new job is written as, and what each outcome does to
+a job that a pool holds, as a row for `turn.lua` (parts/ending.lua). Pure.
 
-Normative: spec/layouts/gocraft.md, sections 2, 3, 6 and 7.
+Normative: spec/layouts/gocraft.md, sections 2, 3 and 5 to 7.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Final
 
-from workkit.brokers.gocraft.failure_times import DEFAULT_MAX_FAILS
-from workkit.brokers.gocraft.go_json import dumps
+from workkit.brokers.gocraft.go_values import dumps
 from workkit.brokers.gocraft.keys import Keys, name_trouble
-from workkit.brokers.gocraft.text import JobText, read, write
-from workkit.brokers.gocraft.unique_key import BY_CONTENT, LIFE_SECONDS, unique_key
-from workkit.contract.claim import Claim, Standing
+from workkit.brokers.gocraft.text import BY_CONTENT, LIFE_SECONDS, JobText, read, rewrite, unique_key, write
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, Standing
 from workkit.contract.producer import Added, NewJob, check_size
-from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, Unsupported
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import brief, is_plain
+from workkit.jobs.outcome import Again, Dead, Done, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
+
+DEFAULT_MAX_FAILS: Final = 4
+
 
 USUAL_RUN: Final = RunOptions(retries=DEFAULT_MAX_FAILS - 1, backoff="quartic")
 """How a failed job is tried again where its handler says nothing, as in a Go pool."""
@@ -232,3 +235,40 @@ def check_name(name: str, *, where: str = "fn") -> None:
 
 def _refused(option: str, remedy: str) -> Unsupported:
     return Unsupported.about(option, "cannot be kept in a gocraft job", remedy)
+
+
+STRAY = "stray job: no handler"  # as Go words it
+MOST_ERROR = 2000  # characters of an error that are kept
+
+
+def ending_row(ending: Ending, *, now_ms: int) -> Sequence[Any]:
+    """Make the row of one ending: queue, exact bytes, letter, new text, score, crashes, inner name. The usual one, of a
+    job that is done, has the first three alone.
+
+    Letters: d done, q to the head of its queue, h held by us until the score, r retry, x dead, u set aside unread.
+    """
+    claim, outcome = ending
+    receipt: Receipt = claim.receipt
+    if type(outcome) is Done and not claim.crashes and receipt.text is not None:
+        return receipt.queue, receipt.raw, "d"
+    raw, now_s = receipt.raw, now_ms // 1000
+
+    def to(letter: str, text: bytes = b"", score: float = 0) -> list[Any]:
+        return [receipt.queue, raw, letter, text, repr(score), claim.crashes, claim.fn]
+
+    if receipt.text is None:
+        return to("u", raw, now_s)
+    match outcome:
+        case Done():
+            return to("d")
+        case Released(unknown=True) if claim.stray:
+            return to("x", rewrite(raw, fails=claim.attempt + 1, err=STRAY, failed_at=now_s), now_s)
+        case Released(delay_ms=delay):
+            return to("h", raw, (now_ms + delay) / 1000) if delay else to("q", raw)
+        case Again(delay_ms=delay, attempt=attempt, failure=failure):
+            err = None if failure is None else failure.line[:MOST_ERROR]
+            text = rewrite(raw, fails=attempt, err=err, failed_at=now_s)
+            return to("r", text, -(-(now_ms + delay) // 1000)) if delay else to("q", text)
+        case Dead(failure=failure):
+            text = rewrite(raw, fails=claim.attempt + 1, err=failure.line[:MOST_ERROR], failed_at=now_s)
+            return to("x", text, now_s)

@@ -49,7 +49,7 @@ GOCRAFT = Layout(
     refuses=dict.fromkeys(("shards", "limit", "rate", "history"), _UNKNOWN),
     keeps=frozenset({
         Keeps.UNIQUE, Keeps.PAUSE, Keeps.CANCEL_DELAYED, Keeps.CANCEL, Keeps.RUN, Keeps.BATCH, Keeps.LOOK,
-        Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.CHECK,
+        Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.BY_TIME, Keeps.LIMITS, Keeps.CHECK,
     }),
     patience="1 minute",  # a unique key lives a day only
     wire="keys",

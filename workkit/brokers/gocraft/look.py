@@ -1,4 +1,4 @@
-"""Read a gocraft namespace: jobs in every state, counts, pools. It changes nothing."""
+"""Read a gocraft namespace: jobs in every state, counts, pools, pauses. It changes nothing."""
 
 from __future__ import annotations
 
@@ -9,28 +9,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from workkit.brokers.gocraft.codec import as_job, instant_of
 from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
-from workkit.brokers.gocraft.pauses import pause_of, read_control
-from workkit.brokers.gocraft.places import Places, Standing, dead_standing
+from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, dead_standing
 from workkit.brokers.gocraft.text import read
-from workkit.brokers.gocraft.walk import STATE, Walk
 from workkit.brokers.redis_server.control import whole_ms
-from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
-from workkit.brokers.redis_server.pages import piped
+from workkit.brokers.redis_server.pages import page_after, piped, place_before, place_behind, read_place, stand
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery
-from workkit.contract.limit_use import LimitUse, worst_first
+from workkit.contract.inspector import Counts, Graves, LimitUse, Pulse, Recurs, no_recurring, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.optional import no_history
-from workkit.contract.recurring import Recurs, no_recurring
+from workkit.contract.where import JobPage, JobQuery
 from workkit.errors import Ambiguous, CorruptRecord, NotFound
-from workkit.jobs.admission import Control, pause_text
+from workkit.jobs.admission import SCHEDULE, Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
@@ -155,10 +150,6 @@ class GocraftInspector:
             if _is_named(job, which):
                 yield job
 
-    def named(self) -> dict[str, Named]:
-        """No job has a name here."""
-        return {}
-
     def recurring(self) -> list[Recurs]:
         """Raise Unsupported: only the pools know their specs."""
         trouble = "are known only to the pools that enqueue their runs, not to the server"
@@ -241,7 +232,7 @@ class GocraftInspector:
         raise no_history()
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what is scheduled, or to be tried again, by its time: see `Inspector.ahead`. Scores are seconds."""
+        """Count what is scheduled, or to be tried again, by its time: see `ByTime.ahead`. Scores are seconds."""
         sets = (self.keys.scheduled, self.keys.retry)
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
@@ -327,3 +318,45 @@ def _whole(beat: Mapping[str, str], field: str) -> int:
 def _now_ms(client: Any) -> int:
     seconds, micros = client.time()
     return int(seconds) * 1000 + int(micros) // 1000
+
+
+WITH_ALL: Final = b"workkit:all"
+"""What the key of a name holds that is paused with its whole namespace; `lua/parts/pausing.lua` says the same."""
+
+NO_REASON: Final = "1"  # as Go programs write it
+_NO_REASONS: Final = ("", "0", NO_REASON, "true")
+
+
+def read_control(server: Server, keys: Keys) -> Control:
+    """Read the pauses. Any value of any type pauses a name; a text is its reason."""
+    with server.translated() as client:
+        pipe = client.pipeline(transaction=False)
+        pipe.smembers(keys.known_jobs)
+        pipe.smembers(keys.paused_names)
+        pipe.time()
+        known, paused, (seconds, micros) = pipe.execute()
+        names = sorted(name.decode("utf-8", "surrogateescape") for name in known | paused)
+        looked = [keys.paused_all, *map(keys.paused, names)]
+        for key in looked:
+            pipe.get(key)
+            pipe.pexpiretime(key)  # exact, from Redis 7.0 on
+            pipe.pttl(key)
+        answers = pipe.execute(raise_on_error=False)
+    now_ms = int(seconds) * 1000 + int(micros) // 1000
+    targets = [SCHEDULE, *(f"fn:{name}" for name in names)]
+    found = {}
+    for target, value, end, life in zip(targets, answers[::3], answers[1::3], answers[2::3], strict=True):
+        if value is not None and value != WITH_ALL:
+            until_ms = end if isinstance(end, int) else now_ms + life
+            found[target] = Pause(reason=_reason(value), until_ms=until_ms if life > 0 else None)
+    return Control(paused=found)
+
+
+def pause_of(name: str, control: Control) -> Pause | None:
+    """Find the pause under which the jobs of a name wait."""
+    return control.paused.get(SCHEDULE) or control.paused.get(f"fn:{name}")
+
+
+def _reason(value: Any) -> str | None:
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+    return None if text in _NO_REASONS else text

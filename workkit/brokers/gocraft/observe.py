@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from workkit.brokers.gocraft.codec import Receipt
-from workkit.brokers.gocraft.go_json import dumps
+from workkit.brokers.gocraft.go_values import dumps
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 
 APART = 1.0  # seconds between two writes
 LIFE_SECONDS = 86_400

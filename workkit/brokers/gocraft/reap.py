@@ -1,12 +1,15 @@
-"""Hand back what a dead pool holds, in steps: to its queues what it ran, to the dead set what it had ended.
+"""Hand back what a dead pool holds, in steps: to its queues what it ran, to the dead set what it had ended. Compare
+locks with what is in progress, and repair them: the doctor does this, and every pool for its own names.
 
 A unique job by key runs with the text that its unique key holds then. A Go pool ends that text, and the listed one
-stays in its list. Which texts these are, `lua/parts/ended.lua` says. Normative: spec/layouts/gocraft.md, section 9.
+stays in its list. Which texts these are, `lua/parts/ended.lua` says. Normative: spec/layouts/gocraft.md, sections 9 and
+12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from workkit.brokers.gocraft.keys import Keys
@@ -48,3 +51,38 @@ def _copy(text: bytes, now_s: int) -> bytes:
         return rewrite(text, err=ENDED, failed_at=now_s)
     except CorruptRecord:  # Lua reads more than Go does
         return text
+
+
+NAMES_AT_ONCE = 100  # names in one round trip
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """One lock: `how` it differs from what is in progress (empty: it does not), its value (empty: none), the jobs that
+    run, and the fields of `lock_info` of pools that are gone.
+    """
+
+    how: bytes
+    value: bytes
+    running: int
+    gone: int
+
+    @property
+    def number(self) -> int | None:
+        """Its value; None where it is missing or no number that pools count with."""
+        return int(self.value) if self.value.lstrip(b"-").isdigit() and len(self.value) < 16 else None
+
+
+def relock(server: Server, keys: Keys, seen: Mapping[str, bytes], *, pools: Sequence[str] = ()) -> dict[str, Lock]:
+    """Compare the locks of these names. Repair each one that still differs in the way that was `seen` before.
+
+    `pools`: unlisted pools that may have in-progress lists.
+    """
+    script = load("gocraft")["relock"]
+    found: dict[str, Lock] = {}
+    of, names = script.keys(keys), list(seen)
+    for start in range(0, len(names), NAMES_AT_ONCE):
+        part = names[start : start + NAMES_AT_ONCE]
+        calls = [(script, of, [keys.prefix, name, seen[name], *pools]) for name in part]
+        found.update(zip(part, (Lock(*reply) for reply in server.exchange(calls)), strict=True))
+    return found

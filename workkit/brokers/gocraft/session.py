@@ -16,19 +16,16 @@ from typing import Any
 
 import msgpack
 
-from workkit.brokers.gocraft.codec import Receipt, as_job, read_claim
+from workkit.brokers.gocraft.codec import Receipt, as_job, ending_row, read_claim
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.observe import Observer
 from workkit.brokers.gocraft.reap import hand_back
-from workkit.brokers.gocraft.settle import row
-from workkit.brokers.gocraft.text import read, rewrite
-from workkit.brokers.gocraft.unique_key import unique_key_of
+from workkit.brokers.gocraft.text import read, rewrite, unique_key_of
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Released
@@ -150,7 +147,7 @@ class Session:
         self._give_up_names(current)
         at = self._now_ms if now_ms is None else now_ms
         packed = msgpack.packb(
-            [row(end, now_ms=at) for end in current], use_bin_type=False, unicode_errors="surrogatepass"
+            [ending_row(end, now_ms=at) for end in current], use_bin_type=False, unicode_errors="surrogatepass"
         )
         self._number += 1
         args = [

@@ -1,4 +1,4 @@
-"""Change an exchange by hand: the front of the room `change`, and of the pauses in the Redis beside."""
+"""Change an exchange by hand: delayed and dead messages, and the pauses and limits in the Redis beside."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from workkit.brokers.hutch.beside.pauses import Pauses
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.change.dead_queue import LOOKS, DeadQueueChange
 from workkit.brokers.hutch.codec import needs_redis
-from workkit.brokers.hutch.look.delayed import Delayed
+from workkit.brokers.hutch.dead_queue import LOOKS, DeadQueueChange
+from workkit.brokers.hutch.delayed import Delayed
 from workkit.brokers.hutch.message import UNIQUE, Message, text
 from workkit.brokers.hutch.names import Names
-from workkit.contract.admin import Arguments, Revival
-from workkit.contract.changes import Author
-from workkit.contract.steering import (
+from workkit.brokers.redis_server.control import write_pause
+from workkit.contract.admin import (
     Acknowledged,
+    Arguments,
+    Author,
     Forgotten,
     Limited,
     NewTime,
     NextRun,
     Paused,
     Resumed,
+    Revival,
     Steer,
+    Undo,
     not_one_run,
     unmoved,
     unsteered,
 )  # fmt: skip
-from workkit.contract.undo import Undo
 from workkit.errors import NotFound, Unsupported
+from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
@@ -132,3 +134,34 @@ class HutchAdmin:
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         trouble = f"is something the {self.names.dialect} layout cannot do: RabbitMQ has no such thing"
         raise Unsupported.about(what, trouble, remedy)
+
+
+_JOB = "job:"
+
+
+class Pauses:
+    """Pauses and limits of one exchange. Listeners hear of them with their next request, within a second."""
+
+    def __init__(self, beside: Beside) -> None:
+        self._beside = beside
+
+    def pause(self, target: str, pause: Pause) -> None:
+        """Pause a target: see `Paused`. Raises Unsupported for one job."""
+        _check(target)
+        self._beside.call("pause", [target, write_pause(pause)])
+
+    def resume(self, target: str) -> bool:
+        """End a pause: see `Resumed`. Raises Unsupported for one job."""
+        _check(target)
+        return bool(self._beside.call("resume", [target, "end"]))
+
+    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
+        """Set the limits of all listeners: see `Limited`."""
+        turn = "" if turn_ms is None else repr(float(turn_ms))
+        self._beside.call("declare", ["limit", "" if limit is None else limit, "turn_ms", turn])
+
+
+def _check(target: str) -> None:
+    if target.startswith(_JOB):
+        trouble = "cannot be paused by itself: a message that waits cannot be found"
+        raise Unsupported.about("one job", trouble, "Pause its function: fn=.", given=target.removeprefix(_JOB))

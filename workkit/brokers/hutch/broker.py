@@ -13,25 +13,23 @@ from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.change.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.codec import check, messages, needs_redis
+from workkit.brokers.hutch.dead_queue import DeadQueueChange
+from workkit.brokers.hutch.delayed import Delayed
 from workkit.brokers.hutch.doctor import HutchDoctor
-from workkit.brokers.hutch.look.delayed import Delayed
-from workkit.brokers.hutch.look.inspector import HutchInspector
-from workkit.brokers.hutch.management.client import Management
+from workkit.brokers.hutch.inspector import HutchInspector
+from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.session import Session
 from workkit.brokers.hutch.wire.link import Link
 from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
 from workkit.contract.broker import Admin, Doctor
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.history import Counted
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
-from workkit.contract.result import refuse_native
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.jobs.names import is_consumed
 from workkit.tracing import TraceContext
 
@@ -42,6 +40,9 @@ class HutchBroker:
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
     those that publish. A third one is opened by those who look at queues, check them, or change the dead queue.
     """
+
+    is_on_test_clock = False
+    count = None  # an exchange has no place for counts of runs
 
     def __init__(
         self,
@@ -98,11 +99,6 @@ class HutchBroker:
         """The part of the broker that checks an exchange and repairs it."""
         beside = None if self._beside is None else BesideDoctor(beside=self._beside, exchange=self._names.exchange)
         return HutchDoctor(link=self._aside, management=self._management, names=self._names, beside=beside)
-
-    @property
-    def is_on_test_clock(self) -> bool:
-        """Whether tests move the server's clock: they never do."""
-        return False
 
     def now_ms(self) -> int:
         """Tell the time of this machine: AMQP has no clock."""
@@ -180,14 +176,6 @@ class HutchBroker:
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
         """Store the progress of runs in the Redis beside; without one nobody could read it."""
         self._gate.tell(said)
-
-    @property
-    def history(self) -> History:
-        """Nothing is kept of past runs."""
-        return "off"
-
-    def count(self, counted: Counted) -> None:
-        """Keep no counts: an exchange has no place for them."""
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages. `reconsider`:

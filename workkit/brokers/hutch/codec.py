@@ -1,28 +1,56 @@
-"""Messages as the values of the contract: a claim, a Job, and what a new job is published as. Pure.
+"""Messages as the values of the contract: a claim, a Job, what a new job and an ending publish, a dead message. Pure.
 
-Normative: spec/layouts/hutch.md, sections 2, 3 and 5.
+Two programs put messages into the dead queue: workkit, with headers of ours, and event, with none. Normative:
+spec/layouts/hutch.md, sections 2, 3, 5 to 8 and 10.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
-from typing import Any
+from typing import Any, Final
 
-from workkit.brokers.hutch import body, compose
-from workkit.brokers.hutch.ladder import LONGEST_MS
-from workkit.brokers.hutch.message import OPTIONS, TRACEPARENT, TRACESTATE, UNIQUE, UNIQUE_UNTIL, Message
-from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.retries import USUAL
-from workkit.contract.claim import Claim
+from workkit.brokers.hutch import compose
+from workkit.brokers.hutch.message import (
+    ATTEMPT,
+    ERROR,
+    FAILED_AT,
+    KEY,
+    MOST_MS,
+    OPTIONS,
+    QUEUE,
+    REASON,
+    TRACEPARENT,
+    TRACESTATE,
+    UNIQUE,
+    UNIQUE_UNTIL,
+    Message,
+    failures_elsewhere,
+    instant_ms,
+    read_body,
+    text,
+    whole,
+    write_body,
+)
+from workkit.brokers.hutch.names import DEAD, Dialect, Names
+from workkit.brokers.hutch.topology import LONGEST_MS
+from workkit.contract.history import refuse_native
+from workkit.contract.listener import Claim
 from workkit.contract.producer import NewJob, check_size
-from workkit.contract.result import refuse_native
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsupported
 from workkit.jobs.job import Job, JobState
-from workkit.jobs.run_options import UNSAID
+from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.run_options import UNSAID, RunOptions
+
+USUAL: Final[Mapping[Dialect, RunOptions]] = {
+    "event": RunOptions(retries=4, backoff="event"),  # MaxFails
+    "hutch": RunOptions(backoff="hutch"),  # no retries, until `attempts` says how many
+}
+
 
 _say_no_options = OPTIONS.keys().isdisjoint
 _CARRIED = frozenset(member.removesuffix("_ms") for member in OPTIONS.values())
@@ -55,7 +83,7 @@ def read_claim(
     message = receipt.message
     due = message.due_ms
     try:
-        args: tuple[Any, ...] = (body.read(message.body, names.dialect),)
+        args: tuple[Any, ...] = (read_body(message.body, names.dialect),)
         trouble = None
     except CorruptRecord as error:
         args, trouble = (), str(error)
@@ -105,7 +133,7 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
         trouble = f"is due in {(job.due_ms - now_ms) // 86_400_000} days: the queues hold {LONGEST_MS // 86_400_000}"
         raise InvalidOptions.about(f'"{job.fn}"', trouble, "Keep it in a native schedule.", given=job.due_ms)
     (value,) = job.args
-    text = body.write(value, needs_object=needs_object)
+    text = write_body(value, needs_object=needs_object)
     check_size(text, fn=job.fn, most=job.most_bytes, given=job.args)
     due_ms = job.due_ms if is_delayed else None
     content = _content(job, text, due_ms)
@@ -197,3 +225,119 @@ def needs_redis(what: str, *, given: Any = None) -> Unsupported:
     trouble = "cannot be kept by RabbitMQ alone"
     remedy = 'Name a Redis beside it, the same in every program: redis="redis://...".'
     return Unsupported.about(what, trouble, remedy, given=given)
+
+
+def copy_of(names: Names, claim: Claim, outcome: Outcome, *, now_ms: int) -> Message | None:
+    """Compose what an ending publishes, if anything."""
+    receipt: Receipt = claim.receipt
+    message, queue = receipt.message, receipt.queue
+    if claim.trouble is not None and isinstance(outcome, Done):
+        outcome = Dead(failure=Failure(type="CorruptRecord", message=claim.reason or ""), reason=claim.trouble)
+    match outcome:
+        case Again(delay_ms=delay, attempt=attempt, failure=failure):
+            error = None if failure is None else failure.line
+            return compose.again(
+                names, message, queue=queue, attempt=attempt, now_ms=now_ms, delay_ms=delay, error=error
+            )
+        case Dead(failure=failure, reason=reason):
+            return compose.dead(
+                names, message, queue=queue, attempts=claim.attempt + 1, now_ms=now_ms, error=failure.line,
+                reason=reason,
+            )  # fmt: skip
+        case Released(delay_ms=delay) if delay:
+            return compose.again(names, message, queue=queue, attempt=claim.attempt, now_ms=now_ms, delay_ms=delay)
+    return None
+
+
+_CHANGES = frozenset({"x-delivery-count"})  # headers that the broker writes each time it gives a message back
+NO_KEY = "its routing key is not known: nobody can run it again"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadMessage:
+    """A message of the dead queue. `number`: how many equal ones are before it in the queue."""
+
+    message: Message
+    number: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its real routing key, which is the job's name; empty where it is not known."""
+        said = text(self.message.headers.get(KEY)) if self.is_ours else ""
+        at = self.message.routing_key
+        return said or (at.removeprefix(DEAD) if at.startswith(DEAD) else "")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether workkit moved it here. Others copy headers, but never one of a dead message of ours."""
+        return bool(text(self.message.headers.get(REASON)))
+
+    @property
+    def queue(self) -> str | None:
+        """The queue it came from; None where it does not say so."""
+        return (text(self.message.headers.get(QUEUE)) or None) if self.is_ours else None
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        said = text(self.message.properties.get("message_id"))
+        return said or sha1(f"{self.key}\n".encode() + self.message.body, usedforsecurity=False).hexdigest()
+
+    @property
+    def mark(self) -> str:
+        """What names this message in the queue: equal ones are told apart by their number."""
+        return f"{fingerprint(self.message)}:{self.number}"
+
+    @property
+    def failed_ms(self) -> int | None:
+        """When it failed, in epoch ms. event publishes a dead message again, so its timestamp is that time."""
+        said = whole(self.message.headers.get(FAILED_AT)) if self.is_ours else None
+        if said is not None and 0 <= said <= MOST_MS:
+            return said
+        return instant_ms(self.message.properties.get("timestamp"))
+
+    @property
+    def attempts(self) -> int:
+        """How often it has run: as we counted, or as event counts."""
+        said = whole(self.message.headers.get(ATTEMPT)) if self.is_ours else None
+        return 1 + failures_elsewhere(self.message.headers) if said is None else max(1, said)
+
+    def job(self, *, schedule: str) -> Job:
+        """Show it as a Job. Never raises: what cannot be read is left out."""
+        error = text(self.message.headers.get(ERROR)) if self.is_ours else ""
+        args: tuple[object, ...] = ()
+        try:
+            args = (read_body(self.message.body, "event"),)  # any JSON: it is shown, not run
+        except CorruptRecord as unread:
+            error = error or str(unread)
+        return Job(
+            id=self.id,
+            schedule=schedule,
+            fn=self.key or "?",
+            args=args,
+            due=None if self.failed_ms is None else datetime.fromtimestamp(self.failed_ms / 1000, UTC),
+            state="dead",
+            attempt=self.attempts - 1,
+            error=error or (None if self.key else NO_KEY),
+            why=text(self.message.headers.get(REASON)) or None,
+            queue=self.queue,
+            dead_id=self.mark,
+            options=self.message.options,
+        )
+
+
+def fingerprint(message: Message) -> str:
+    """Name a message by all that it says."""
+    headers = sorted((name, value) for name, value in message.headers.items() if name not in _CHANGES)
+    said = (message.routing_key, sorted(message.properties.items()), headers, message.body)
+    return sha1(repr(said).encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def numbered(messages: Iterable[Message], seen: Counter[str]) -> list[DeadMessage]:
+    """Number the messages of a queue in their order; `seen` counts those that came before."""
+    found = []
+    for message in messages:
+        name = fingerprint(message)
+        found.append(DeadMessage(message, seen[name]))
+        seen[name] += 1
+    return found

@@ -12,9 +12,9 @@ from secrets import token_bytes
 from typing import Any, Final
 from uuid import UUID
 
-from workkit.brokers.hutch.ladder import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
 from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, OPTIONS, QUEUE, REASON, Message, portable
 from workkit.brokers.hutch.names import Dialect, Names, cut
+from workkit.brokers.hutch.topology import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
 
 MOST_ERROR: Final = 2000  # characters of an error that are kept
 

@@ -13,7 +13,7 @@ from workkit.brokers.hutch import DEFAULT_URL
 from workkit.brokers.layout import Keeps, Layout, OwnOption, Refusal
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import Unsupported
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 
 if TYPE_CHECKING:
     from workkit.brokers.hutch.broker import HutchBroker
@@ -148,7 +148,7 @@ def _layout(name: str) -> Layout:
         own=OWN,
         refuses={"shards": _UNKNOWN, "limit": _ALONE, "rate": _ALONE, "history": _UNKNOWN},
         keeps=frozenset({Keeps.CANCEL_DELAYED, Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.QUEUES, Keeps.CHECK}),
-        keeps_beside=frozenset({Keeps.UNIQUE, Keeps.LIMIT_SCHEDULE, Keeps.PAUSE, Keeps.LIST_LISTENERS}),
+        keeps_beside=frozenset({Keeps.UNIQUE, Keeps.LIMIT_SCHEDULE, Keeps.PAUSE, Keeps.LIST_LISTENERS, Keeps.LIMITS}),
         patience="10 minutes",
         at_once=10_000,  # each call reads the queue from its head
         check=partial(_check, name),

@@ -1,20 +1,25 @@
-"""A message as it travels, and what it says: its real routing key, its attempts, when it was due. Pure.
+"""A message as it travels, and what it says: its real routing key, its attempts, when it was due, its body. Pure.
 
-Everything is read tolerantly, because other programs write these headers. Normative: spec/layouts/hutch.md, section 3.
+Everything is read tolerantly, because other programs write these headers. At the end: what a consumer of ours says of
+its listener, by its tag and its arguments. Normative: spec/layouts/hutch.md, sections 3 and 8.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from workkit.brokers.hutch.ladder import final_key, is_delay_key
-from workkit.brokers.hutch.names import OWN
-from workkit.errors import CorruptRecord
+from workkit.brokers.hutch.names import OWN, Dialect
+from workkit.brokers.hutch.topology import final_key, is_delay_key
+from workkit.contract.listener import ListenerInfo
+from workkit.errors import CorruptRecord, InvalidArguments
+from workkit.jobs.json_value import at_key, check_finite, check_key, integer_text, plain_value, shown_value
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -223,3 +228,140 @@ def instant_ms(value: Any) -> int | None:
         value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     seconds = whole(value)
     return None if seconds is None or not 0 <= seconds <= MOST_MS // 1000 else seconds * 1000
+
+
+_KINDS = {
+    list: "an array",
+    str: "a text",
+    bool: "true or false",
+    type(None): "null",
+    int: "a number",
+    float: "a number",
+}
+_PLACE = "args[0]"
+
+
+def write_body(value: Any, *, needs_object: bool) -> bytes:
+    """Write a value as UTF-8 JSON without blanks; the keys of an object keep their order.
+
+    Raises InvalidArguments for what JSON or UTF-8 cannot carry, with its place, and for a value that is no object where
+    the reader needs one.
+    """
+    try:
+        checked = _checked(value, _PLACE)
+    except RecursionError:
+        trouble = "holds itself, or is nested too deeply for JSON"
+        raise InvalidArguments.about(_PLACE, trouble, "Pass a flat value.", given=value) from None
+    if needs_object and not isinstance(checked, dict):
+        trouble = f"is {_KINDS[type(checked)]}, and its readers need an object"
+        remedy = f'Write args=[{{...}}], for example args=[{{"value": {shown_value(value)}}}].'
+        raise InvalidArguments.about(_PLACE, trouble, remedy, given=value)
+    text = _ENCODER.encode(checked)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        trouble = f"holds a lone surrogate, {text[error.start]!r}, which UTF-8 cannot carry"
+        raise InvalidArguments.about(_PLACE, trouble, "Pass whole characters.", given=value) from None
+
+
+def read_body(body: bytes, dialect: Dialect) -> Any:
+    """Read the body of a message; hutch reads objects only. Raises CorruptRecord with the reason."""
+    if not body:
+        raise CorruptRecord("its body is empty", given=body)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise CorruptRecord(f"its body is not UTF-8 (byte {error.start})", given=body, position=error.start) from None
+    try:
+        if text.startswith("\ufeff"):
+            raise json.JSONDecodeError("it begins with a BOM", text, 0)
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        reason = f"its body is not JSON: {error.msg} (character {error.pos})"
+        raise CorruptRecord(reason, given=body, position=error.pos) from None
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise CorruptRecord(f"its body is not JSON that can be read: {why}", given=body) from None
+    if dialect == "hutch" and not isinstance(value, dict):
+        raise CorruptRecord(f"its body is {_KINDS[type(value)]}, and hutch reads objects only", given=body)
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def _checked(value: Any, place: str) -> Any:
+    """Turn a value into one of plain types. Raises InvalidArguments."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str.__str__(value)
+        case float():
+            check_finite(value, place)
+            return float(value)
+        case int():
+            integer_text(value, place)
+            return int(value)
+        case dict():
+            for key in value:
+                check_key(key, place)
+            return {str.__str__(key): _checked(inner, at_key(place, key)) for key, inner in value.items()}
+        case list() | tuple():
+            return [_checked(inner, f"{place}[{n}]") for n, inner in enumerate(value)]
+        case _:
+            return _checked(plain_value(value, place), place)
+
+
+LOOKING: Final = "workkit-look-"  # how the tags of those begin who only look
+
+_OURS = re.compile(r"(workkit-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-\d+")
+_HOST, _PID, _VERSION, _THREADS, _SINCE = (f"workkit-{name}" for name in ("host", "pid", "version", "threads", "since"))
+
+
+def consumer_tag(listener: str, number: int) -> str:
+    """Name a consumer of a listener."""
+    return f"{listener}-{number}"
+
+
+def listener_of(tag: str) -> str | None:
+    """Tell which listener of ours a consumer belongs to; None: to another program."""
+    found = _OURS.fullmatch(tag)
+    return None if found is None else found[1]
+
+
+def is_ours(tag: str) -> bool:
+    """Whether a tag, or the name of a listener, is one of ours."""
+    return tag.startswith("workkit-")
+
+
+def is_looking(tag: str) -> bool:
+    """Whether a consumer of ours only looks at a queue, for a moment."""
+    return is_ours(tag) and listener_of(tag) is None
+
+
+def said_of(info: ListenerInfo, *, now_ms: int) -> dict[str, Any]:
+    """Write what its consumers say of a listener, as their arguments."""
+    return {_HOST: info.host, _PID: info.pid, _VERSION: info.version, _THREADS: info.threads, _SINCE: now_ms}
+
+
+def read_said(
+    arguments: Mapping[str, Any], *, listener: str, schedule: str, now_ms: int, host: str, version: str
+) -> ListenerInfo:
+    """Read what a consumer says of its listener. `host` and `version` count where it says none."""
+    since = whole(arguments.get(_SINCE))
+    return ListenerInfo(
+        listener=listener,
+        host=text(arguments.get(_HOST)) or host,
+        pid=max(0, whole(arguments.get(_PID)) or 0),
+        version=text(arguments.get(_VERSION)) or version,
+        schedules={schedule: 1},
+        threads=max(0, whole(arguments.get(_THREADS)) or 0),
+        beat_ms=None,
+        up_ms=None if since is None else max(0, now_ms - since),
+    )

@@ -23,7 +23,6 @@ ARRIVAL: Final = "_workkit_arrival."
 
 _FOREIGN_TO_NAMESPACES = re.compile(r"[^-_:.\w]", re.ASCII)
 _WILD, _TAME = re.compile(r"(?<![^.])([*#])(?![^.])"), re.compile(r"(?<![^.])~([*#])(?![^.])")
-_NEW_WORD = re.compile(r"([^A-Z:])([A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +154,6 @@ class Names:
 def hutch_queue(name: str, *, namespace: str | None = None) -> str:
     """Name a queue as hutch does, from what its consumer calls it (`queue_name`)."""
     return name if namespace is None else f"{cleaned_namespace(namespace)}:{name}"
-
-
-def class_queue(consumer: str) -> str:
-    """Name the queue of a Ruby class as hutch does: ``Shop::OrderMailer`` has ``shop:order_mailer``."""
-    return _NEW_WORD.sub(r"\1_\2", consumer.replace("::", ":")).lower()
 
 
 def cleaned_namespace(namespace: str) -> str:

@@ -19,20 +19,15 @@ from uuid import uuid4
 from pika.exceptions import AMQPError, ConsumerCancelled
 
 from workkit.brokers.hutch.beside.gate import Gate
-from workkit.brokers.hutch.codec import Receipt, as_job, read_claim
-from workkit.brokers.hutch.consumer_tag import consumer_tag, said_of
-from workkit.brokers.hutch.copies import Copies
-from workkit.brokers.hutch.ending import copy_of
-from workkit.brokers.hutch.message import received
+from workkit.brokers.hutch.codec import Receipt, as_job, copy_of, read_claim
+from workkit.brokers.hutch.message import consumer_tag, received, said_of
 from workkit.brokers.hutch.names import DEAD, Names
-from workkit.brokers.hutch.routing import is_wild, takes
-from workkit.brokers.hutch.topology import dead, work
+from workkit.brokers.hutch.topology import dead, is_wild, takes, work
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.outlet import Outlet
+from workkit.brokers.hutch.wire.outlet import Copies, Outlet
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
@@ -114,8 +109,7 @@ class Session:
         self._steer()  # first: what goes back must not come here again
         self._settle()
         fenced, self._fenced = self._fenced, []
-        look = bool(self._arrived) or not self._prefetch
-        return Orders(look=look, fenced=fenced, control=self._gate.news())
+        return Orders(look=bool(self._arrived) or not self._prefetch, fenced=fenced, control=self._gate.news())
 
     def wait(self, seconds: float) -> bool:
         """Wait until something has arrived, or the connection is lost."""

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.native.additions import Additions, home_of
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.history.cells import tally_call
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.plans import NativePlans
+from workkit.brokers.native.results import tally_call
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.once import kept_batch
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.brokers.shards import shard_of, shard_of_text
-from workkit.contract.claim import Claim, Ending, Orders, Turn
+from workkit.contract.admin import Resumed
 from workkit.contract.history import Counted
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.producer import Added, Batch, NewJob
-from workkit.contract.steering import Resumed
-from workkit.jobs.admission import Admission, History
+from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
 
@@ -79,7 +78,9 @@ class NativeBroker(Additions):
     @property
     def plans(self) -> NativePlans:
         """The plans of code."""
-        return NativePlans(server=self._server, keys=self._keys, contents=self.contents)
+        return NativePlans(
+            server=self._server, keys=self._keys, contents=self.contents, named=lambda: self.inspector.named()
+        )
 
     @property
     def doctor(self) -> NativeDoctor:
@@ -143,14 +144,13 @@ class NativeBroker(Additions):
         self._session.tell(said, logs)
 
     @property
-    def history(self) -> History:
-        """What is kept of past runs, as the last answers say."""
-        return self._session.control.history
+    def count(self) -> Callable[[Counted], None] | None:
+        """What stores counts of runs, where they are kept: see `Broker.count`."""
+        return None if self._session.control.history == "off" else self._count
 
-    def count(self, counted: Counted) -> None:
-        """Store what this listener has counted: see `Broker.count`."""
-        now_ms, me = self.now_ms(), self.listener
-        self._server.call(*tally_call(self._keys, counted, listener=me, history=self.history, now_ms=now_ms))
+    def _count(self, counted: Counted) -> None:
+        now_ms, me, history = self.now_ms(), self.listener, self._session.control.history
+        self._server.call(*tally_call(self._keys, counted, listener=me, history=history, now_ms=now_ms))
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
         """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.

@@ -1,29 +1,34 @@
-"""Convert between the domain and the bytes: a new job to a payload, a stored payload to a job, an instant to ms.
+"""Convert between the domain and the bytes: a new job to a payload, a stored payload to a job, an instant to ms, and
+the functions that a listener knows, as `S:functions` holds them.
 
 Only here, aware datetimes become epoch milliseconds and back. `workkit.wire` decides which bytes are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
-from typing import Any
+from typing import Any, Final
+
+import msgpack
 
 from workkit import wire
 from workkit.brokers.native.entry import ITEM, item_id
-from workkit.contract.claim import Claim
+from workkit.brokers.redis_server.control import read_packed
+from workkit.contract.listener import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
+from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.consumers import LIMITS, LONGEST_DOC, LONGEST_NAME, LONGEST_TEXT, MOST, MOST_PARAMETERS
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, stored_opts
 from workkit.triggers import Trigger
-from workkit.triggers.dialects.dialect import Dialect
-from workkit.triggers.stored import from_cron, from_fields
+from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
 
 FIELDS = 7  # of a cron string in either dialect
@@ -126,7 +131,7 @@ class Codec:
 
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
-            from workkit.triggers.dialects.cuckoo import clojure_order
+            from workkit.triggers.cuckoo import clojure_order
 
             second = datetime.fromtimestamp(now_ms // 1000, UTC)
             return clojure_order(trigger or once(second)).fields()
@@ -215,3 +220,68 @@ def instant_of(ms: int) -> datetime | None:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
+
+
+LONGEST: Final = 200_000  # bytes of what one listener tells
+OF, IS = "of:", "is:"  # fields: of a listener -> a digest; of a digest -> the functions
+
+
+def functions_text(functions: Sequence[Known]) -> tuple[str, bytes]:
+    """Pack functions, and make the digest of that; so many as there is room for."""
+    packed, room = [], LONGEST
+    for known in functions:
+        one = msgpack.packb(_packed(known), use_bin_type=False, unicode_errors="surrogatepass")
+        room -= len(one)
+        if room < 0:
+            break
+        packed.append(_packed(known))
+    text = bytes(msgpack.packb(packed, use_bin_type=False, unicode_errors="surrogatepass"))
+    return sha1(text, usedforsecurity=False).hexdigest(), text
+
+
+def read_text(packed: bytes | None) -> list[Known]:
+    """Read what a listener tells; entries that cannot be read are left out. Other programs may have written it."""
+    if packed is None or len(packed) > 2 * LONGEST:
+        return []
+    found = read_packed(packed)
+    return [known for one in found[:MOST] if (known := _read(one)) is not None] if isinstance(found, list) else []
+
+
+def merged(told: Iterable[tuple[Sequence[Known], int]]) -> dict[str, Known]:
+    """Join what several programs tell, each told by so many listeners. The first description of a name holds."""
+    found: dict[str, Known] = {}
+    for functions, listeners in told:
+        for known in functions:
+            before = found.get(known.fn)
+            count = listeners + (before.listeners if before else 0)
+            found[known.fn] = replace(before or known, listeners=count)
+    return found
+
+
+def _packed(known: Known) -> list[Any]:
+    parameters = [[one.name, one.kind, one.annotation, one.default] for one in known.parameters]
+    return [known.fn, parameters, known.doc, dict(known.limits)]
+
+
+def _read(said: Any) -> Known | None:
+    match said:
+        case [str(fn), list(parameters), str(doc), dict(limits), *_] if fn and len(fn) <= LONGEST_NAME:
+            return Known(
+                fn=fn,
+                parameters=tuple(one for raw in parameters[:MOST_PARAMETERS] if (one := _parameter(raw)) is not None),
+                doc=doc[:LONGEST_DOC],
+                limits={name: limits[name] for name in LIMITS if type(limits.get(name)) in (int, float)},
+            )
+    return None
+
+
+def _parameter(said: Any) -> Parameter | None:
+    match said:
+        case [str(name), str(kind), str(annotation), default, *_] if default is None or isinstance(default, str):
+            return Parameter(
+                name=name[:LONGEST_TEXT],
+                kind=kind[:LONGEST_TEXT],
+                annotation=annotation[:LONGEST_TEXT],
+                default=None if default is None else default[:LONGEST_TEXT],
+            )
+    return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
-from workkit.contract.claim import Ending
+from workkit.contract.listener import Ending
 
 
 class Request:

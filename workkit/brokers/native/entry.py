@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 from workkit import wire
 from workkit.brokers.redis_server.control import FURTHEST_MS
-from workkit.contract.claim import Waited
+from workkit.contract.listener import Waited
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import LONGEST_MS, rate_text

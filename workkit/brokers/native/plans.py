@@ -10,8 +10,8 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.control import read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.plans import CodePlan, Made, Mode, Standing, Verdict
-from workkit.contract.producer import NewJob
+from workkit.contract.inspector import Named
+from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Standing, Verdict
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
 MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
@@ -25,6 +25,7 @@ class NativePlans:
     server: Server
     keys: Keys
     contents: Callable[[Sequence[NewJob]], list[str]]  # see `Plans.contents`
+    named: Callable[[], dict[str, Named]]  # see `Plans.named`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
         """Say of each plan whether it holds: see `Plans.decide`."""

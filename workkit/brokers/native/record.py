@@ -11,7 +11,7 @@ from typing import Any
 from workkit import wire
 from workkit.brokers.native.codec import Codec, is_once
 from workkit.brokers.native.settle import Receipt
-from workkit.contract.claim import Claim, Standing, Trouble
+from workkit.contract.listener import Claim, Standing, Trouble
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN

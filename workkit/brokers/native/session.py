@@ -13,21 +13,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from workkit.brokers.native.admit import admission_request
-from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.codec import Codec, functions_text
 from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, Request
-from workkit.brokers.native.functions import functions_text
-from workkit.brokers.native.history.record import Recorder
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import heard_upto, read_claims
-from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, kept_size, settlement
-from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, log_row
-from workkit.brokers.redis_server.control import read_control
-from workkit.brokers.redis_server.listener_info import Description, new_name
+from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, Recorder, kept_size, settlement
+from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, admission_request, log_row
+from workkit.brokers.redis_server.control import Description, new_name, read_control
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
-from workkit.contract.claim import Claim, Ending, Orders, Turn
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import DONE, Released

@@ -32,10 +32,9 @@ from workkit.brokers.redis_server.address import (
     refused_url,
     written,
 )
-from workkit.brokers.redis_server.cluster import SlotClient, SlotOwner, check_tag
 from workkit.brokers.redis_server.pipe import Packer, TimeClient
+from workkit.brokers.redis_server.primaries import GivenSentinels, Sentinels, SlotClient, SlotOwner, check_tag
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, retry_once, routed_pool, settings_of
-from workkit.brokers.redis_server.sentinel import GivenSentinels, Sentinels
 from workkit.brokers.redis_server.server import Attachment, Server, is_secure_client
 from workkit.errors import InvalidSchedule
 

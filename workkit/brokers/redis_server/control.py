@@ -1,19 +1,24 @@
-"""Read what any program may have written: packed values, scores, and `S:control` with its pauses, quiet listeners and
-limits. A value that cannot be read has no effect on any listener; `workkit doctor` names it. The scripts read pauses by
-the same rules (`lua/parts/pause.lua`). All but `standing_control` is pure.
+"""Read what any program may have written: packed values, scores, `S:control` with its pauses, quiet listeners and
+limits, what a listener tells of itself, and taken slots. A value that cannot be read has no effect on any listener;
+`workkit doctor` names it. The scripts read pauses by the same rules (`lua/parts/pause.lua`).
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+import socket
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import msgpack
 
 from workkit.brokers.redis_server.server import Server
+from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import HISTORIES, Control, History, Pause
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import MOST_AT_ONCE
@@ -141,3 +146,108 @@ def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Cont
     lasting = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now_ms}
     known = control.known_dead_ms
     return version, replace(control, paused=lasting, known_dead_ms=None if known is None or known > now_ms else known)
+
+
+PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
+PADDING = "." * PADDED
+QUIET_STATE = "quiet"  # the state of one that takes nothing new
+UNKNOWN = "?"  # the version of a listener whose description cannot be read
+
+
+def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
+    """Read the latest progress of a run, as `tell` stores it; None if it is no progress."""
+    try:
+        said = json.loads(kept or b"null")
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(said, list) and len(said) == 2 and all(type(n) in (int, float) and abs(n) <= 2**53 for n in said):
+        return said[0], said[1]
+    return said if isinstance(said, str) else None
+
+
+def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
+    """Write the description of a listener for its hash of records. Instead of `up_ms` it has the time at which the
+    listener began, by the server's clock.
+    """
+    fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
+    packed = bytes(msgpack.packb(fields))
+    return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
+
+
+def quieted(info: ListenerInfo, control: Control) -> ListenerInfo:
+    """Say of a listener that it is quiet, if somebody has told it so."""
+    return replace(info, state=QUIET_STATE) if info.listener in control.quiet else info
+
+
+def is_info(packed: bytes) -> bool:
+    """Say whether the description of a listener can be read."""
+    return bool(read_info(packed, listener="", now_ms=0).threads)
+
+
+def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
+    """Read the description of a listener. If there is none, or it cannot be read, return what the name contains."""
+    match read_packed(packed):
+        case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
+            return ListenerInfo(
+                listener=listener,
+                host=host,
+                pid=pid,
+                version=version,
+                schedules={str(name): weight for name, weight in names.items() if type(weight) is int},
+                threads=threads,
+                state=state,
+                up_ms=max(0, now_ms - began),
+                trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
+            )
+    return ListenerInfo(
+        listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
+    )
+
+
+def new_name(called: str = "") -> str:
+    """Make a name that no listener has used before: as it is called, else by its host; its process; a random part."""
+    return f"{called or socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
+
+
+class Description:
+    """The description of one listener, which began at `began_ms` by the server's clock. For one thread."""
+
+    def __init__(self, info: ListenerInfo, *, began_ms: int) -> None:
+        self.info, self._began_ms, self._usual = info, began_ms, info.state
+        self.packed = write_info(info, began_ms=began_ms)
+
+    def of(self, trouble: str | None, state: str | None = None) -> bytes:
+        """Write it, with what makes no progress in the listener, and what it does now (None: as it registered)."""
+        state = state or self._usual
+        if (trouble, state) != (self.info.trouble, self.info.state):
+            self.info = replace(self.info, trouble=trouble, state=state)
+            self.packed = write_info(self.info, began_ms=self._began_ms)
+        return self.packed
+
+
+MOST_SLOTS: Final = 5_000  # slots that are read; of a key with more, the server counts them
+
+# The runs of recurring jobs that are open stand there too, under run:<id>. They are no slots.
+_RANGES: Final = ((b"-", b"(run:"), (b"[run;", b"+"))
+
+
+def ask_slots(pipe: Any, key: str) -> None:
+    """Ask for the taken slots, in two answers."""
+    for low, high in _RANGES:
+        pipe.zrangebylex(key, low, high, start=0, num=MOST_SLOTS)
+
+
+def grouped(pages: Iterable[Iterable[bytes]]) -> dict[bytes, list[bytes]]:
+    """Group slots by key: the names of the runs that have them."""
+    found: dict[bytes, list[bytes]] = {}
+    for page in pages:
+        for member in page:
+            key, zero, run = member.partition(b"\0")
+            if zero and key:
+                found.setdefault(key, []).append(run)
+    return found
+
+
+def bounds(key: bytes) -> tuple[bytes, bytes]:
+    """Give the lexical bounds of the members of a key."""
+    return b"[" + key + b"\0", b"(" + key + b"\1"

@@ -13,15 +13,14 @@ from workkit.brokers.doctor import UNCHECKED
 from workkit.brokers.redis_server.address import family
 from workkit.brokers.redis_server.pages import piped, unhurried
 from workkit.brokers.redis_server.pipe import AS_READ
-from workkit.brokers.redis_server.script import Script
+from workkit.brokers.redis_server.script import Script, may_call_time, scripts_may_call_time
 from workkit.brokers.redis_server.server import Server
-from workkit.brokers.redis_server.time_source import may_call_time, scripts_may_call_time
 from workkit.clocks import time
 from workkit.contract.broker import Doctor
 from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.errors import ServerRefused
-from workkit.text.duration import age_text
-from workkit.text.raw import bytes_text, shell_word
+from workkit.text.cells import bytes_text, shell_word
+from workkit.text.wording import age_text
 
 Look = Callable[[], Iterator[Finding]]
 

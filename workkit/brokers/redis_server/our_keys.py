@@ -1,4 +1,6 @@
-"""What the doctors share that check listeners and keys of ours on Redis: heartbeats, and what cannot be read."""
+"""What the doctors share that check listeners and keys of ours on Redis: heartbeats, what cannot be read, and keys that
+never end.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,16 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from workkit.brokers.doctor import UNCHECKED, tally
-from workkit.brokers.redis_server.control import LAST_MS
-from workkit.brokers.redis_server.listener_info import UNKNOWN, read_info
+from workkit.brokers.redis_server.control import LAST_MS, UNKNOWN, read_info
 from workkit.brokers.redis_server.pages import MOST_PAGES, STEP, hash_pages, piped, scored_pages
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Finding, Kind
 from workkit.contract.listener import ListenerInfo
-from workkit.text.duration import age_text
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
+from workkit.text.wording import age_text
 
 # Listeners: heartbeats, and what they tell of themselves.
 
@@ -197,3 +198,27 @@ class UnreadKeys:
 def _scores(key: str, names: list[bytes], pipe: Any) -> None:
     for name in names:
         pipe.zscore(key, name)
+
+
+# Keys that should end, and do not.
+
+
+class OnServer(Protocol):
+    """What a doctor repairs: it says on which server its keys are."""
+
+    @property
+    def server(self) -> Server:
+        """The server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endless:
+    """A key that should have an expiry, and has none; and the seconds that it gets."""
+
+    key: bytes | str
+    life_s: int
+
+    def repair(self, of: OnServer) -> bool:
+        """Let it expire."""
+        with of.server.translated() as client:
+            return bool(client.ttl(self.key) == -1 and client.expire(self.key, self.life_s))

@@ -13,8 +13,7 @@ from typing import Any
 import redis
 
 from workkit.brokers.redis_server.address import family, is_secure, other_security
-from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated
-from workkit.brokers.redis_server.tls import tls_trouble
+from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated, tls_trouble
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
 
 _WAYS_OUT = (

@@ -16,12 +16,11 @@ import redis
 
 from workkit import events
 from workkit.brokers.redis_server.address import Node
-from workkit.brokers.redis_server.cluster import SlotOwner
 from workkit.brokers.redis_server.pipe import Wires
+from workkit.brokers.redis_server.primaries import SlotOwner
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal, wrong_types
 from workkit.brokers.redis_server.route import Route, settings_of
-from workkit.brokers.redis_server.script import Script
-from workkit.brokers.redis_server.time_source import ScriptTime
+from workkit.brokers.redis_server.script import Script, ScriptTime
 from workkit.clocks import time
 from workkit.errors import ServerError, WorkkitError
 

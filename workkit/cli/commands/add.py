@@ -30,7 +30,7 @@ from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerE
 from workkit.jobs.job import call_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job

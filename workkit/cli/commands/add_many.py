@@ -58,9 +58,8 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
     """Add jobs from a JSON Lines file."""
     from workkit import schedule as verbs
     from workkit.errors import located
-    from workkit.verbs.bulk import BadRow, add_rows, begun
+    from workkit.verbs.bulk import BadRow, PartlyAdded, add_rows, begun
     from workkit.verbs.opening import producer_of
-    from workkit.verbs.partly_added import PartlyAdded
 
     check_order(schedule, meant=f"workkit add-many SCHEDULE {shlex.quote(file)}", server=server)
     s = verbs.create(schedule, redis=server)

@@ -268,9 +268,8 @@ class Choice:
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
     """Read the dead set once, and say which words name none in it."""
     from workkit.brokers.layout import layout_of
-    from workkit.verbs.author import author_of
     from workkit.verbs.dead import chosen, named_dead
-    from workkit.verbs.opening import present, producer_of
+    from workkit.verbs.opening import author_of, present, producer_of
 
     s, author = known(schedule, server=server), author_of(by)
     broker = producer_of(s)

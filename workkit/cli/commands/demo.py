@@ -23,7 +23,7 @@ from workkit.events import WARNING, Event
 from workkit.jobs.job import call_text
 from workkit.text import wording
 from workkit.text.cells import cells, padded
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 
 if TYPE_CHECKING:
     from workkit.brokers.embedded.attachment import EmbeddedServer

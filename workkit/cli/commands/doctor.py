@@ -33,8 +33,7 @@ from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
 from workkit.contract.doctor import Advice, CommandLine, Flags, finding_flags, written
 from workkit.text import wording
-from workkit.text.cells import folded
-from workkit.text.raw import shell_word
+from workkit.text.cells import cells, folded, shell_word
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
@@ -113,7 +112,7 @@ def doctor_command(
     server: str | None,
 ) -> int:
     """Find what is wrong, and repair it with --fix."""
-    from workkit.triggers.duration import duration
+    from workkit.triggers.english.numbers import duration
 
     older_than = older_than or chosen_layout().patience
     patience_ms = round(duration(older_than, name="older_than") / timedelta(milliseconds=1))
@@ -298,7 +297,7 @@ def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
         else BETWEEN.join(word.replace(" ", WITHIN) for word in part.words(flags(part.verb)))
         for part in advice
     ]
-    if width is None or all(indent + wording.cells(part) < width for part in parts if BETWEEN in part):
+    if width is None or all(indent + cells(part) < width for part in parts if BETWEEN in part):
         lines = [terminal.fitting(start + "".join(parts), sys.stdout, indent=indent)]
     else:
         lines = []
@@ -338,7 +337,7 @@ def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[st
 
 def _repaired(patients: Sequence[Patient], *, yes: bool, by: str | None) -> dict[int, bool]:
     """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
-    from workkit.verbs.author import author_of
+    from workkit.verbs.opening import author_of
 
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
     if not chosen:

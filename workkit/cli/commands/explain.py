@@ -17,11 +17,12 @@ from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
 from workkit.errors import TriggerError
 from workkit.text import wording
-from workkit.text.calendar import weekday_name
+from workkit.text.cells import shorten
+from workkit.text.wording import weekday_name
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger
-    from workkit.triggers.dialects.dialect import Dialect
+    from workkit.triggers.dialect import Dialect
 
 DIALECTS = ("auto", "published", "standard", "cuckoo")
 dialect_option = click.option(
@@ -91,7 +92,7 @@ def next_command(
     instants = trigger.upcoming(origin, count)
     if not instants and trigger.next_after(origin - timedelta(seconds=1)) is None:
         raise TriggerError(f'"{when}" never fires: {trigger.why_never()}.', given=when)
-    from workkit.triggers.skipped import with_skipped
+    from workkit.triggers.when import with_skipped
 
     trigger = with_skipped(trigger, after=origin)
     if as_json:
@@ -120,7 +121,7 @@ def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
 
 def _record(trigger: Trigger) -> dict[str, Any]:
     from workkit.triggers import explain
-    from workkit.triggers.english.spoken_interval import how_counted
+    from workkit.triggers.english.sentence import how_counted
 
     return {
         "words": explain(trigger),
@@ -136,7 +137,7 @@ def _record(trigger: Trigger) -> dict[str, Any]:
 
 def counting(trigger: Trigger, tz: str) -> str | None:
     """Say from when an interval is counted, in the zone `tz`, and how words choose that; None for anything else."""
-    from workkit.triggers.english.spoken_interval import how_counted
+    from workkit.triggers.english.sentence import how_counted
 
     how = how_counted(trigger, tz=tz)
     if how is None or trigger.pace is None or trigger.start is not None or trigger.origin is not None:
@@ -165,7 +166,7 @@ def instant_lines(instants: list[datetime], *, zone: tzinfo, now: datetime) -> l
     rows = [_row(at, zone=zone, seconds=seconds, now=now) for at in instants]
     limit = terminal.table_width(sys.stdout)
     lines = [f"  {line}" for line in table.aligned(rows, gap=3)]
-    return [wording.shorten(line, limit) for line in lines] if limit else lines
+    return [shorten(line, limit) for line in lines] if limit else lines
 
 
 def _row(at: datetime, *, zone: tzinfo, seconds: bool, now: datetime) -> tuple[str, str, str]:

@@ -23,11 +23,11 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "crontab": Source("cron.crontab", "FILE", "crontab"),
-    "systemd": Source("systemd.timers", "DIR", "timers of"),
-    "celery": Source("schedulers.celery", "APP", "beat schedule of the Celery app"),
-    "apscheduler": Source("schedulers.apscheduler", "MODULE:SCHEDULER", "APScheduler"),
-    "rq-scheduler": Source("schedulers.rq_scheduler", "URL", "rq-scheduler on"),
+    "crontab": Source("crontab", "FILE", "crontab"),
+    "systemd": Source("systemd", "DIR", "timers of"),
+    "celery": Source("celery", "APP", "beat schedule of the Celery app"),
+    "apscheduler": Source("apscheduler", "MODULE:SCHEDULER", "APScheduler"),
+    "rq-scheduler": Source("rq_scheduler", "URL", "rq-scheduler on"),
 }
 WITHOUT_ZONE = ("celery", "apscheduler")  # their programs name it
 REFUSED = 1
@@ -68,9 +68,8 @@ REFUSED = 1
 def import_command(source: str, what: str, system: bool, tz: str | None) -> int:
     """Print what another scheduler runs as a plan."""
     from workkit.brokers.redis_server.address import masked
-    from workkit.moving.found import Refused
+    from workkit.moving.found import Reading, Refused
     from workkit.moving.plan_text import plan_text, settled, source_name
-    from workkit.moving.reading import Reading
 
     if system and source != "crontab":
         raise click.UsageError(f"--system is for crontabs; {source} has no column for a user. Leave it out.")

@@ -278,7 +278,7 @@ def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style
     from workkit import schedule as verbs
     from workkit.cli.commands.processes import supervise
     from workkit.cli.printing.log import Log
-    from workkit.verbs.listen_options import read_how
+    from workkit.verbs.listening import read_how
 
     log = Log(**style)
     with subscribed(log, log):
@@ -321,7 +321,7 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
     from workkit import schedule as verbs
     from workkit.cli.commands.processes import Relay, listen_supervised
     from workkit.cli.printing.log import Log
-    from workkit.verbs.listen_options import read_how
+    from workkit.verbs.listening import read_how
     from workkit.worker.supervision.orders import Supervised
 
     if how["health_port"] is not None:  # asked by the supervisor, whose port it is

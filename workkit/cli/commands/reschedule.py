@@ -28,11 +28,11 @@ from workkit.cli.printing import record, terminal
 from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.jobs.job import call_text
-from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.terms import spread_offset_ms
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.changes import Change
+    from workkit.contract.admin import Change
     from workkit.jobs.job import Job
 
 SHOWN = 3  # of its next runs
@@ -74,7 +74,7 @@ def reschedule_command(
 ) -> None:
     """Give a job another time."""
     from workkit import schedule as verbs
-    from workkit.contract.owner import owning_sync
+    from workkit.contract.composed import owning_sync
     from workkit.verbs.opening import present, producer_of
     from workkit.verbs.rescheduling import rescheduled
 

@@ -23,6 +23,6 @@ from workkit.cli.printing import terminal
 @verbose_option
 def schema_command() -> None:
     """Print the JSON schema of a plan."""
-    from workkit.jobs.plan_schema import plan_schema
+    from workkit.jobs.planned import plan_schema
 
     terminal.data(json.dumps(plan_schema(), indent=2))

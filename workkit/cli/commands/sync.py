@@ -146,7 +146,7 @@ def sync_command(
 
 def _of_project(schedule: str, settings: Settings) -> list[Mapping[str, Any]]:
     """List what the tables of pyproject.toml plan. Decorators need no zone: each has that of its schedule."""
-    from workkit.verbs.plan_file import plan_of_project
+    from workkit.verbs.plan import plan_of_project
 
     found = plan_of_project(settings.file, schedule) if settings.plans and settings.file else None
     return [] if found is None else [one.given for one in found.jobs.values()]
@@ -221,7 +221,7 @@ def _read(plan: str) -> tuple[Entries, list[str]]:
 
 def imported(modules: Sequence[str]) -> None:
     """Import modules as a listener of this folder does. Raises InvalidFunction."""
-    from workkit.jobs.functions.registry import Registry
+    from workkit.jobs.registry import Registry
 
     here = str(Path.cwd())
     sys.path.insert(0, here)
@@ -246,7 +246,7 @@ def _lacks_function(entry: Any) -> bool:
 
 
 def _of_file(plan: str) -> Entries:
-    from workkit.verbs.plan_file import entries, read_toml
+    from workkit.verbs.plan import entries, read_toml
 
     return entries(read_toml(Path(plan)), where=plan)
 

@@ -26,7 +26,7 @@ from workkit.cli.options import (
 )
 from workkit.cli.printing import terminal
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
-from workkit.text.listing import listed
+from workkit.text.wording import listed
 
 if TYPE_CHECKING:
     from workkit.web.auth import Signer, Way

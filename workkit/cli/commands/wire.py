@@ -24,7 +24,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes, say
 from workkit.errors import Unsupported
 from workkit.text import wording
-from workkit.text.cells import folded
+from workkit.text.cells import cells, folded, shorten
 
 if TYPE_CHECKING:
     from workkit.brokers.native.look.published import Pair, Published
@@ -151,7 +151,7 @@ def _headline(pair: Pair) -> Iterator[str]:
 def _beside(first: str, second: str, *, colour: str = "dim") -> Iterator[str]:
     """Write a text and a remark on it. On a narrow terminal the remark goes below, folded."""
     width = terminal.table_width(sys.stdout)
-    if width is None or wording.cells(first) + 2 + wording.cells(second) <= width:
+    if width is None or cells(first) + 2 + cells(second) <= width:
         yield f"{first}  {terminal.paint(second, colour, sys.stdout)}"
         return
     yield first
@@ -183,7 +183,7 @@ def _folded(head: str, data: bytes) -> Iterator[str]:
         return
     room, line, lines = max(20, width - len(head)), "", 0
     for char in text:
-        if wording.cells(line + char) > room:
+        if cells(line + char) > room:
             yield (" " * len(head) if lines else head) + line
             line, lines = "", lines + 1
             if lines == MOST_LINES:
@@ -270,7 +270,7 @@ def _brief(pair: Pair) -> str:
     if not pair.id:
         return "-"
     said = wording.printable(_text(pair.id))
-    return said[:8] if len(said) == 40 else wording.shorten(said, 40)
+    return said[:8] if len(said) == 40 else shorten(said, 40)
 
 
 def _text(data: bytes) -> str:

@@ -16,7 +16,7 @@ from workkit.cli.printing import terminal
 from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes
 from workkit.contract.doctor import Fault
 from workkit.text import wording
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text, shorten
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule
@@ -87,4 +87,4 @@ def _brief(flaw: Flaw) -> str:
     if flaw.text is None:
         return key
     id = id_of(flaw.text)
-    return f"{key}  {wording.printable(wording.shorten(id, 40) if id else brief_bytes(flaw.text))}"
+    return f"{key}  {wording.printable(shorten(id, 40) if id else brief_bytes(flaw.text))}"

@@ -14,6 +14,7 @@ from workkit.cli.printing import terminal
 from workkit.events import Event
 from workkit.jobs.job import LONGEST_CALL, call_text, spoken
 from workkit.text import wording
+from workkit.text.cells import shorten
 from workkit.worker.event_text import TEXTS, event_parts
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _subject(event: Event, style: Style) -> str:
     if job is None:
         return str(event.fields.get("job_id") or "")[:8]
     called = spoken(job.fn) if event.name == "cannot_run" else call_text(job, args=style.arguments)
-    return f"{job.short_id}  {wording.shorten(called, LONGEST_CALL)}"
+    return f"{job.short_id}  {shorten(called, LONGEST_CALL)}"
 
 
 OF_JOBS = frozenset(TEXTS) - {

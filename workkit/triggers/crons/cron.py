@@ -14,10 +14,23 @@ from functools import lru_cache
 from itertools import product
 
 from workkit.errors import CronError
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.text.listing import listed, ordinal, plural
-from workkit.triggers.crons.alignment import ALWAYS, Congruence, alignment, both, leap_only, month_days, narrow, weeks
-from workkit.triggers.crons.branch import ALL_DAYS, DAY_SECONDS, LAST_DAY, LENGTHS, Branch, DaySet
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal, plural
+from workkit.triggers.crons.branch import (
+    ALL_DAYS,
+    ALWAYS,
+    DAY_SECONDS,
+    LAST_DAY,
+    LENGTHS,
+    Branch,
+    Congruence,
+    DaySet,
+    alignment,
+    both,
+    leap_only,
+    month_days,
+    narrow,
+    weeks,
+)
 from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, shown_text
 from workkit.triggers.crons.grammars import PUBLISHED
 from workkit.triggers.crons.reader import read_field

@@ -1,6 +1,7 @@
 """The fields of a cron string as values: what each may hold, what was read, and the error about a part of one.
 
-`reader.py` reads them. Knows nothing of calendars or clocks.
+`reader.py` reads them. Errors about an option that gives a time have one form, `refused`. Knows nothing of calendars or
+clocks.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal, TypeVar
 
-from workkit.errors import CronError
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.triggers.refusal import refused
+from workkit.errors import CronError, TriggerError
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999
@@ -211,3 +211,42 @@ class FieldPlace:
             position=self.offset if self.by_field else start,
             suggestion=None if not better else self.given[:start] + better + self.given[start + len(item) :],
         )
+
+
+NO_ZONE: Final = 'Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.'
+"""What to do about a naive datetime."""
+
+_E = TypeVar("_E", bound=TriggerError)
+
+
+def refused(
+    kind: type[_E],
+    name: str,
+    shown: str,
+    trouble: str,
+    remedy: str | None = None,
+    *,
+    given: object,
+    accepted: str | None = None,
+    suggestion: str | None = None,
+) -> _E:
+    """Make the error ``name=shown trouble. Remedy``; a `trouble` may begin with a colon or end in a question mark."""
+    joint, stop = "" if trouble.startswith(":") else " ", "" if trouble.endswith("?") else "."
+    return kind(
+        f"{name}={shown}{joint}{trouble}{stop}" + (f" {remedy}" if remedy else ""),
+        given=given,
+        where=name,
+        trouble=trouble,
+        remedy=remedy,
+        accepted=accepted,
+        suggestion=suggestion,
+    )
+
+
+def not_a_length(name: str, value: object, *, accepted: str) -> TriggerError:
+    """Make the error about a value that is neither words nor a timedelta; a number lacks its unit."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        remedy = f'Write "{value}s" or timedelta(seconds={value}).'
+        return refused(TriggerError, name, repr(value), "has no unit", remedy, given=value, accepted=accepted)
+    trouble, remedy = "is no length of time", f"Accepted: {accepted}."
+    return refused(TriggerError, name, repr(value), trouble, remedy, given=value, accepted=accepted)

@@ -1,1 +1,1 @@
-"""English about times: `phrase` reads it, `sentence` writes it."""
+"""English about times: `phrase` reads it, by the grammar of the other modules, and `sentence` writes it."""

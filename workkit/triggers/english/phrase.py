@@ -14,33 +14,25 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.text.calendar import offset_text
-from workkit.triggers.clock.zone import zone as zone_of
+from workkit.text.wording import offset_text
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR
 from workkit.triggers.crons.grammars import looks_like_cron
-from workkit.triggers.english.grammar import bounds
-from workkit.triggers.english.grammar.clock import in_part, part, times, window
-from workkit.triggers.english.grammar.dates import dated, put_date, year_number
-from workkit.triggers.english.grammar.days import exception, relative, weekdays
-from workkit.triggers.english.grammar.digits import refuse_clock
-from workkit.triggers.english.grammar.ends import ends
-from workkit.triggers.english.grammar.every import adverb, every, times_a
-from workkit.triggers.english.grammar.iso import numeric
-from workkit.triggers.english.grammar.marks import hour_marks
-from workkit.triggers.english.grammar.months import month_of, next_month, place_of_month, spans
-from workkit.triggers.english.grammar.moved import from_a_day, next_day
-from workkit.triggers.english.grammar.numbers import amount
-from workkit.triggers.english.grammar.parts import Amount, Parts
-from workkit.triggers.english.grammar.reader import EXAMPLES, Misread, Reader, without_offer
-from workkit.triggers.english.grammar.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
-from workkit.triggers.english.guess import with_suggestion
-from workkit.triggers.english.meaning.here import Here
-from workkit.triggers.english.meaning.once import instant_meant
-from workkit.triggers.english.meaning.recurring import recurring
-from workkit.triggers.english.meaning.remark import of_once
-from workkit.triggers.english.unread import unread
-from workkit.triggers.english.vague import vague
+from workkit.triggers.english import bounds
+from workkit.triggers.english.bounds import from_a_day, next_day, numeric
+from workkit.triggers.english.clock import in_part, part, times, window
+from workkit.triggers.english.dates import dated, exception, put_date, relative, weekdays, year_number
+from workkit.triggers.english.every import adverb, every, times_a
+from workkit.triggers.english.here import Here, of_once
+from workkit.triggers.english.marks import hour_marks, refuse_clock
+from workkit.triggers.english.months import ends, month_of, next_month, place_of_month, spans
+from workkit.triggers.english.numbers import amount, with_suggestion
+from workkit.triggers.english.once import instant_meant
+from workkit.triggers.english.reader import EXAMPLES, Amount, Misread, Parts, Reader, without_offer
+from workkit.triggers.english.recurring import recurring
+from workkit.triggers.english.unread import unread, vague
+from workkit.triggers.english.words import SECONDS, WEEKDAY_GROUPS, WEEKDAYS, quote
 from workkit.triggers.trigger import Trigger, published, soonest
+from workkit.triggers.zone import zone as zone_of
 
 Clause = Callable[[Reader, Parts], Parts | None]
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)

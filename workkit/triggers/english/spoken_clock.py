@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Final, Literal
 
-from workkit.text.calendar import clock_text
-from workkit.text.listing import listed, ordinal
+from workkit.text.wording import clock_text, listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import Field
 from workkit.triggers.english.spoken_days import COUNTED, counted, runs

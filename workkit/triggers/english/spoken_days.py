@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from workkit.text.calendar import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.text.listing import listed, ordinal
+from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, Field, FieldItem, bits
-from workkit.triggers.english.grammar.words import ORDINALS
+from workkit.triggers.english.words import ORDINALS
 
 _PLACES: Final = {-1: "last"} | {n: word for word, n in ORDINALS.items()}
 _MONDAY_FIRST: Final = (1, 2, 3, 4, 5, 6, 0)

@@ -10,11 +10,11 @@ from workkit import schedule
 from workkit.contract.admin import Arguments
 from workkit.contract.filters import read_filter
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidArguments, InvalidOptions, NotFound, WorkkitError
+from workkit.jobs.arguments import check_known
 from workkit.jobs.job import Job
-from workkit.jobs.known import check_known
 from workkit.jobs.option_readers import turn_ms
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
+from workkit.text.wording import plural
 from workkit.verbs.dead import discard_dead, revival_refusal, revive
 from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here

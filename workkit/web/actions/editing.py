@@ -9,23 +9,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from workkit.contract.composed import owning_sync
 from workkit.contract.mask import mask
-from workkit.contract.owner import owning_sync
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
+from workkit.jobs.arguments import Known, check_known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known, check_known
 from workkit.jobs.names import shown
-from workkit.verbs import rescheduling, saving
+from workkit.verbs import rescheduling
 from workkit.web import job_form
-from workkit.web.actions.action import Act, Doing, Done, Order, called
-from workkit.web.actions.undo import undone_by
+from workkit.web.actions.action import Act, Doing, Done, Order, called, undone_by
 
 
 def add(doing: Doing, order: Order, _: str | None) -> Done:
     """Add a job. Its name must be free."""
     given = _checked(doing, job_form.keywords(order.fields, known=_known(doing, order)))
-    job = saving.saved(doing.s, given, seen=None, form=order.form)
+    job = rescheduling.saved(doing.s, given, seen=None, form=order.form)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
         raise ChangedMeanwhile.about(
@@ -91,7 +90,7 @@ def _put_time_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | N
 
 def _put_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) -> Done:
     """Put the former content of a job back."""
-    job = saving.put_back(doing.s, former, over=latter)
+    job = rescheduling.put_content_back(doing.s, former, over=latter)
     if job is None:
         raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
     return Done(f"Put {called(job)} back: {_content(job)}.")
@@ -107,7 +106,7 @@ def _change(doing: Doing, order: Order, which: str | None, said: Mapping[str, st
 
 
 def _save(doing: Doing, given: dict[str, Any], stands: Job, *, keeps_time: bool) -> Done:
-    job = saving.saved(doing.s, _checked(doing, given), seen=stands, stands=stands if keeps_time else None)
+    job = rescheduling.saved(doing.s, _checked(doing, given), seen=stands, stands=stands if keeps_time else None)
     if job is None:
         raise _changed(doing, given.get("name") or stands.id, stands)
     if not job.new:

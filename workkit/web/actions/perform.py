@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from workkit.contract.filters import read_filter
-from workkit.contract.job_page import JobQuery
+from workkit.contract.where import JobQuery
 from workkit.errors import (
     ChangedMeanwhile,
     CorruptRecord,
@@ -24,9 +24,9 @@ from workkit.errors import (
     WorkkitError,
 )
 from workkit.jobs.job import STATES, JobState
-from workkit.text.brief import one_line
-from workkit.text.listing import plural
-from workkit.web.actions import dead, editing, jobs, upkeep
+from workkit.text.cells import one_line
+from workkit.text.wording import plural
+from workkit.web.actions import dead, editing, jobs
 from workkit.web.actions.action import LIST_FIELDS, Act, Doing, NotAllowed, Order, Result
 from workkit.web.recurring_jobs import SHOWS, RecurringJobs, asked_for
 from workkit.web.works import Work
@@ -35,7 +35,7 @@ ACTS: Final[Mapping[str, Act]] = {
     **jobs.ACTS,
     **editing.ACTS,
     **dead.ACTS,
-    **upkeep.ACTS,
+    **jobs.UPKEEP,
 }
 
 

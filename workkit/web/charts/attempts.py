@@ -9,9 +9,9 @@ from typing import Literal
 
 from workkit.contract.history import PastRun
 from workkit.jobs.run_options import RunOptions
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, moment
-from workkit.web.charts.shapes import KINDS, STATES
+from workkit.text.wording import MILLISECOND, duration_text
+from workkit.web.charts.bars import KINDS, STATES
 
 WIDTH, HEIGHT = 160, 40
 LINE_FROM = 26  # where the pause begins behind the box

@@ -1,20 +1,141 @@
-"""Charts of bars: the last runs of a job, lengths of time as a histogram, and counts by time as columns."""
+"""The parts of every chart: path data by class, marks, and how each ending of a run is drawn and named. And charts of
+bars: the last runs of a job, and lengths of time as a histogram.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
-from itertools import accumulate
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
+from functools import lru_cache
 from math import log, log2
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
-from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Bucket, Buckets, PastRun, bucket_of, upper_ms
-from workkit.text.duration import duration_text
-from workkit.text.glance import bare_clock, bound_text, brief_day, capital, moment, under
-from workkit.text.listing import plural
-from workkit.web.charts.axis import WIDTH, Axis
-from workkit.web.charts.shapes import Drawing, Paths, kind_of, tally
+from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Buckets, Ended, PastRun, bucket_of, upper_ms
+from workkit.text.cells import brief_repr
+from workkit.text.glance import bare_clock, bound_text, brief_day, capital, under
+from workkit.text.wording import duration_text, plural
+
+
+class Paths:
+    """Collects rectangles as path data, one path for each class."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, list[str]] = {}
+
+    def rect(self, kind: str, x: float, y: float, width: float, height: float) -> None:
+        """Add a rectangle to the path of a class."""
+        self.add(kind, rect(x, y, width, height))
+
+    def add(self, kind: str, data: str) -> None:
+        """Add path data to the path of a class."""
+        self._data.setdefault(kind, []).append(data)
+
+    def done(self) -> Mapping[str, str]:
+        """Return the path data of each class, in the order in which classes came."""
+        return MappingProxyType({kind: "".join(parts) for kind, parts in self._data.items()})
+
+
+def rect(x: float, y: float, width: float, height: float) -> str:
+    """Write a rectangle as path data: ``M10 8h4.5v14h-4.5z``."""
+    return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
+
+
+@lru_cache(20_000)
+def number(value: float) -> str:
+    """Write a coordinate with one decimal at most, and never with an exponent."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A shape with words of its own: its class, its path data, and the sentence that it shows. `run`: the place of the
+    one run that it stands for.
+    """
+
+    kind: str
+    data: str
+    says: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A text below or above an axis, at `x`. `kind` is its class: "", "day" or "here"."""
+
+    x: float
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A drawing: its size, path data by class, marks, and the sentence that says it all."""
+
+    width: float
+    height: float
+    label: str
+    paths: Mapping[str, str] = field(repr=False)
+    marks: tuple[Mark, ...] = ()
+
+    __repr__ = brief_repr
+
+
+Kind = Literal["done", "late", "fail", "miss", "left", "over"]
+"""What is drawn: done; done, late; failed or dead; missed; left out; over without being done."""
+
+KINDS: Final[Mapping[Ended, Kind]] = {
+    "done": "done",
+    "skipped": "left",
+    "discarded": "over",
+    "cancelled": "over",
+    "missed": "miss",
+    "expired": "miss",
+    "overlap": "left",
+    "retried": "fail",
+    "dead": "fail",
+}
+WORDS: Final[Mapping[Kind, str]] = {
+    "done": "done",
+    "late": "started late",
+    "fail": "failed",
+    "miss": "missed",
+    "left": "left out",
+    "over": "discarded or cancelled",
+}
+STATES: Final[Mapping[Ended, str]] = {
+    "done": "done",
+    "skipped": "left out",
+    "discarded": "discarded",
+    "cancelled": "cancelled",
+    "missed": "missed",
+    "expired": "expired",
+    "overlap": "left out, its last run still went on",
+    "retried": "failed",
+    "dead": "dead",
+}
+WHY: Final[Mapping[Ended, str]] = {
+    "expired": "nobody started it in time",
+    "missed": "nobody started it in time",
+    "overlap": "the run before it still went on",
+    "skipped": "by hand",
+}
+"""Why an occurrence did not run."""
+
+
+def kind_of(run: PastRun) -> Kind:
+    """Say how a run is drawn. Late is one that was done, and started 1 s after due or more."""
+    kind = KINDS[run.ending]
+    return "late" if kind == "done" and run.late_ms >= LATE_MS else kind
+
+
+def tally(kinds: Iterable[Kind]) -> str:
+    """Count kinds in words: ``54 done, 3 started late, 1 failed``."""
+    found = list(kinds)
+    return ", ".join(f"{n:,} {word}" for kind, word in WORDS.items() if (n := found.count(kind)))
+
 
 SLOTS, SLOT, SLOT_BAR, BARS_HEIGHT = 60, 5, 4, 24
 LOWEST, RISE = 5.0, 13.0  # px of the shortest run, and how much higher the longest one is
@@ -222,94 +343,3 @@ def _place(ms: float | None, low: int, width: int) -> float | None:
         return None
     x = (2 * log2(ms * 10) + 1 - low) * BUCKET
     return round(x, 1) if 0 <= x <= width else None
-
-
-QUARTERS, QUARTER = 96, timedelta(minutes=15)
-HOURS, HOUR = 48, timedelta(hours=1)
-MINUTES = 60
-UP, LINE, DOWN = 36.0, 38, 22.0  # px above the line, where it is, and px below it
-PIECES = 192  # columns of the lane of jobs that run once
-
-
-def function_day(past: Iterable[Bucket], name: str, *, now: datetime, zone: tzinfo) -> Drawing:
-    """Draw the runs of a function in the last 24 hours by quarter of an hour; failures hang below the line."""
-    start = now - QUARTERS * QUARTER
-    good, bad = [0] * QUARTERS, [0] * QUARTERS
-    for bucket in past:
-        k = (bucket.start - start) // QUARTER
-        if 0 <= k < QUARTERS:
-            failed = bucket.cell.retried + bucket.cell.dead
-            good[k] += bucket.cell.runs - failed
-            bad[k] += failed
-    most_good, most_bad = max(1, *good), max(1, *bad)
-    paths = Paths()
-    for k in range(QUARTERS):
-        if good[k]:
-            height = max(1.0, UP * good[k] / most_good)
-            paths.rect("d", k * 6, LINE - height, 5, height)
-        if bad[k]:
-            paths.rect("f", k * 6, LINE + 3, 5, max(2.0, DOWN * bad[k] / most_bad))
-    label = f"Runs of {name} in each quarter of an hour: {plural(sum(good) + sum(bad), 'run')}"
-    if sum(bad):
-        first = next(k for k in range(QUARTERS) if bad[k])
-        at = moment((start + first * QUARTER).replace(second=0, microsecond=0), now, zone)
-        label += f", {sum(bad):,} failed, the first at about {at}"
-    return Drawing(width=QUARTERS * 6, height=64, label=f"{label}.", paths=paths.done())
-
-
-def last_hour(minutes: Sequence[tuple[int, int]]) -> Drawing:
-    """Draw the runs of an hour by minute, the last one at the right. `minutes`: how many ran in each, and how many of
-    these failed, which hang below the line.
-    """
-    shown = minutes[-MINUTES:]
-    good, bad = [ran - failed for ran, failed in shown], [failed for _, failed in shown]
-    paths = Paths()
-    for k, x in enumerate(range((MINUTES - len(shown)) * 5, MINUTES * 5, 5)):
-        if good[k]:
-            height = max(1.0, 15 * good[k] / max(good))
-            paths.rect("d", x, 16 - height, 4, height)
-        if bad[k]:
-            paths.rect("f", x, 18, 4, max(2.0, 6 * bad[k] / max(bad)))
-    failed = f", {sum(bad):,} failed" if sum(bad) else ""
-    label = f"The last hour, by minute: {plural(sum(good) + sum(bad), 'run')}{failed}."
-    return Drawing(width=MINUTES * 5 - 1, height=24, label=label, paths=paths.done())
-
-
-def burst(died: Iterable[datetime], *, now: datetime) -> Drawing:
-    """Draw when jobs died in the last 48 hours, by hour."""
-    start = now - HOURS * HOUR
-    counts = [0] * HOURS
-    earlier = 0
-    for at in died:
-        k = (at - start) // HOUR
-        if k < 0:
-            earlier += 1
-        else:
-            counts[min(k, HOURS - 1)] += 1
-    top = max(1, *counts)
-    paths = Paths()
-    for k, count in enumerate(counts):
-        if count:
-            height = max(2.0, 20 * count / top)
-            paths.rect("f", k * 4, 20 - height, 3, height)
-    label = f"When they died: {sum(counts):,} in the last 48 hours" + (f", {earlier:,} before" if earlier else "")
-    return Drawing(width=HOURS * 4, height=20, label=f"{label}.", paths=paths.done())
-
-
-def one_time_lane(axis: Axis, ran: Sequence[int], planned: Sequence[int], *, waiting: int) -> Drawing:
-    """Draw the lane of jobs that run once: 192 columns over the axis. `ran`, `planned`: how many in each column; the
-    one has 0 ahead, the other 0 in the past.
-    """
-    top = max([1, *ran, *planned])
-    paths = Paths()
-    for kind, counts, width in (("ds", ran, 13), ("pf", planned, 11)):
-        for k, count in enumerate(counts[:PIECES]):
-            if count:
-                height = max(1.0, 22 * count / top)
-                paths.rect(kind, k * WIDTH / PIECES, 26 - height, width, height)
-    label = f"One-time jobs: {sum(ran):,} ran; {waiting:,} {'waits' if waiting == 1 else 'wait'}"
-    if sum(planned):
-        last = next(k for k, seen in enumerate(accumulate(planned)) if seen * 10 >= sum(planned) * 9)
-        at = axis.start + (last + 1) * (axis.end - axis.start) / PIECES
-        label += f", most until {moment(at.replace(second=0, microsecond=0), axis.now, axis.zone)}"
-    return Drawing(width=WIDTH, height=30, label=f"{label}.", paths=paths.done())

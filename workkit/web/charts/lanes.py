@@ -8,13 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from workkit.contract.history import ENDINGS, NO_RUN, Day, PastRun
-from workkit.text.calendar import clock_text, short_date_text
-from workkit.text.duration import duration_text
 from workkit.text.glance import moment
-from workkit.text.listing import plural
-from workkit.triggers.clock.zone import ClockChange
+from workkit.text.wording import clock_text, duration_text, plural, short_date_text
+from workkit.triggers.zone import ClockChange
 from workkit.web.charts.axis import PX, WIDTH, Axis
-from workkit.web.charts.shapes import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
+from workkit.web.charts.bars import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
 from workkit.web.words import city
 
 HEIGHT = 30

@@ -10,11 +10,10 @@ from math import isinf, log10
 from operator import add
 
 from workkit.contract.history import LATE_MS, Bucket, Buckets, Cell, upper_ms
-from workkit.text.duration import duration_text
 from workkit.text.glance import at_moment, bare_clock, bound_text, clock_at, moment
-from workkit.text.listing import listed, plural
+from workkit.text.wording import duration_text, listed, plural
 from workkit.web.charts.axis import WIDTH, Axis
-from workkit.web.charts.shapes import Drawing, Mark, Paths, Tick, number
+from workkit.web.charts.bars import Drawing, Mark, Paths, Tick, number
 
 LOAD_HEIGHT, LOAD_ROOM = 48, 46
 STEPS = 144  # of the expected load, from now to the end of the axis

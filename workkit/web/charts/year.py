@@ -10,11 +10,10 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
 from workkit.contract.history import Day, Ended
-from workkit.text.calendar import MONTH_NAMES, date_text, short_date_text
 from workkit.text.glance import brief_day
-from workkit.text.listing import listed, plural
+from workkit.text.wording import MONTH_NAMES, date_text, listed, plural, short_date_text
 from workkit.triggers import Trigger
-from workkit.web.charts.shapes import KINDS, WORDS, Drawing, Kind, Paths, number
+from workkit.web.charts.bars import KINDS, WORDS, Drawing, Kind, Paths, number
 
 WEEKS, AHEAD = 57, 30  # columns; days to come
 SIZE, STEP = 13, 16

@@ -23,14 +23,12 @@ from workkit.errors import ServerError
 from workkit.text.wording import iso
 from workkit.web import sentences
 from workkit.web.cache import Served
-from workkit.web.frame import OWN, Frame, Looking
 from workkit.web.live.channel import Away, Channel, Hub
 from workkit.web.live.view import LiveView, Pieces, changed, shared, tag_of
 from workkit.web.mask import Veil
-from workkit.web.page import found_page
+from workkit.web.page import OWN, Frame, Looking, found_page
 from workkit.web.pages.registry import PAGES
-from workkit.web.render import static_version, write
-from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of
+from workkit.web.response import Asking, Refused, json_answer, last_values, refusal_of, static_version, write
 from workkit.web.works import Works
 
 
@@ -315,6 +313,6 @@ def _view(request: Request, frame: Frame, served: Served, veil: Veil, works: Wor
     page, names = found
     params = {name: value for name, value in last_values(request).items() if name not in OWN}
     looking = Looking(
-        served=served, page=page, names=names, params=params, veil=veil, zone=frame.zone, works=works
+        served=served, page=page, names=names, params=params, veil=veil, zone=frame.zone, works=works, pages=PAGES,
     )  # fmt: skip
     return LiveView(looking=looking, frame=replace(shared(frame, role, path=path, params=params), title=page.title))

@@ -17,11 +17,10 @@ from urllib.parse import urlencode
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
-from workkit.web.address import url_path
-from workkit.web.frame import Frame, Looking
-from workkit.web.render import render
-from workkit.web.response import refusal_of
+from workkit.web.page import Frame, Looking
+from workkit.web.response import refusal_of, render
 from workkit.web.users import Role, Who
+from workkit.web.words import url_path
 
 OPENING: Final = re.compile(r'<([a-z][a-z0-9]*)\b(?=[^<>]*? data-live\b)(?=[^<>]*? id="([^"]+)")[^<>]*>')
 INSTANT: Final = re.compile(r'(<time\b[^<>]*?) title="[^"]*"')

@@ -9,16 +9,14 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.record import change_record
 from workkit.errors import Unsupported
-from workkit.text.duration import MILLISECOND
 from workkit.text.glance import away
-from workkit.text.wording import iso
-from workkit.web.address import job_path
+from workkit.text.wording import MILLISECOND, iso
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
-from workkit.web.words import Sentence, plain
+from workkit.web.words import Sentence, job_path, plain
 
 SHOWN: Final = 50  # changes on a page
 LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most

@@ -15,13 +15,11 @@ from workkit.contract.history import PastRun
 from workkit.contract.record import attempts_text, dead_record
 from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text
-from workkit.text.duration import duration_text
 from workkit.text.glance import at_moment, day_text, moment
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso
-from workkit.web.charts.bars import burst
-from workkit.web.charts.shapes import Drawing
+from workkit.text.wording import duration_text, iso, plural
+from workkit.web.charts.axis import burst
+from workkit.web.charts.bars import Drawing
 from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error
 from workkit.web.page import Asked, Page
 from workkit.web.words import until

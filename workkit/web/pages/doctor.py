@@ -10,10 +10,9 @@ from workkit.contract.doctor import Finding, Flags, finding_flags, written
 from workkit.contract.record import finding_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
-from workkit.text.listing import plural
-from workkit.text.wording import iso
-from workkit.web.checkup import MOST, Checked, digest_of
+from workkit.text.wording import iso, plural
 from workkit.web.page import Asked, Page
+from workkit.web.works import MOST_FINDINGS, Checked, digest_of
 
 SHOWN: Final = 10
 """How many faults of one kind stand on the page; the rest is counted."""
@@ -105,7 +104,7 @@ def _shown(finding: Finding, asked: Asked, flags: Flags) -> Finding:
 
 def headline(checked: Checked) -> str:
     """Say what was found so far."""
-    count = f"{plural(len(checked.findings), 'finding')}{' or more' if len(checked.findings) >= MOST else ''}"
+    count = f"{plural(len(checked.findings), 'finding')}{' or more' if len(checked.findings) >= MOST_FINDINGS else ''}"
     if checked.age_s is None:
         return f"Looking: {count} so far." if checked.findings else "Looking."
     if checked.error:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.changes import Change
-from workkit.contract.owner import owning_sync
+from workkit.contract.admin import Change
+from workkit.contract.composed import owning_sync
 from workkit.errors import Invalid, NotFound, Unsupported
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job, argument_text
-from workkit.jobs.known import Known
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
-from workkit.verbs import saving
+from workkit.verbs import rescheduling
 from workkit.web.job_form import (
     FIELDS,
     Box,
@@ -29,7 +29,7 @@ from workkit.web.job_form import (
     option_fields,
 )
 from workkit.web.page import Asked, Page
-from workkit.web.pages.same_call import in_a_plan, in_python, on_the_command_line
+from workkit.web.pages.policies import in_a_plan, in_python, on_the_command_line
 from workkit.web.typed_time import LONGEST, Answer, answer, misread
 
 MOST_NAMED: Final = 200  # functions that the box of the function offers
@@ -152,7 +152,7 @@ def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     """Make the job that would be saved. Raises an Invalid for what would be refused."""
     keeps = job if job is not None and keeps_time(given, job) else None
-    return saving.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
+    return rescheduling.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
 def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+from workkit.contract.composed import finished_job
 from workkit.contract.history import JOB
-from workkit.contract.past_runs import finished_job
 from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.job import Job
-from workkit.jobs.recurrence import spread_offset_ms
+from workkit.jobs.terms import spread_offset_ms
 from workkit.text.glance import at_moment
 from workkit.web.dead_jobs import key_of
 from workkit.web.page import Asked, Page, View

@@ -10,14 +10,12 @@ from urllib.parse import quote
 
 from workkit.contract.filters import PLACES, read_filter, understood
 from workkit.contract.inspector import Counts
-from workkit.contract.job_page import JobPage, JobQuery, looked_up
 from workkit.contract.record import job_record
-from workkit.contract.where import Where
+from workkit.contract.where import JobPage, JobQuery, Where, looked_up
 from workkit.errors import Unsupported
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.glance import moment
-from workkit.text.listing import listed, plural
-from workkit.text.wording import iso
+from workkit.text.wording import iso, listed, plural
 from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 

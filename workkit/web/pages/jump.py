@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from workkit.contract.filters import read_filter
-from workkit.contract.job_page import JobQuery
+from workkit.contract.where import JobQuery
 from workkit.errors import CorruptRecord, Invalid, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

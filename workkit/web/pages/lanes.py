@@ -17,21 +17,19 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
+from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
-from workkit.text.listing import plural
-from workkit.triggers.clock.zone import ClockChange, clock_changes
-from workkit.web.address import job_path
+from workkit.text.wording import epoch_ms, plural
+from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.charts.axis import Axis
+from workkit.web.charts.bars import kind_of
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text
-from workkit.web.charts.shapes import kind_of
 from workkit.web.page import Asked
 from workkit.web.pages.planned_jobs import PlannedJob
 from workkit.web.pages.window import Seen, by_job, counted, joined, known_since, runs_of_cells, tier_of
 from workkit.web.predictions import THIN, between, sparse
 from workkit.web.recurring_jobs import asked_for, words_in
-from workkit.web.words import pause_end
+from workkit.web.words import job_path, pause_end
 
 GroupBy = Literal["job", "fn", "listener"]
 GROUPS: Final[tuple[GroupBy, ...]] = ("job", "fn", "listener")

@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import LimitUse
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import call_text
 from workkit.jobs.names import shown
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso
-from workkit.web.cache import in_use
+from workkit.text.wording import MILLISECOND, duration_text, iso, plural
+from workkit.verbs.opening import limits_of
 from workkit.web.page import Asked, Page
 from workkit.web.words import until
+from workkit.web.works import in_use
 
 MOST_SQUARES = 20
 KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window": 'throttled by "{}"'}
@@ -75,7 +74,7 @@ def look(asked: Asked) -> LimitsView:
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
-        found = asked.served.inspector().limits(like=text)
+        found = limits_of(asked.served.s, like=text)
     except Unsupported as error:
         unknown = str(error)
     if not text and not unknown:

@@ -13,8 +13,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import listener_record
 from workkit.errors import Unsupported
 from workkit.jobs.names import shown
-from workkit.text.listing import listed, plural
-from workkit.text.wording import iso
+from workkit.text.wording import iso, listed, plural
 from workkit.web.cache import is_silent
 from workkit.web.page import Asked, Page
 from workkit.web.sentences import ailing

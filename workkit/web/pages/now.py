@@ -15,11 +15,10 @@ from workkit.contract.listener import ListenerInfo
 from workkit.contract.record import counts_record, job_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND
+from workkit.text.cells import brief_repr
 from workkit.text.glance import TICKING_S, clock_at
-from workkit.text.listing import plural
-from workkit.text.wording import iso
+from workkit.text.wording import MILLISECOND, iso, plural
+from workkit.verbs.opening import by_time_of
 from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
 from workkit.web.forecast import HERD
 from workkit.web.page import Asked, Page
@@ -198,10 +197,11 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
     counts: Sequence[int] = ()
     crowds: Mapping[datetime, int] = {}
     try:
-        counts = inspector.ahead(edges)
+        by_time = by_time_of(asked.served.s)
+        counts = by_time.ahead(edges)
         crowds = asked.served.fresh(
             "crowds",
-            lambda: crowded(inspector.ahead, edges, counts),
+            lambda: crowded(by_time.ahead, edges, counts),
             given=(edges[1:], counts[1:], counts[0] < HERD),  # this minute gets emptier all the time
         )
     except Unsupported as error:

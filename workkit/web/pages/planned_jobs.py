@@ -14,7 +14,7 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
 from workkit.web import recurring_jobs
 from workkit.web.cache import Served

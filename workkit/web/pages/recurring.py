@@ -16,12 +16,10 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
-from workkit.text.duration import duration_text
+from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
-from workkit.text.wording import iso
-from workkit.web.charts.bars import Bars, bars
-from workkit.web.charts.shapes import STATES, Kind, kind_of
+from workkit.text.wording import duration_text, iso
+from workkit.web.charts.bars import STATES, Bars, Kind, bars, kind_of
 from workkit.web.page import Asked, Page
 from workkit.web.recurring_jobs import (
     SHOWS,

@@ -13,21 +13,22 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import JOB, KEPT_MS, Bucket, Day, PastRun
 from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.text.glance import capital, clock_at, day_text
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger
-from workkit.triggers.clock.zone import clock_changes
-from workkit.triggers.clock.zone import zone as zone_of
+from workkit.triggers.zone import clock_changes
+from workkit.triggers.zone import zone as zone_of
+from workkit.verbs.opening import limits_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked
-from workkit.web.pages.policies import Policy, policies
+from workkit.web.pages.policies import Policy, Same, policies, same_call
 from workkit.web.pages.recurring_job_sections import (
     RUNS,
     JobChangeRow,
@@ -45,7 +46,6 @@ from workkit.web.pages.recurring_job_sections import (
     run_said,
     with_details,
 )
-from workkit.web.pages.same_call import Same, same_call
 from workkit.web.pages.single_job import Wrong
 from workkit.web.recurring_jobs import words_of
 from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came
@@ -206,7 +206,7 @@ def look(
         paused=pause_said(asked.veil.pause(pause), target, past.changes, now=now, zone=asked.zone),
         is_paused_itself=target == f"{JOB}{key}",
         running=tuple(running),
-        asks=left_out(job, asked.served.inspector().limits(like=overlap_key(job)) if may_wait(job) else ()),
+        asks=left_out(job, limits_of(asked.served.s, like=overlap_key(job)) if may_wait(job) else ()),
         drawn=drawing,
         runs=tuple(run_rows(past.ring, now=now, zone=asked.zone, traceback=traceback)),
         coming=tuple(coming),

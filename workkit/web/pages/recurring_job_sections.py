@@ -7,16 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
-from workkit.contract.changes import Change
+from workkit.contract.admin import Change
 from workkit.contract.history import NO_RUN, Bucket, Buckets, Cell, Day, PastRun, bucket_of, upper_ms
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND, duration_text
+from workkit.text.cells import brief_repr
 from workkit.text.glance import away, clock_at, day_text, moment
-from workkit.text.wording import iso, progress
-from workkit.web.charts.bars import Bars, Histogram, bars, durations, lateness
-from workkit.web.charts.shapes import STATES, WHY, kind_of
+from workkit.text.wording import MILLISECOND, duration_text, iso, progress
+from workkit.web.charts.bars import STATES, WHY, Bars, Histogram, bars, durations, kind_of, lateness
 from workkit.web.charts.year import Year, year
 from workkit.web.pages.recurring import GLYPHS, took_within
 from workkit.web.recurring_jobs import in_a_row

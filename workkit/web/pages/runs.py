@@ -9,20 +9,17 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from workkit.contract.filters import ENDINGS, read_filter, understood
-from workkit.contract.history import LATE_MS, NO_RUN, PastRun
-from workkit.contract.past_runs import arguments_of
+from workkit.contract.history import LATE_MS, NO_RUN, PastRun, arguments_of
 from workkit.contract.record import run_record
 from workkit.contract.where import Has, Term, Where
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.names import shown
-from workkit.text.duration import duration_text, epoch_ms
 from workkit.text.glance import capital, moment
-from workkit.text.listing import plural
-from workkit.text.wording import iso
-from workkit.web.address import job_path
-from workkit.web.charts.shapes import KINDS, STATES
+from workkit.text.wording import duration_text, epoch_ms, iso, plural
+from workkit.web.charts.bars import KINDS, STATES
 from workkit.web.page import Asked, Page
 from workkit.web.pages.window import read_instant
+from workkit.web.words import job_path
 
 ROWS: Final = 50
 MOST_LOOKED: Final = 3_000  # runs that one request looks at

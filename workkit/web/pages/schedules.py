@@ -10,8 +10,8 @@ from typing import Any, Final
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
 from workkit.web.cache import Served
-from workkit.web.charts.bars import last_hour
-from workkit.web.charts.shapes import Drawing
+from workkit.web.charts.axis import last_hour
+from workkit.web.charts.bars import Drawing
 from workkit.web.mask import Veil
 from workkit.web.page import Asked
 from workkit.web.pages import now

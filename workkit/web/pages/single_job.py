@@ -12,24 +12,21 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from workkit.contract.history import FN, Cell, PastRun
-from workkit.contract.job_page import JobQuery
-from workkit.contract.past_runs import attempts_of_job
+from workkit.contract.composed import attempts_of_job
+from workkit.contract.history import FN, Cell, PastRun, Result
 from workkit.contract.record import attempts_text, full_record, run_record, words_of
-from workkit.contract.result import Result
+from workkit.contract.where import JobQuery
 from workkit.errors import Unsupported
 from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job, argument_text, arguments_text
 from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
-from workkit.text.duration import duration_text
 from workkit.text.glance import full_moment, under
-from workkit.text.listing import plural
 from workkit.text.masked_text import MASK
-from workkit.text.wording import iso, progress
+from workkit.text.wording import duration_text, iso, plural, progress
 from workkit.web.charts.attempts import Attempts, attempts
-from workkit.web.charts.bars import function_day
-from workkit.web.charts.shapes import Drawing
+from workkit.web.charts.axis import function_day
+from workkit.web.charts.bars import Drawing
 from workkit.web.page import Asked
 from workkit.web.pages.dead import given_json
 from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence

@@ -9,10 +9,8 @@ from typing import Final
 from workkit.contract.history import PastRun
 from workkit.contract.record import attempts_of
 from workkit.jobs.job import Job
-from workkit.text.duration import MILLISECOND, duration_text
 from workkit.text.glance import away, capital, moment
-from workkit.text.listing import listed, ordinal, plural
-from workkit.text.wording import progress
+from workkit.text.wording import MILLISECOND, duration_text, listed, ordinal, plural, progress
 from workkit.web.words import LATE_MS
 
 MINUTE: Final = timedelta(minutes=1)

@@ -12,14 +12,13 @@ from workkit.contract.history import NO_RUN, Bucket
 from workkit.contract.record import run_record
 from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
-from workkit.text.brief import brief_repr
-from workkit.text.duration import epoch_ms
+from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
-from workkit.text.wording import iso
-from workkit.web.charts.axis import SPANS, WORDS, Axis, Label, Span, above, lines
-from workkit.web.charts.bars import PIECES, one_time_lane
+from workkit.text.wording import epoch_ms, iso
+from workkit.verbs.opening import by_time_of
+from workkit.web.charts.axis import PIECES, SPANS, WORDS, Axis, Label, Span, above, lines, one_time_lane
+from workkit.web.charts.bars import Drawing
 from workkit.web.charts.load import Load, expected, load
-from workkit.web.charts.shapes import Drawing
 from workkit.web.forecast import Planned, Remark, forecast, nothing
 from workkit.web.page import Asked, Page
 from workkit.web.pages.lanes import (
@@ -349,9 +348,9 @@ def read_once(
         starts = [axis.start + k * length for k in range(first, PIECES + 1)]
         edges = [epoch_ms(axis.now) if at <= axis.now else epoch_ms(at.replace(microsecond=0)) for at in starts]
         try:
-            inspector = asked.served.inspector()
-            counts = inspector.ahead(edges)
-            crowds = crowded(inspector.ahead, edges, counts)
+            by_time = by_time_of(asked.served.s)
+            counts = by_time.ahead(edges)
+            crowds = crowded(by_time.ahead, edges, counts)
             for k, n in enumerate(counts):
                 planned[first + k] = n
         except Unsupported as error:

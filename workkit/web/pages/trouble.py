@@ -17,7 +17,6 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.web.address import job_path
 from workkit.web.cache import MANY as MANY_ROWS
 from workkit.web.dead_jobs import KnownDead, by_error
 from workkit.web.forecast import HERD, forecast
@@ -26,6 +25,7 @@ from workkit.web.pages.planned_jobs import PlannedJob, PlannedJobs, period
 from workkit.web.pages.window import local_text, timeline_path
 from workkit.web.recurring_jobs import in_a_row
 from workkit.web.sentences import RECENT, Died, Facts, Failing, Fault, Herd, MissedRun, Mixed, ailing
+from workkit.web.words import job_path
 
 OFTEN: Final = timedelta(hours=1)
 """A job that recurs at least so often needs somebody only where its last three runs failed."""
@@ -294,7 +294,7 @@ Ahead = Callable[[Sequence[int]], list[int]]
 
 def crowded(ahead: Ahead, edges: Sequence[int], counts: Sequence[int]) -> dict[datetime, int]:
     """Find the seconds that have 50 runs or more ahead, from counts of spans between `edges` (epoch ms): in the four
-    fullest spans, by one question for each length. `ahead` counts as `Inspector.ahead` does. All edges but the first
+    fullest spans, by one question for each length. `ahead` counts as `ByTime.ahead` does. All edges but the first
     and the last are whole seconds.
     """
     spans = [(n, span) for n, span in zip(counts, pairwise(edges), strict=True) if n >= HERD]

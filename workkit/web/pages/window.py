@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
-from workkit.contract.changes import LONGEST_MARK, MARK, Change
+from workkit.contract.admin import LONGEST_MARK, MARK, Change
 from workkit.contract.history import ALL, KEPT_MS, Bucket, PastRun, Tier
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import InvalidOptions, TriggerError, Unsupported
-from workkit.text.brief import brief_repr
-from workkit.text.duration import MILLISECOND, epoch_ms
-from workkit.text.wording import iso, zone_name
+from workkit.text.cells import brief_repr
+from workkit.text.wording import MILLISECOND, epoch_ms, iso, zone_name
 from workkit.web.charts.axis import SPANS, Axis, Span, axis
 from workkit.web.page import Asked
 from workkit.web.recurring_jobs import MOST_RUNS
@@ -66,7 +65,7 @@ def instant(text: str, *, now: datetime, zone: tzinfo, leans_back: bool = False)
     else:
         return at if at.tzinfo is not None else at.replace(tzinfo=zone)
     if (ago := _AGO.fullmatch(text)) is not None:
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         return now - duration(ago[1], name="ago")
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)

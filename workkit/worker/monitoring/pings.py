@@ -12,7 +12,7 @@ from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from workkit import events
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import described
 
 MOST = 1000  # pings that wait; further ones are dropped, with an event

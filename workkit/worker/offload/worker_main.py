@@ -19,15 +19,15 @@ from typing import Any, NoReturn
 
 from workkit import tracing
 from workkit.clocks import time
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import FunctionNotFound, Invalid, InvalidFunction
 from workkit.jobs import meta as metadata
-from workkit.jobs.functions.consumers import Functions
-from workkit.jobs.functions.importing import import_module, import_trouble
-from workkit.jobs.functions.marks import Handler
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.consumers import Functions
+from workkit.jobs.importing import import_module, import_trouble
+from workkit.jobs.marks import Handler
 from workkit.jobs.middleware import Around, around_of, within, within_async
 from workkit.jobs.names import shown
+from workkit.jobs.registry import Registry
 from workkit.worker.offload.message import Begun, Cancelled, Ended, Extended, Function, Logged, Order, Reported, Setting
 from workkit.worker.run import forks
 from workkit.worker.run.call import invoke, is_coroutine, kept_value

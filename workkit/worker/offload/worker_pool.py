@@ -14,11 +14,11 @@ from typing import Any
 
 from workkit import events, tracing
 from workkit.errors import InvalidFunction, JobCancelled, JobTimeout, ListenerStopped, WorkerLost, described
-from workkit.jobs.functions.marks import Handler, options_of
-from workkit.jobs.functions.registry import Registry
+from workkit.jobs.marks import Handler, options_of
 from workkit.jobs.middleware import ORIGINS, Around
 from workkit.jobs.names import main_module
 from workkit.jobs.outcome import Failure, NotBegun
+from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import RunOptions
 from workkit.worker.exit_status import how_it_ended
 from workkit.worker.offload.message import Function, Order, Setting

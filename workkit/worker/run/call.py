@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 from workkit import wire
 from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
-from workkit.jobs.functions.marks import Handler
+from workkit.jobs.marks import Handler
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import RunOptions
-from workkit.jobs.structured.parameters import needs_fitting, structured
+from workkit.jobs.structured import needs_fitting, structured
 from workkit.worker.run import forks
 
 MOST_BYTES = 1_000_000  # of a result, where `keep_most` is not given

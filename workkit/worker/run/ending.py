@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from workkit.errors import text_of, type_name
-from workkit.jobs import arguments, middleware, structured
+from workkit.jobs import arguments, middleware, structured, structured_values
 from workkit.jobs.outcome import DONE, Dead, Failure, Outcome, decide, with_result
 from workkit.worker.run.run import Run
 
@@ -22,7 +22,8 @@ _OWN = (
     str(_WORKKIT / "django"),
     middleware.__file__,
     arguments.__file__,
-    str(Path(structured.__file__).parent),
+    structured.__file__,
+    structured_values.__file__,
 )
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 

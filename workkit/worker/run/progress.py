@@ -12,7 +12,7 @@ from typing import Protocol
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.worker.run.run_log import RunLog
 
 Progress = tuple[float, float] | str  # done and total, or the text of a check-in

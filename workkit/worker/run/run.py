@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import JobCancelled, JobTimeout
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workkit.errors import InvalidArguments, JobCancelled
-from workkit.text.brief import brief_repr
+from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
 from workkit.worker.run.interruption import Clock
 from workkit.worker.run.progress import Progress
@@ -79,7 +79,7 @@ class RunningJob:
 
         Raises JobCancelled once the run was cancelled, TriggerError.
         """
-        from workkit.triggers.duration import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
         seconds = duration(time, name="time").total_seconds()
         if self.cancelled:

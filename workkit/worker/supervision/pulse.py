@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workkit import events
 from workkit.clocks import time
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 from workkit.worker.service import ServiceManager
 from workkit.worker.supervision.listener_process import ListenerProcess
 from workkit.worker.supervision.orders import GRACE

@@ -11,7 +11,7 @@ from tests.brokers.gocraft.doctor.checkups import found, kinds, only, repair, te
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.reaper import Reaper
+from workkit.brokers.gocraft.upkeep import Reaper
 from workkit.jobs.outcome import Done
 
 NAME = "export"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.brokers.gocraft.doctor.checkups import found, kinds, only, repair, text
 from tests.brokers.gocraft.serving.fleet import Namespace
-from workkit.contract.steering import Paused, Resumed
+from workkit.contract.admin import Paused, Resumed
 from workkit.jobs.admission import Pause
 
 NAME = "export"

@@ -12,8 +12,7 @@ from tests.servers import Server
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.connecting import connect
-from workkit.contract.claim import Claim, Turn
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, ListenerInfo, Serving, Turn
 from workkit.contract.producer import NewJob
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import RunOptions

@@ -15,8 +15,8 @@ from tests.brokers.gocraft.test_periodic import STARTS
 from tests.processes import until
 from tests.servers import Server
 from workkit import current_job, errors, job, schedule
+from workkit.brokers.gocraft import upkeep
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.periodic_jobs import enqueuer
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.jobs.run_options import RunOptions
 
@@ -46,12 +46,12 @@ def again(broker: GocraftBroker, ns: Namespace) -> None:
 
 @pytest.mark.parametrize("case", range(len(STARTS)))
 def test_a_pool_adds_the_members_that_go_added(ns: Namespace, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enqueuer, "local_zone", lambda: ZoneInfo("UTC"))
+    monkeypatch.setattr(upkeep, "local_zone", lambda: ZoneInfo("UTC"))
     recorded, now, added = STARTS[case]
     specs: dict[str, list[str]] = {}
     for spec, name in recorded["periodic"]:
         specs.setdefault(name, []).append(spec)
-    ours = enqueuer.Enqueuer(ns.producer._server, keys=ns.keys)
+    ours = upkeep.Enqueuer(ns.producer._server, keys=ns.keys)
     ours.tell({name: Serving(options=RunOptions(periodic=tuple(texts))) for name, texts in specs.items()})
     sent: list[Any] = []
 

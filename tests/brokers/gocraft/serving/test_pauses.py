@@ -6,7 +6,7 @@ import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.processes import until
-from workkit.contract.steering import Limited, NextRun, Paused, Resumed
+from workkit.contract.admin import Limited, NextRun, Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 

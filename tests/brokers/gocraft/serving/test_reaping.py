@@ -10,7 +10,7 @@ import pytest
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.processes import until
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.reaper import Reaper
+from workkit.brokers.gocraft.upkeep import Reaper
 from workkit.jobs.outcome import Done, Released
 
 PLAIN = {"name": "export", "id": "a" * 24, "t": 1500000000, "args": {"i": 0}}

@@ -13,7 +13,7 @@ import pytest
 from tests.brokers.gocraft import vectors
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.brokers.gocraft.serving.recordings import dumped, enqueue, recorded, without_limits
-from workkit.contract.steering import Paused, Resumed
+from workkit.contract.admin import Paused, Resumed
 from workkit.errors import NotFound
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job

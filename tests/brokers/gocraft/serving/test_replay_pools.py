@@ -1,5 +1,5 @@
 """Recordings of Go pools, replayed with pools of ours in their place. Where what they leave differs from the recording,
-the difference is a line of the table at the end of spec/layouts/gocraft.md, and the test says it.
+the difference is a line of the table in section 10 of spec/layouts/gocraft.md, and the test says it.
 
 A recorded dump is also restored with its times moved, so that a pool of ours takes over from the Go pool that died.
 """

@@ -15,8 +15,7 @@ from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.redis_server.connecting import connect
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, ListenerInfo, Serving
 from workkit.jobs.admission import FREE, Admission
 from workkit.jobs.run_options import UNSAID, RunOptions
 

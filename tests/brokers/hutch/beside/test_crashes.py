@@ -9,7 +9,7 @@ from tests.brokers.hutch.beside.pair import Pair, meet, taken
 from tests.brokers.hutch.relay import Relay
 from workkit import schedule
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.contract.claim import Claim
+from workkit.contract.listener import Claim
 from workkit.errors import ServerError
 from workkit.jobs.outcome import DONE, Again, Released
 

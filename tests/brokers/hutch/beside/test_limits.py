@@ -10,8 +10,8 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken, wanted
 from workkit import schedule
-from workkit.brokers.hutch.beside import waiting
-from workkit.contract.claim import Claim
+from workkit.brokers.hutch.beside import gate
+from workkit.contract.listener import Claim
 from workkit.jobs.outcome import Done
 from workkit.jobs.run_options import RunOptions
 
@@ -164,7 +164,7 @@ def test_a_whole_listener_runs_everything_under_a_limit(pair: Pair) -> None:
 
 
 def test_what_waits_too_long_goes_back_to_other_listeners(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+    monkeypatch.setattr(gate, "PATIENCE", 0.1)
     full, free = pair.listener(options=TWO), pair.listener(options=TWO)
     publish(pair, 3)
     running = admitted(full, taken(full, 3, limit=3), TWO)
@@ -182,9 +182,9 @@ def test_what_waits_too_long_goes_back_to_other_listeners(pair: Pair, monkeypatc
 def test_a_value_under_its_limit_gets_a_chance_behind_many_that_wait(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
-    monkeypatch.setattr(waiting, "MOST", 4)
-    monkeypatch.setattr(waiting, "AWAY_MS", 300)
+    monkeypatch.setattr(gate, "PATIENCE", 0.1)
+    monkeypatch.setattr(gate, "MOST", 4)
+    monkeypatch.setattr(gate, "AWAY_MS", 300)
     options = RunOptions(limit=1, limit_key=lambda body: body["who"])
     listener = pair.listener(options=options, threads=1)
     publish(pair, 12, who="a")

@@ -10,7 +10,7 @@ import msgpack
 from tests.brokers.hutch.beside import progress_handlers
 from tests.brokers.hutch.beside.pair import Pair, meet, taken
 from workkit import schedule
-from workkit.brokers.hutch.beside.look import listeners, running
+from workkit.brokers.hutch.beside.place import listeners, running
 from workkit.jobs.outcome import DONE
 
 

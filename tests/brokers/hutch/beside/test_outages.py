@@ -13,8 +13,7 @@ from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken
 from tests.brokers.hutch.relay import Relay
 from workkit import events, schedule
 from workkit.brokers.hutch.beside.gate import RedisGate
-from workkit.brokers.hutch.beside.look import listeners, running
-from workkit.brokers.hutch.beside.place import Beside
+from workkit.brokers.hutch.beside.place import Beside, listeners, running
 from workkit.errors import ServerError, ServerUnreachable
 from workkit.jobs.outcome import DONE, Again
 from workkit.jobs.run_options import RunOptions

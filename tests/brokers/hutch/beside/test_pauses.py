@@ -10,8 +10,8 @@ import pytest
 from tests.brokers.hutch.beside.pair import Pair, meet, taken
 from workkit import schedule
 from workkit.brokers.hutch.broker import HutchBroker
+from workkit.contract.admin import Paused, Resumed
 from workkit.contract.listener import ListenerInfo, Serving
-from workkit.contract.steering import Paused, Resumed
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.outcome import DONE

@@ -8,7 +8,7 @@ import pytest
 
 from tests.brokers.script_reading import BROKERS, WRITING, changed, code, source
 from workkit.brokers.hutch.beside.keys import Keys
-from workkit.brokers.redis_server.cluster import tag_of
+from workkit.brokers.redis_server.primaries import tag_of
 from workkit.brokers.redis_server.script import load, local_name
 
 FOLDER = BROKERS / "hutch" / "lua"

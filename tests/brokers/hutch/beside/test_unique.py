@@ -12,8 +12,8 @@ from tests.brokers.hutch.beside.pair import Pair, admitted, taken
 from tests.brokers.hutch.relay import Relay
 from tests.processes import until
 from workkit import schedule
-from workkit.brokers.hutch.beside.reservation import RESERVED_MS
-from workkit.brokers.hutch.beside.rows import UNIQUE_MS
+from workkit.brokers.hutch.addition import RESERVED_MS
+from workkit.brokers.hutch.beside.keys import UNIQUE_MS
 from workkit.errors import ServerRefused, ServerUnreachable, Unsupported
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.run_options import UNSAID

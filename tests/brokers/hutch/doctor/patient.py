@@ -10,7 +10,7 @@ import pika
 
 from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.brokers.hutch.management.client import Management
+from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology, dead, work
 from workkit.contract.doctor import Finding

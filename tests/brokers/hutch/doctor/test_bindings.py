@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from tests.brokers.hutch.doctor.patient import Patient
 from tests.brokers.hutch.opened import new, one
-from workkit.brokers.hutch.ladder import ladder, step_exchange
 from workkit.brokers.hutch.names import DEAD
-from workkit.brokers.hutch.topology import main
+from workkit.brokers.hutch.topology import ladder, main, step_exchange
 
 
 def test_bindings_of_ours_that_are_gone_are_repaired(patient: Patient) -> None:

@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 
 from tests.brokers.hutch.doctor.documented import documented
-from workkit.brokers.hutch.doctor import KINDS, MOMENTARY, judge, judge_broker, lasting
-from workkit.brokers.hutch.doctor.survey import DeadFact, Survey, read_dead
-from workkit.brokers.hutch.doctor.traffic import since
-from workkit.brokers.hutch.ladder import arrival, ladder
-from workkit.brokers.hutch.management.facts import (
+from workkit.brokers.hutch.broker_facts import (
     BindingFact,
     ChannelFact,
     Closed,
@@ -23,9 +19,12 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
+from workkit.brokers.hutch.doctor import KINDS, MOMENTARY, judge, judge_broker, lasting
+from workkit.brokers.hutch.doctor.survey import DeadFact, Survey, read_dead
+from workkit.brokers.hutch.doctor.traffic import since
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import work
+from workkit.brokers.hutch.topology import arrival, ladder, work
 from workkit.contract.doctor import SEVERITIES
 
 NOW = 1_800_000_000_000

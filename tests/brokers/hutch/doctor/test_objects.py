@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.brokers.hutch.doctor.patient import Patient
 from tests.brokers.hutch.management.asked import put, remove, told
 from tests.processes import until
-from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.topology import KEPT_MS, delays, main, work
+from workkit.brokers.hutch.topology import KEPT_MS, delays, ladder, main, work
 from workkit.contract.doctor import Finding
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.brokers.hutch import vectors
+from workkit.brokers.hutch.broker_facts import read_binding, read_exchange, read_queue
 from workkit.brokers.hutch.doctor import judge
 from workkit.brokers.hutch.doctor.survey import Survey
-from workkit.brokers.hutch.levels import LEVELS
-from workkit.brokers.hutch.management.facts import read_binding, read_exchange, read_queue
 from workkit.brokers.hutch.names import Dialect, Names
+from workkit.brokers.hutch.topology import LEVELS
 
 FAULTS = {"event": ["wildcard"], "hutch_1_4_0_with_schedule_broken": ["lossy-delay"] * len(LEVELS)}
 

@@ -7,8 +7,8 @@ from base64 import b64encode
 from http.client import HTTPConnection
 from typing import Any, TypeVar
 
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import ChannelFact, Closed, ExchangeFact, NodeFact, QueueFact
+from workkit.brokers.hutch.broker_facts import ChannelFact, Closed, ExchangeFact, NodeFact, QueueFact
+from workkit.brokers.hutch.management_api import Management
 
 N = TypeVar("N", ChannelFact, ExchangeFact, NodeFact, QueueFact)
 

@@ -14,10 +14,10 @@ from tests import rabbit
 from tests.brokers.hutch.management.asked import put, remove, told
 from tests.processes import until
 from tests.servers import free_port
+from workkit.brokers.hutch import management_api
 from workkit.brokers.hutch.address import read_address, read_site
-from workkit.brokers.hutch.management import client
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import BindingFact, Closed, ConsumerFact, ExchangeFact
+from workkit.brokers.hutch.broker_facts import BindingFact, Closed, ConsumerFact, ExchangeFact
+from workkit.brokers.hutch.management_api import Management
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_what_policies_add_up_to_is_told_with_the_queue(asks: Management, channe
 
 
 def test_all_pages_are_read(asks: Management, channel: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "PAGE", 2)
+    monkeypatch.setattr(management_api, "PAGE", 2)
     wanted = {f"{name}-{number}" for number in range(5)}
     for one in wanted:
         channel.queue_declare(one, exclusive=True)

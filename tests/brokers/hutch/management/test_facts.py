@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from workkit.brokers.hutch.management import facts
+from workkit.brokers.hutch import broker_facts
 
 READERS: list[tuple[Callable[[dict[str, Any]], Any], Any]] = [
-    (facts.read_overview, facts.Overview()),
-    (facts.read_node, facts.NodeFact(name="")),
-    (facts.read_exchange, facts.ExchangeFact(name="")),
-    (facts.read_queue, facts.QueueFact(name="")),
-    (facts.read_binding, facts.BindingFact(source="", destination="", key="")),
-    (facts.read_consumer, facts.ConsumerFact(queue="", tag="")),
-    (facts.read_channel, facts.ChannelFact(name="")),
+    (broker_facts.read_overview, broker_facts.Overview()),
+    (broker_facts.read_node, broker_facts.NodeFact(name="")),
+    (broker_facts.read_exchange, broker_facts.ExchangeFact(name="")),
+    (broker_facts.read_queue, broker_facts.QueueFact(name="")),
+    (broker_facts.read_binding, broker_facts.BindingFact(source="", destination="", key="")),
+    (broker_facts.read_consumer, broker_facts.ConsumerFact(queue="", tag="")),
+    (broker_facts.read_channel, broker_facts.ChannelFact(name="")),
 ]
 FIELDS = (
     "name", "rabbitmq_version", "cluster_name", "message_stats", "type", "arguments", "state",
@@ -44,9 +44,9 @@ def test_what_is_missing_or_odd_has_its_default(read: Callable[[dict[str, Any]],
     ],
 )
 def test_when_a_channel_was_last_busy_is_read(said: str, expected: int | None) -> None:
-    assert facts.read_channel({"idle_since": said}).idle_since_ms == expected
+    assert broker_facts.read_channel({"idle_since": said}).idle_since_ms == expected
 
 
 def test_a_flag_that_is_written_as_text_counts() -> None:
-    assert facts.read_queue({"auto_delete": "true"}).auto_delete
-    assert not facts.read_queue({"auto_delete": "false"}).auto_delete
+    assert broker_facts.read_queue({"auto_delete": "true"}).auto_delete
+    assert not broker_facts.read_queue({"auto_delete": "false"}).auto_delete

@@ -17,9 +17,8 @@ from tests.brokers.hutch.peer.conftest import Beside
 from tests.brokers.hutch.peer.ruby_peer import RubyPeer
 from tests.processes import until
 from workkit import schedule
-from workkit.brokers.hutch.ladder import delay_key, step_exchange, waiting_key
 from workkit.brokers.hutch.message import failures_elsewhere
-from workkit.brokers.hutch.topology import delays
+from workkit.brokers.hutch.topology import delay_key, delays, step_exchange, waiting_key
 from workkit.jobs.outcome import Again, Dead, Done
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None, "jobs": ["note"]}

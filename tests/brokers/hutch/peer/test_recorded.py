@@ -24,8 +24,7 @@ from tests.rabbit import Rabbit, connected
 from workkit.brokers.hutch.address import read_address
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.names import Dialect, Names
-from workkit.contract.claim import Claim
-from workkit.contract.listener import ListenerInfo, Serving
+from workkit.contract.listener import Claim, ListenerInfo, Serving
 from workkit.jobs.outcome import Done
 
 DEMO = {"class": "Outer::Inner::DemoHTTPThing2Consumer", "keys": ["demo.key", "demo.other", "wild.#"]}

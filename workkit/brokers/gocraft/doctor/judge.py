@@ -17,7 +17,7 @@ from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.redis_server import doctor as server_doctor
 from workkit.contract.doctor import Fault, Kind
 from workkit.errors import CorruptRecord
-from workkit.text.raw import brief_bytes
+from workkit.text.cells import brief_bytes
 
 WORDS: Final = {"zset": "sorted set"}
 _MOVED: Final = ("scheduled", "retry")

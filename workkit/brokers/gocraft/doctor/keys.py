@@ -33,10 +33,8 @@ from workkit.brokers.gocraft.doctor.judge import (
 )
 from workkit.brokers.gocraft.doctor.survey import LIVES, PAGE, TYPES, Place, Survey, Text, raw, text_of
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import ENDED
-from workkit.brokers.gocraft.relock import Lock, relock
-from workkit.brokers.gocraft.text import JobText, read, rewrite
-from workkit.brokers.gocraft.unique_key import LIFE_SECONDS, unique_key_of
+from workkit.brokers.gocraft.reap import ENDED, Lock, relock
+from workkit.brokers.gocraft.text import LIFE_SECONDS, JobText, read, rewrite, unique_key_of
 from workkit.brokers.redis_server.doctor import wrong_type
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
@@ -44,7 +42,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Fault, Finding, Kind
 from workkit.errors import CorruptRecord
-from workkit.text.raw import brief_bytes, bytes_text, shell_word
+from workkit.text.cells import brief_bytes, bytes_text, shell_word
 
 
 def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) -> Any:

@@ -22,8 +22,8 @@ from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
 from workkit.errors import CorruptRecord
-from workkit.text.duration import age_text
-from workkit.text.raw import brief_bytes, bytes_text, id_word
+from workkit.text.cells import brief_bytes, bytes_text, id_word
+from workkit.text.wording import age_text
 
 DEAD_MS = 11_000  # after its last heartbeat: ten seconds as in Go, and heartbeats are whole seconds
 KILLED = 2  # a pool may die for another reason with a job in progress; two pools hardly do

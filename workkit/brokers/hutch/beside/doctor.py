@@ -15,16 +15,15 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from workkit.brokers.doctor import UNCHECKED, kinds_of
-from workkit.brokers.hutch.beside.look import is_record
-from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.beside.rows import UNIQUE_MS
-from workkit.brokers.hutch.ladder import LONGEST_MS as LONGEST_DELAY_MS
+from workkit.brokers.hutch.beside.keys import UNIQUE_MS
+from workkit.brokers.hutch.beside.place import Beside, is_record
+from workkit.brokers.hutch.topology import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server import our_keys
-from workkit.brokers.redis_server.control import is_control
+from workkit.brokers.redis_server.control import is_control, is_info, read_said
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_types
-from workkit.brokers.redis_server.listener_info import is_info, read_said
 from workkit.brokers.redis_server.our_keys import (
     STALE_MS,
+    Endless,
     Garbled,
     Peer,
     UnreadKeys,
@@ -45,7 +44,7 @@ from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.errors import ServerUnreachable
 from workkit.jobs.option_readers import LONGEST_MS
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
 
 WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
 SETS = ("listeners", "slots", "rates", "unique_until")  # sorted ones
@@ -289,25 +288,13 @@ OWN_EXPIRY = Kind(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endless:
-    """A key that should have an expiry, and has none."""
-
-    key: str
-
-    def repair(self, beside: Beside) -> bool:
-        """Let it expire."""
-        with beside.server.translated() as client:
-            return bool(client.ttl(self.key) == -1 and client.expire(self.key, KEPT_S))
-
-
 def expiries(beside: Beside) -> Iterator[Finding]:
     """Name counts of crashes that never expire."""
     for key in (beside.keys.counted, beside.keys.crashes):
         with beside.server.translated() as client:
             is_endless = client.ttl(key) == -1
         if is_endless:
-            yield OWN_EXPIRY.found(f"{key} has no expiry", subject=Endless(key=key), about=(key,))
+            yield OWN_EXPIRY.found(f"{key} has no expiry", subject=Endless(key=key, life_s=KEPT_S), about=(key,))
 
 
 # What cannot be read, and times that lie too far ahead. Listeners and scripts pass over it, or would wait for ever.

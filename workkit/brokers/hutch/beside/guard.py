@@ -11,15 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workkit.brokers.hutch.beside.keys import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.beside.rows import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.codec import Receipt
-from workkit.brokers.redis_server.control import read_control
-from workkit.brokers.redis_server.listener_info import Description, new_name
+from workkit.brokers.redis_server.control import Description, new_name, read_control
 from workkit.brokers.redis_server.server import ServerClock
 from workkit.clocks import time
-from workkit.contract.claim import Claim, Ending, Standing
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing
 from workkit.errors import ServerError, ServerRefused
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import Outcome

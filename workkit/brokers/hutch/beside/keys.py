@@ -1,13 +1,23 @@
-"""Every key of the Redis beside an exchange. The heads of scripts use these names. Pure.
+"""Every key of the Redis beside an exchange, and what its scripts get and keep for each message. Pure.
 
-No schedule of another layout can have these keys: its name has no blank. All are in one slot of a cluster. Normative:
-spec/layouts/hutch.md, section 12.
+The heads of scripts use the names of the keys. No schedule of another layout can have these keys: its name has no
+blank. All are in one slot of a cluster. Normative: spec/layouts/hutch.md, section 12.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
+
+import msgpack
+
+from workkit.brokers.hutch.codec import Receipt
+from workkit.brokers.hutch.message import COPY, UNIQUE, UNIQUE_UNTIL, text
+from workkit.contract.listener import Claim
+from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
+from workkit.jobs.outcome import Again, Outcome, Released
+from workkit.jobs.terms import PLAIN, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +97,97 @@ class Keys:
     def any_key(key: str) -> str:
         """A key under its whole name, for a script that takes any of them."""
         return key
+
+
+UNIQUE_MS = 86_400_000  # a unique key is held so long after its message was due, or was seen last
+MOST_BODY = 4096  # bytes of a body that a record shows
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """The record of one message that a listener holds. `field`: its field in the hash of records. `name`: its run, as
+    slots and crashes are stored under it. `slots`: the limit keys of its slots, as Redis stores them. `asked`: those
+    that it has asked for, until it gets an answer; if the answer is lost, it may have them.
+    """
+
+    field: str
+    name: str
+    claim: Claim
+    terms: Terms
+    slots: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    has_started: bool = False
+
+    @property
+    def place(self) -> str:
+        """Its queue and its message id."""
+        receipt: Receipt = self.claim.receipt
+        return f"{receipt.queue}\0{self.claim.id}"
+
+    @property
+    def key(self) -> str | None:
+        """The unique key that it holds, unless it has given it up."""
+        if self.terms.unique_until and (self.has_started or self.claim.attempt):
+            return None
+        return self.terms.unique_key
+
+
+def terms_of(claim: Claim) -> Terms:
+    """Read what a message asks for beside a run."""
+    receipt: Receipt = claim.receipt
+    headers = receipt.message.headers
+    key = text(headers.get(UNIQUE))
+    if not key:
+        return PLAIN
+    until = "started" if text(headers.get(UNIQUE_UNTIL)) == "started" else None
+    return Terms(unique_key=key, unique_until=until)
+
+
+def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
+    """Make the row of `take.lua`."""
+    claim, receipt = run.claim, run.claim.receipt
+    body = receipt.message.body
+    shown = body if len(body) <= MOST_BODY else None
+    record = [receipt.queue, claim.id, receipt.name(claim.fn), claim.attempt, claim.due_ms, began_ms, shown]
+    row = {
+        "field": run.field, "run": run.name, "place": run.place, "record": _packed(record),
+        "again": int(claim.crashes > 0), "back": int(back), "copy": str(int(COPY in receipt.message.headers)),
+    }  # fmt: skip
+    return _packed({**row, **_kept(run, UNIQUE_MS)})
+
+
+def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: bool = False) -> bytes:
+    """Make the row of `admit.lua`. `force`: take what it had, however full that is now."""
+    wanted = wanted or NOTHING
+    keys = [part for key, limit in wanted.keys for part in (placed(key, namespace), 10**9 if force else limit)]
+    row: dict[str, Any] = {
+        "field": run.field, "run": run.name, "keys": keys,
+        "turns": [] if force else [part for key, ms in wanted.turns for part in (placed(key, namespace), ms)],
+    }  # fmt: skip
+    if wanted.frees and not force:
+        row |= {"frees": wanted.frees, "id": run.claim.id}
+    return _packed(row)
+
+
+def settled(run: Run, outcome: Outcome | None) -> bytes:
+    """Make the row of `settle.lua`. None: the broker gives the message to another listener."""
+    how, keep_ms = "over", UNIQUE_MS
+    if outcome is None:
+        how = "lost"
+    elif isinstance(outcome, Again | Released):
+        how, keep_ms = "again", UNIQUE_MS + outcome.delay_ms
+    row = {"field": run.field, "run": run.name, "place": run.place, "keys": [*run.slots, *run.asked], "how": how}
+    return _packed({**row, **_kept(run, keep_ms)})
+
+
+def placed(key: str, namespace: str) -> str:
+    """Name a limit key in Redis: programs of different namespaces run the same message, each under its own limits."""
+    return key if key == SCHEDULE else f"{namespace} {key}"
+
+
+def _kept(run: Run, ms: int) -> dict[str, Any]:
+    return {} if run.key is None else {"key": run.key, "id": run.claim.id, "keep": ms}
+
+
+def _packed(value: Any) -> bytes:
+    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))

@@ -21,7 +21,7 @@ from workkit.brokers.hutch.doctor.objects import judge_bindings, judge_ladder, j
 from workkit.brokers.hutch.doctor.survey import Survey
 from workkit.brokers.hutch.doctor.traffic import judge_dead, judge_traffic, since
 from workkit.brokers.hutch.doctor.walk import walk
-from workkit.brokers.hutch.management.client import Management
+from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology
 from workkit.brokers.hutch.wire.link import Link, Wire

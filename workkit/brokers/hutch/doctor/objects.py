@@ -9,14 +9,26 @@ from dataclasses import replace
 from typing import Any, Final
 
 from workkit.brokers.doctor import FIX
+from workkit.brokers.hutch.broker_facts import ExchangeFact, QueueFact
 from workkit.brokers.hutch.doctor.survey import Survey
-from workkit.brokers.hutch.ladder import STEPS, arrival, ladder, step_exchange
-from workkit.brokers.hutch.levels import LEVELS
-from workkit.brokers.hutch.management.facts import ExchangeFact, QueueFact
-from workkit.brokers.hutch.routing import is_wild
-from workkit.brokers.hutch.topology import Binding, Exchange, Queue, Topology, dead, delays, main, work
+from workkit.brokers.hutch.topology import (
+    LEVELS,
+    STEPS,
+    Binding,
+    Exchange,
+    Queue,
+    Topology,
+    arrival,
+    dead,
+    delays,
+    is_wild,
+    ladder,
+    main,
+    step_exchange,
+    work,
+)
 from workkit.contract.doctor import CommandLine, Finding, Kind
-from workkit.text.raw import shell_word
+from workkit.text.cells import shell_word
 
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
 """What a policy may set that removes messages."""

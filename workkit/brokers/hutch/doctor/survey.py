@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from workkit.brokers.hutch.ladder import ARRIVAL_KEY
-from workkit.brokers.hutch.look.dead_message import DeadMessage
-from workkit.brokers.hutch.management.facts import (
+from workkit.brokers.hutch.broker_facts import (
     BindingFact,
     ChannelFact,
     Closed,
@@ -17,11 +15,11 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
+from workkit.brokers.hutch.codec import DeadMessage
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import OWN, Names
-from workkit.brokers.hutch.routing import takes
-from workkit.brokers.hutch.topology import Topology
-from workkit.text.raw import shell_word
+from workkit.brokers.hutch.topology import ARRIVAL_KEY, Topology, takes
+from workkit.text.cells import shell_word
 
 TAG = "workkit-"  # how the tags of our consumers begin
 

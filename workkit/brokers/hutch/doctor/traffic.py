@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from workkit.brokers.doctor import WAIT, tally
+from workkit.brokers.hutch.broker_facts import QueueFact
 from workkit.brokers.hutch.doctor.survey import TAG, DeadFact, Survey
-from workkit.brokers.hutch.ladder import ladder
-from workkit.brokers.hutch.management.facts import QueueFact
-from workkit.brokers.hutch.topology import KEPT_MS, MOST_DEAD
+from workkit.brokers.hutch.topology import KEPT_MS, MOST_DEAD, ladder
 from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
-from workkit.text.duration import age_text
+from workkit.text.wording import age_text
 
 FULL: Final = 0.9  # of what the queue holds
 OLD: Final = 5 / 6  # of the time that it keeps a message

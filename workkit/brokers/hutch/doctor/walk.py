@@ -12,11 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.doctor.survey import Survey, read_dead
-from workkit.brokers.hutch.ladder import STEPS, ladder, step_exchange
-from workkit.brokers.hutch.look.held import Held
-from workkit.brokers.hutch.management.client import Management
-from workkit.brokers.hutch.management.facts import (
+from workkit.brokers.hutch.broker_facts import (
     ChannelFact,
     Closed,
     ConsumerFact,
@@ -24,8 +20,11 @@ from workkit.brokers.hutch.management.facts import (
     NodeFact,
     QueueFact,
 )
+from workkit.brokers.hutch.doctor.survey import Survey, read_dead
+from workkit.brokers.hutch.held import Held
+from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
-from workkit.brokers.hutch.topology import Exchange, Queue, Topology, dead, delays
+from workkit.brokers.hutch.topology import STEPS, Exchange, Queue, Topology, dead, delays, ladder, step_exchange
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION

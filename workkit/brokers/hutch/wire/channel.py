@@ -1,9 +1,11 @@
-"""A channel whose calls can be awaited, and one that publishes with confirms. For the thread of the connection."""
+"""A channel whose calls can be awaited, which deliveries of it have no answer yet, and a channel that publishes with
+confirms. For the thread of the connection.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,7 +15,6 @@ from pika import BasicProperties
 from pika.exceptions import AMQPError
 
 from workkit.brokers.hutch.message import Message
-from workkit.brokers.hutch.wire.unanswered import Unanswered
 
 NO_ROUTE, NOT_ACCEPTED = "NO_ROUTE", "was not accepted"  # answers to a message: the broker's word, and ours
 UNKNOWN: Final = "no answer yet"
@@ -88,6 +89,40 @@ class Channel:
         """Close it, if it is open."""
         if self._is_open:
             self.raw.close()
+
+
+class Unanswered:
+    """Delivery tags of one channel in the order of the broker. An acknowledgement may stand for all before it too."""
+
+    def __init__(self) -> None:
+        self._tags: dict[int, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    def add(self, tag: int) -> None:
+        """Note a delivery."""
+        self._tags[tag] = None
+
+    def drop(self, tag: int) -> None:
+        """Forget a delivery that is given back."""
+        self._tags.pop(tag, None)
+
+    def acknowledged(self, tags: Collection[int]) -> Iterator[tuple[int, bool]]:
+        """Forget these deliveries. Yields a tag for each acknowledgement, and whether it covers all before it."""
+        asked = dict.fromkeys(tags)
+        last = 0
+        for tag in self._tags:
+            if tag not in asked:
+                break
+            last = tag
+        for tag in [tag for tag in asked if tag <= last]:
+            del asked[tag], self._tags[tag]
+        if last:
+            yield last, True
+        for tag in asked:
+            self.drop(tag)
+            yield tag, False
 
 
 @dataclass(slots=True, eq=False)

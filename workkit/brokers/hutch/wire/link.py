@@ -1,11 +1,15 @@
-"""A connection to the broker, owned by one thread. Other threads hand it work and wait for the result."""
+"""A connection to the broker, owned by one thread. Other threads hand it work and wait for the result.
+
+What other programs share is looked for before it is declared, and never changed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
@@ -13,15 +17,14 @@ from typing import Any, TypeVar
 
 import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
-from pika.exceptions import AMQPConnectionError, AMQPError, StreamLostError
+from pika.exceptions import AMQPConnectionError, AMQPError, ChannelClosedByBroker, StreamLostError
 
 from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.message import text
-from workkit.brokers.hutch.topology import Topology
+from workkit.brokers.hutch.topology import Exchange, Queue, Topology
 from workkit.brokers.hutch.wire import refusal
 from workkit.brokers.hutch.wire.channel import Channel, Publisher
-from workkit.brokers.hutch.wire.declare import declare
-from workkit.brokers.hutch.wire.tls import context, server_name
+from workkit.brokers.hutch.wire.refusal import NOT_FOUND
 from workkit.clocks import measured
 from workkit.errors import ServerError
 
@@ -71,8 +74,39 @@ class Wire:
         return await self._opened(Publisher(self._connection))
 
     async def declare(self, topology: Topology) -> None:
-        """Declare what this connection has not declared yet."""
-        await declare(self.channel, topology, known=self.known)
+        """Declare what this connection has not declared yet. Raises what closes a channel: an object of ours
+        exists with other arguments.
+        """
+        known, channel = self.known, await self.channel()
+        try:
+            for exchange in topology.exchanges:
+                if exchange.name not in known and not (exchange.shared and await self._exists(exchange)):
+                    await channel.call("exchange_declare", exchange.name, exchange_type="topic", durable=True)
+                known.add(exchange.name)
+            for queue in topology.queues:
+                if queue.name not in known and not (queue.shared and await self._exists(queue)):
+                    arguments = dict(queue.arguments) or None
+                    await channel.call("queue_declare", queue.name, durable=True, arguments=arguments)
+                known.add(queue.name)
+            for one in topology.bindings:
+                bind = "exchange_bind" if one.to_exchange else "queue_bind"
+                await channel.call(bind, one.destination, one.source, one.key)
+        finally:
+            channel.close()
+
+    async def _exists(self, wanted: Exchange | Queue) -> bool:
+        """Look for an object on a channel of its own, which the broker closes if there is none."""
+        channel = await self.channel()
+        try:
+            method = "exchange_declare" if isinstance(wanted, Exchange) else "queue_declare"
+            await channel.call(method, wanted.name, passive=True)
+        except ChannelClosedByBroker as error:
+            if error.reply_code == NOT_FOUND:
+                return False
+            raise
+        finally:
+            channel.close()
+        return True
 
     def lost(self, reason: BaseException) -> None:
         """End all that waits for it."""
@@ -288,3 +322,19 @@ async def _connected(parameters: pika.ConnectionParameters) -> Wire:
 
 def _tls(address: Address, host: str) -> pika.SSLOptions:
     return pika.SSLOptions(context(address.tls), server_name(address.tls, host))
+
+
+def context(options: Sequence[tuple[str, str]]) -> ssl.SSLContext:
+    """Make what checks the broker's certificate. Raises OSError for a file that cannot be read."""
+    given = dict(options)
+    made = ssl.create_default_context(cafile=given.get("cacertfile"))
+    if given.get("verify") == "verify_none":
+        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    if certificate := given.get("certfile"):
+        made.load_cert_chain(certificate, given.get("keyfile"))
+    return made
+
+
+def server_name(options: Sequence[tuple[str, str]], host: str) -> str:
+    """Tell the name that the certificate must have."""
+    return dict(options).get("server_name_indication") or host

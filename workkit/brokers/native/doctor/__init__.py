@@ -27,7 +27,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.errors import CorruptRecord, ServerRefused
 from workkit.jobs.names import shown
-from workkit.text.raw import brief_bytes, bytes_text, id_word
+from workkit.text.cells import brief_bytes, bytes_text, id_word
 
 WRONG_TYPE = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
 

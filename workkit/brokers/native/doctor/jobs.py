@@ -37,8 +37,8 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, pause_text
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure
-from workkit.text.duration import age_text
-from workkit.text.raw import brief_bytes, bytes_text, id_word
+from workkit.text.cells import brief_bytes, bytes_text, id_word
+from workkit.text.wording import age_text
 
 MOST_UNREAD = 500  # kept in memory with their payloads
 LATE_MS = 60_000  # work that has been due for longer than this is a finding

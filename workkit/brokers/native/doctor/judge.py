@@ -25,9 +25,8 @@ from workkit.contract.doctor import Fault, Kind
 from workkit.errors import CorruptRecord, TriggerError
 from workkit.jobs.terms import stored_opts
 from workkit.triggers.crons.field import FIRST_YEAR
-from workkit.triggers.interval import read_interval
-from workkit.triggers.stored import from_fields
-from workkit.triggers.trigger import Trigger
+from workkit.triggers.dialect import from_fields
+from workkit.triggers.trigger import Trigger, read_interval
 
 FIELDS = 7  # of a cron string that may be in the other dialect
 PATIENCE_MS = 86_400_000  # for this long after its last time, a foreign peer may still be running a job

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.doctor import WAIT, tally
-from workkit.brokers.native.change.pauses import Pauses
+from workkit.brokers.native.change.runs import Pauses
 from workkit.brokers.native.doctor.jobs import Loose, tidy
 from workkit.brokers.native.entry import PAUSED, item_id, read_entry, read_parked, under
 from workkit.brokers.native.look.past import missed_pages
@@ -22,19 +22,18 @@ from workkit.brokers.native.look.published import SUSPECTS, Places, wait_a_momen
 from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
-from workkit.brokers.redis_server.control import LAST_MS, is_control, read_packed
-from workkit.brokers.redis_server.listener_info import is_info, read_said
-from workkit.brokers.redis_server.our_keys import Garbled, UnreadKeys, too_many_keys
+from workkit.brokers.redis_server.control import LAST_MS, is_control, is_info, read_packed, read_said
+from workkit.brokers.redis_server.our_keys import Endless, Garbled, UnreadKeys, too_many_keys
 from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE, STEP, literally
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.jobs.option_readers import LONGEST_MS
-from workkit.text.raw import brief_bytes, bytes_text
+from workkit.text.cells import brief_bytes, bytes_text
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # after this time, a listener that can run it has claimed it
 MOST_MOVED = 500  # records in one step
-DAY_MS = 86_400_000
+DAY_S = 86_400  # it is not known for how long a result without a time to live was wanted
 NO_END = -1  # the answer of PTTL
 Stray = Mapping[str, Any]
 
@@ -292,18 +291,6 @@ ENDLESS = Kind(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endless:
-    """A key of results without a time to live."""
-
-    key: bytes
-
-    def repair(self, places: Places) -> bool:
-        """Let it expire a day from now: it is not known for how long it was wanted."""
-        with places.server.translated() as client:
-            return client.pttl(self.key) == NO_END and bool(client.pexpire(self.key, DAY_MS))
-
-
 def results(places: Places) -> Iterator[Finding]:
     """Name results that nothing else would remove. Of a database with too many keys only a part is read, as for
     listeners.
@@ -318,7 +305,7 @@ def results(places: Places) -> Iterator[Finding]:
             if life == NO_END and key not in seen:
                 seen.add(key)
                 what = f"the results in {brief_bytes(key)} have no time to live"
-                yield ENDLESS.found(what, subject=Endless(key=key), about=(bytes_text(key),))
+                yield ENDLESS.found(what, subject=Endless(key=key, life_s=DAY_S), about=(bytes_text(key),))
         if not cursor:
             return
 

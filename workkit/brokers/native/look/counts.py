@@ -27,8 +27,7 @@ from workkit.brokers.native.look.listing import (
     record_rows,
 )
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.control import standing, whole_ms
-from workkit.brokers.redis_server.listener_info import quieted, read_info
+from workkit.brokers.redis_server.control import quieted, read_info, standing, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
@@ -220,7 +219,7 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
 
 
 def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
-    """Count what waits in `S:next` and `S:again` between each two edges: see `Inspector.ahead`."""
+    """Count what waits in `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
     queues = (keys.next, keys.again)
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)

@@ -1,23 +1,45 @@
-"""Read the dead set of a native schedule in pages."""
+"""Read the dead set of a native schedule in pages, and walk over all jobs from any place on, page by page: what a page
+costs does not grow with the number of jobs before it or behind it.
+
+The order of the walk: what runs, what waits (by due time, then by member), what is parked (by what it waits for, then
+by due time), what is dead (latest first). A place is the last job of a page, not its rank, so that it stays while
+others come and go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from math import inf
+from typing import Any, Final, Literal
+
+import msgpack
 
 from workkit.brokers.native.codec import Codec, instant_of
-from workkit.brokers.native.entry import due_ms
+from workkit.brokers.native.entry import PAUSES, due_ms
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.look.listing import run_of
+from workkit.brokers.native.look.listing import Listing, Row, entry_rows, item_rows, parked_rows, run_of
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, read_failure
 from workkit.brokers.redis_server.control import read_packed
-from workkit.brokers.redis_server.graves import page_after, place_before, place_behind, read_place, stand
-from workkit.brokers.redis_server.pages import Scored, ordered_pages
+from workkit.brokers.redis_server.pages import (
+    PAGE,
+    Scored,
+    ordered_pages,
+    page_after,
+    place_before,
+    place_behind,
+    read_place,
+    server_ms,
+    stand,
+)
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import Graves
+from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
-from workkit.jobs.job import Job
+from workkit.jobs.admission import Control
+from workkit.jobs.job import Job, JobState
 
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
 
@@ -123,3 +145,163 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "id": bytes, "payload": bytes, "member": bytes, "kind": str, "flags": str, "due": int, "attempt": int,
     "reason": str, "error": list,
 }  # fmt: skip
+
+
+Part = Literal["running", "queued", "parked", "dead"]
+PARTS: Final[dict[Part, tuple[JobState, ...]]] = {
+    "running": ("running", "cancelling"),
+    "queued": ("due", "waiting", "retrying", "held", "paused"),
+    "parked": ("held", "paused"),
+    "dead": ("dead",),
+}
+LAST: Final = b"\xff" * 64  # behind all members of one score
+_HELD: Final = ((b"-", b"(paused:"), (b"[paused;", b"+"))
+_PAUSED: Final = ((PAUSES[0].encode(), PAUSES[1].encode()),)
+
+At = tuple[float, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """One walk, of a state or of all. `first`: how many jobs the first page should have."""
+
+    listing: Listing
+    dead: DeadSet
+    control: Control
+    state: JobState | None
+    first: int
+
+    def behind(self, place: str | None) -> Iterator[Placed]:
+        """Walk over the jobs behind a place, each with its own. Raises InvalidOptions for a text that is no place."""
+        part, at = (None, None) if place is None else read_walk_place(place)
+        read: dict[Part, Callable[[At | None], Iterator[Placed]]] = {
+            "running": self._running, "queued": self._queued, "parked": self._parked, "dead": self._dead,
+        }  # fmt: skip
+        for name in list(PARTS)[0 if part is None else list(PARTS).index(part) :]:
+            if self.state is None or self.state in PARTS[name]:
+                yield from read[name](at if name == part else None)
+
+    def _running(self, at: At | None) -> Iterator[Placed]:
+        found = [((-inf if job.due is None else job.due.timestamp(), job.id.encode()), job)
+                 for job in self.listing.running()]  # fmt: skip
+        for mark, job in sorted(found, key=lambda one: one[0]):
+            if at is None or mark > at:
+                yield job, partial(place_text, "running", mark)
+
+    def _queued(self, at: At | None) -> Iterator[Placed]:
+        if self.state == "paused" and not self.control.paused:
+            return
+        k, now = self.listing.keys, server_ms(self.listing.server)
+        keys = (k.again,) if self.state in ("retrying", "held") else (k.next, k.again)
+        if at is None and (self.state == "held" or (self.state == "waiting" and not self.control.paused)):
+            at = (now, LAST)
+        size = self._size
+        while page := self._merged(keys, at, size):
+            rows = page if self.state != "due" else [row for row in page if row.when <= now]
+            for row, job in self.listing.queued(rows, now, self.control):
+                yield job, partial(place_text, "queued", (row.when, row.member))
+            if len(rows) < size:
+                return
+            at, size = (page[-1].when, page[-1].member), PAGE
+
+    def _merged(self, keys: Sequence[str], at: At | None, size: int) -> list[Row]:
+        """Read the first members behind a place, of all keys together."""
+        starts = [self._rank(key, at) if at else 0 for key in keys]
+        with self.listing.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            for key, start in zip(keys, starts, strict=True):
+                pipe.zrange(key, start, start + size - 1, withscores=True)
+            pages = pipe.execute()
+        again = self.listing.keys.again
+        found = [
+            row
+            for key, page in zip(keys, pages, strict=True)
+            for row in (entry_rows if key == again else item_rows)(key, page)
+        ]
+        return sorted(found, key=lambda row: (row.when, row.member))[:size]
+
+    def _rank(self, key: str, at: At, *, is_in: bool = True) -> int:
+        """Count the members up to a place, with it or without."""
+        score, text = at
+        with self.listing.server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.zrank(key, text)
+            pipe.zscore(key, text)
+            pipe.zcount(key, "-inf", f"({score!r}")
+            pipe.zcount(key, "-inf", score)
+            rank, standing, low, high = pipe.execute()
+            if rank is not None and standing == score:
+                return int(rank) + is_in
+            while low < high:  # it is gone: find where it was among those of the same score
+                middle = (low + high) // 2
+                found = client.zrange(key, middle, middle)
+                if found and found[0] < text:
+                    low = middle + 1
+                else:
+                    high = middle
+        return int(low)
+
+    def _parked(self, at: At | None) -> Iterator[Placed]:
+        ranges = _PAUSED if self.state == "paused" else _HELD if self.state == "held" else ((b"-", b"+"),)
+        size = self._size
+        for low, high in ranges:
+            begin = low
+            if at is not None:
+                if high != b"+" and at[1] >= high[1:]:
+                    continue
+                begin = max(low, b"(" + at[1], key=lambda bound: bound[1:])
+            while True:
+                with self.listing.server.translated() as client:
+                    page = client.zrangebylex(self.listing.keys.waiting, begin, high, start=0, num=size)
+                parked = parked_rows(self.listing.keys.waiting, page)
+                for row, job in self.listing.parked(parked, self.control):
+                    yield job, partial(place_text, "parked", (0.0, row.member))
+                if len(page) < size:
+                    break
+                begin, size = b"(" + page[-1], PAGE
+
+    def _dead(self, at: At | None) -> Iterator[Placed]:
+        key, size = self.listing.keys.dead, self._size
+        with self.listing.server.translated() as client:
+            end = client.zcard(key) if at is None else None
+        while True:
+            end = self._rank(key, at, is_in=False) if end is None and at else end
+            if not end:
+                return
+            with self.listing.server.translated() as client:
+                page = client.zrange(key, max(0, end - size), end - 1, withscores=True)[::-1]
+            for job, (name, when) in zip(self.dead.read(page), page, strict=True):
+                yield job, partial(place_text, "dead", (when, name))
+            if not page or end <= size:
+                return
+            at, end, size = (page[-1][1], page[-1][0]), None, PAGE
+
+    @property
+    def _size(self) -> int:
+        return min(self.first, PAGE)
+
+
+def place_text(part: Part, at: At) -> str:
+    """Write a place."""
+    return packed_text([part, *at])
+
+
+def packed_text(value: Any) -> str:
+    """Write a value as one word that an address may hold."""
+    return urlsafe_b64encode(msgpack.packb(value, use_bin_type=True)).decode().rstrip("=")
+
+
+def unpacked_text(text: str) -> Any:
+    """Read what `packed_text` wrote. Raises InvalidOptions."""
+    try:
+        return msgpack.unpackb(urlsafe_b64decode(text + "=" * (-len(text) % 4)), strict_map_key=False)
+    except Exception as error:  # msgpack has errors of many kinds
+        raise no_place(text) from error
+
+
+def read_walk_place(text: str) -> tuple[Part, At]:
+    """Read a place. Raises InvalidOptions."""
+    match unpacked_text(text):
+        case [("running" | "queued" | "parked" | "dead") as part, int() | float() as score, bytes() as member]:
+            return part, (float(score), member)
+    raise no_place(text)

@@ -10,25 +10,19 @@ from typing import Final
 
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import SIGNS, Keys, sign_keys
-from workkit.brokers.native.look.all_jobs import AllJobs
+from workkit.brokers.native.look.all_jobs import AllJobs, Search
 from workkit.brokers.native.look.counts import read_ahead, read_counts, read_pulse
-from workkit.brokers.native.look.dead_set import DeadSet
-from workkit.brokers.native.look.limits import read_limits
+from workkit.brokers.native.look.dead_set import DeadSet, Walk
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.past import NativeHistory
-from workkit.brokers.native.look.recurring import KeptJobs, read_named, read_recurring
-from workkit.brokers.native.look.search import Search
-from workkit.brokers.native.look.walk import Walk
-from workkit.brokers.redis_server.control import standing_control, whole_ms
+from workkit.brokers.native.look.recurring import KeptJobs, read_limits, read_named, read_recurring
+from workkit.brokers.redis_server.control import quieted, read_info, standing_control, whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
-from workkit.brokers.redis_server.listener_info import quieted, read_info
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, Named, Pulse
-from workkit.contract.job_page import JobPage, JobQuery, Placed, read_page
-from workkit.contract.limit_use import LimitUse
+from workkit.contract.inspector import Counts, Graves, LimitUse, Named, Pulse, Recurs
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.recurring import Recurs
+from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
@@ -107,7 +101,7 @@ class NativeInspector:
         return self._search.job(which)
 
     def named(self) -> dict[str, Named]:
-        """Read the jobs that have a name, by name."""
+        """Read the jobs that have a name: see `Plans.named`."""
         return read_named(self._listing, self._kept)
 
     def recurring(self) -> list[Recurs]:
@@ -143,9 +137,9 @@ class NativeInspector:
         return standing_control(self.server, self.keys.control)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use: see `Inspector.limits`."""
+        """Tell which limits and rates are in use: see `Limits.limits`."""
         return read_limits(self._listing, like=like)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what waits by its time: see `Inspector.ahead`."""
+        """Count what waits by its time: see `ByTime.ahead`."""
         return read_ahead(self.server, self.keys, edges)

@@ -21,8 +21,7 @@ from workkit.brokers.native.entry import (
 )
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import occurrence, read_failure
-from workkit.brokers.redis_server.control import read_packed, whole_ms
-from workkit.brokers.redis_server.listener_info import read_said
+from workkit.brokers.redis_server.control import read_packed, read_said, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, Scored, is_text, literally, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord

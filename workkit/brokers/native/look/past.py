@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workkit.brokers.native.codec import instant_of
+from workkit.brokers.native.changes import read_change, read_number
+from workkit.brokers.native.codec import IS, OF, instant_of, merged, read_text
 from workkit.brokers.native.entry import due_ms
-from workkit.brokers.native.functions import IS, OF, merged, read_text
-from workkit.brokers.native.history.cells import read_cell, slots
-from workkit.brokers.native.history.changes import read_change, read_number
-from workkit.brokers.native.history.ring import Runs, past_run, read_days, read_entry
+from workkit.brokers.native.history import Runs, past_run, read_cell, read_days, read_entry, slots
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.record import read_count
@@ -23,15 +21,14 @@ from workkit.brokers.redis_server.pages import is_text, names_behind, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.changes import Change
-from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Tier
+from workkit.contract.admin import Change
+from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Result, Tier
 from workkit.contract.inspector import Missed
-from workkit.contract.job_page import no_place
-from workkit.contract.result import Result
+from workkit.contract.where import no_place
 from workkit.errors import NotFound
+from workkit.jobs.arguments import Known
 from workkit.jobs.job import Job
-from workkit.jobs.known import Known
-from workkit.text.duration import epoch_ms
+from workkit.text.wording import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its bytes are estimated

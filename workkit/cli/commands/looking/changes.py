@@ -19,7 +19,7 @@ from workkit.cli.settings import read_settings
 from workkit.text import wording
 
 if TYPE_CHECKING:
-    from workkit.contract.changes import Change
+    from workkit.contract.admin import Change
 
 CHANGES = (
     Column(title="WHEN", least=20),

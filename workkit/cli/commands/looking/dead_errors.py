@@ -40,9 +40,8 @@ ERRORS = (
 
 def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
     """Note that what is dead now is known. A part of it cannot be: what is kept is one instant."""
-    from workkit.contract.steering import Acknowledged
-    from workkit.verbs.author import author_of
-    from workkit.verbs.opening import producer_of
+    from workkit.contract.admin import Acknowledged
+    from workkit.verbs.opening import author_of, producer_of
 
     if where is not None:
         raise click.UsageError("--acknowledge is about all that is dead now, and --where names a part. Keep one.")

@@ -38,8 +38,8 @@ def show_history(brokers: Iterable[Broker]) -> None:
 
 def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> None:
     """Ask, then remove the history of each schedule."""
-    from workkit.contract.steering import Forgotten
-    from workkit.verbs.author import author_of
+    from workkit.contract.admin import Forgotten
+    from workkit.verbs.opening import author_of
 
     sizes = list(_sizes(brokers))
     total = sum(size for _, size in sizes)

@@ -20,7 +20,7 @@ from workkit.cli.unlisted import talk_once
 from workkit.errors import ServerRefused
 from workkit.jobs.job import call_text
 from workkit.text import wording
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 
 if TYPE_CHECKING:
     from workkit.contract.inspector import Counts

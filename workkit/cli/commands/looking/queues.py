@@ -52,8 +52,7 @@ QUEUES = (
 def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_json: bool, server: str | None) -> None:
     """List queues."""
     from workkit import schedule as verbs
-    from workkit.verbs.opening import producer_of
-    from workkit.verbs.schedules import queues_of
+    from workkit.verbs.opening import producer_of, queues_of
 
     s = verbs.create(schedule, redis=server)  # a RabbitMQ does not tell whether it knows it
     found = [one for one in queues_of(s, jobs) if everything or one.kind != "delay" or one.ready or one.held]

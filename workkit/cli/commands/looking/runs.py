@@ -17,10 +17,10 @@ from workkit.cli.printing import record, table, terminal
 from workkit.cli.printing.table import Column
 from workkit.cli.settings import read_settings
 from workkit.contract.filters import ENDINGS, of_runs, read_filter, understood
-from workkit.contract.past_runs import arguments_of
+from workkit.contract.history import arguments_of
 from workkit.jobs.names import known_name, shown
 from workkit.text import wording
-from workkit.text.duration import duration_text
+from workkit.text.wording import duration_text
 
 if TYPE_CHECKING:
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun

@@ -15,8 +15,8 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli import main
 from workkit.cli.host import Host
 from workkit.cli.options import SCHEDULES_ENV
-from workkit.django.project_schedules import schedules
-from workkit.text.listing import listed
+from workkit.django.apps import schedules
+from workkit.text.wording import listed
 from workkit.verbs.creation import Schedule
 
 OURS = ("--settings", "--pythonpath")  # read by manage.py already

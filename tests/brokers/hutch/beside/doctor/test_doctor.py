@@ -17,7 +17,7 @@ from workkit.brokers.hutch.beside.doctor import KINDS, BesideDoctor
 from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.redis_server.connecting import connect
-from workkit.brokers.redis_server.listener_info import write_info
+from workkit.brokers.redis_server.control import write_info
 from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.run_options import RunOptions

@@ -1,1 +1,0 @@
-"""Periodic jobs of a namespace: their specs, when these fire, the runs, and who enqueues them."""

@@ -1,0 +1,226 @@
+"""What a listener does beside its jobs. The reaper hands back what dead pools hold, and sets locks right. The enqueuer
+adds the runs of the periodic jobs that the pool was told of. The holder keeps later jobs of the pool from Go pools that
+do not serve them: as these jobs come due, such a pool buries them.
+
+A dead pool is one that is listed with an old heartbeat or none, or one that is not listed at all but has jobs in
+progress. Normative: spec/layouts/gocraft.md, sections 4, 8, 9 and 12.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from workkit.brokers.gocraft.cron import (
+    HORIZON_SECONDS,
+    EverySpec,
+    PeriodicJob,
+    activations,
+    read_spec,
+)
+from workkit.brokers.gocraft.keys import Keys
+from workkit.brokers.gocraft.reap import relock
+from workkit.brokers.gocraft.session import Session
+from workkit.brokers.gocraft.text import read
+from workkit.brokers.redis_server.pipe import AS_READ
+from workkit.brokers.redis_server.script import load
+from workkit.brokers.redis_server.server import Server
+from workkit.clocks import time
+from workkit.contract.listener import Serving
+from workkit.errors import CorruptRecord
+
+WALK_APART = 60.0  # seconds between two walks over all keys
+STEP = 1000  # keys in one step of a walk
+
+
+class Reaper:
+    """The reaper of one listener. `patience` in seconds."""
+
+    def __init__(self, server: Server, *, keys: Keys, session: Session, patience: float) -> None:
+        self._server, self._keys, self._session, self._patience = server, keys, session, patience
+        self._cursor, self._walk_at = 0, 0.0
+        self._unlisted: dict[str, tuple[float, set[str]]] = {}  # pool -> when it was first seen so, its names
+        self._bare: dict[str, float] = {}  # listed pools without a heartbeat, and since when
+        self._wrong: dict[str, bytes] = {}  # names whose lock was wrong at the last look, and how
+        self._locks_at = time.monotonic() + patience
+
+    def reap(self) -> list[tuple[str, int]]:
+        """Take back the jobs of dead pools: (pool, jobs) for each."""
+        session, now = self._session, time.monotonic()
+        taken = [] if session.stale is None else self._listed(session.stale, now)
+        session.stale = None
+        while session.left:
+            self._all_of(session.left[-1], "*")
+            session.left.pop()
+        self._walk(now)
+        self._relock(now)
+        for pool, (since, names) in list(self._unlisted.items()):
+            if now - since >= self._patience:
+                del self._unlisted[pool]
+                if self._is_unlisted(pool) and (moved := self._all_of(pool, "", names=tuple(names))):
+                    taken.append((pool, moved))
+        return taken
+
+    def _listed(self, stale: Sequence[tuple[str, str]], now: float) -> list[tuple[str, int]]:
+        """Take back the jobs of listed pools: of one without a heartbeat only if it stays so."""
+        bare = {pool for pool, beat in stale if not beat.isdigit()}
+        self._bare = {pool: self._bare.get(pool, now) for pool in bare}
+        taken = []
+        for pool, beat in stale:
+            if pool not in bare or now - self._bare[pool] >= self._patience:
+                moved = self._all_of(pool, beat)
+                if moved is not None:
+                    taken.append((pool, moved))
+        return taken
+
+    def _all_of(self, pool: str, beat: str, *, names: tuple[str, ...] = ()) -> int | None:
+        """Take back all that a pool holds, and count it; None if it lives."""
+        count = 0
+        while (done := self._session.reap(pool, beat, names=(*self._session.names, *names))) is not None:
+            count += done[0]
+            if not done[1]:
+                return count
+        return None
+
+    def _relock(self, now: float) -> None:
+        """Set right the locks of limited names that have differed in one way from what is in progress since the last
+        look: each pool takes and ends its jobs in one step, so no step of another explains that.
+        """
+        if now < self._locks_at:
+            return
+        self._locks_at = now + self._patience
+        names = self._session.names
+        with self._server.translated() as client:
+            limits = client.mget([self._keys.max_concurrency(name) for name in names]) if names else ()
+        limited = [name for name, limit in zip(names, limits, strict=True) if limit is not None and limit != b"0"]
+        seen = {name: self._wrong.get(name, b"") for name in limited}
+        found = relock(self._server, self._keys, seen, pools=tuple(self._unlisted))
+        self._wrong = {name: lock.how for name, lock in found.items() if lock.how not in (b"", seen[name])}
+
+    def _walk(self, now: float) -> None:
+        """Take one step over the keys, and note in-progress lists of pools that are not listed."""
+        if now < self._walk_at:
+            return
+        with self._server.translated() as client:
+            self._cursor, found = client.scan(self._cursor, match=self._keys.in_progress_pattern, count=STEP)
+        for key in found:
+            owner = self._keys.in_progress_owner(key.decode("utf-8", AS_READ))
+            if owner is not None and owner[1] != self._session.pool and self._is_unlisted(owner[1]):
+                self._unlisted.setdefault(owner[1], (now, set()))[1].add(owner[0])
+        if not self._cursor:
+            self._walk_at = now + WALK_APART
+
+    def _is_unlisted(self, pool: str) -> bool:
+        with self._server.translated() as client:
+            pipe = client.pipeline(transaction=False)
+            pipe.sismember(self._keys.worker_pools, pool.encode("utf-8", AS_READ))
+            pipe.exists(self._keys.worker_pool(pool).encode("utf-8", AS_READ))
+            return not any(pipe.execute())
+
+
+ENQUEUE_APART: Final = 60.0, 75.0
+"""Seconds between two enqueueings, drawn between these: less than a Go pool's, so that none is too late to see what a
+Go pool has added.
+"""
+
+ENQUEUE_AGAIN: Final = 3.0  # seconds after which to try again, where another pool has just enqueued its own jobs
+_LOCALTIME: Final = Path("/etc/localtime")
+
+
+class Enqueuer:
+    """The periodic jobs of one pool. For the listener's loop."""
+
+    def __init__(self, server: Server, *, keys: Keys) -> None:
+        self._server, self._keys = server, keys
+        self._script = load("gocraft")["periodic"]
+        self._jobs: list[PeriodicJob] = []
+        self._start: int | None = None  # the second of the first enqueueing
+        self._at = 0.0
+
+    def tell(self, serves: Mapping[str, Serving]) -> None:
+        """Take the periodic jobs of a pool. Raises CronError, and InvalidArguments for what JSON cannot carry."""
+        self._jobs = [
+            PeriodicJob(name=name, spec=read_spec(text), args=serving.options.periodic_args)
+            for name, serving in serves.items()
+            for text in serving.options.periodic or ()
+        ]
+        for job in self._jobs:
+            job.text_at(0)
+
+    def enqueue(self, names: Collection[str], *, now_ms: int) -> None:
+        """Add the runs of the next minutes if it is time to do so, for the jobs among these names."""
+        if not self._jobs or time.monotonic() < self._at:
+            return
+        now = now_ms // 1000
+        if self._start is None:
+            self._start = now
+        rows: list[Any] = []
+        for job in self._jobs:
+            if job.name in names:
+                after = now
+                if isinstance(job.spec, EverySpec):  # counted from the start of this pool, whenever it looks
+                    after -= (now - self._start) % job.spec.seconds
+                for second in activations(job.spec, after=after, before=now + HORIZON_SECONDS, local=local_zone()):
+                    rows += [job.name, second, job.text_at(second)]
+        done = self._server.call(self._script, self._script.keys(self._keys), [now, self._keys.prefix, *rows])
+        self._at = time.monotonic() + (random.uniform(*ENQUEUE_APART) if done else ENQUEUE_AGAIN)
+
+
+@lru_cache(maxsize=1)
+def local_zone() -> ZoneInfo:
+    """Find the zone of this process as Go finds it: TZ, else the machine's; UTC where there is none."""
+    said = os.environ.get("TZ")
+    try:
+        if said is None:
+            with _LOCALTIME.open("rb") as file:
+                return ZoneInfo.from_file(file, key="Local")
+        if said.removeprefix(":").startswith("/"):
+            with Path(said.removeprefix(":")).open("rb") as file:
+                return ZoneInfo.from_file(file, key="Local")
+        return ZoneInfo(said.removeprefix(":") or "UTC")
+    except (OSError, ValueError):  # ZoneInfoNotFoundError is a KeyError
+        return ZoneInfo("UTC")
+    except KeyError:
+        return ZoneInfo("UTC")
+
+
+HELD_AHEAD = 10  # seconds; two heartbeats lie at most 5 s apart
+MOST_PAGES = 20  # in one call, each of up to 500 members of either set
+
+
+class Holder:
+    """Moves what Go pools would bury into the keys of ours."""
+
+    def __init__(self, server: Server, *, keys: Keys) -> None:
+        self._server, self._keys = server, keys
+        self._script = load("gocraft")["hold"]
+
+    def hold(self, names: Collection[str], *, now_ms: int) -> None:
+        """Move the members with these names that are due within `HELD_AHEAD`; of very many some. Raises
+        ServerUnreachable, ServerRefused.
+        """
+        skip = {1: 0, 2: 0}
+        rows: list[Any] = []
+        for _ in range(MOST_PAGES):
+            args = [self._keys.prefix, now_ms // 1000 + HELD_AHEAD, skip[1], skip[2], *rows]
+            moved, page = self._server.call(self._script, self._script.keys(self._keys), args)
+            if not page or (rows and not moved):
+                return
+            rows = []
+            for place, raw in zip(page[::2], page[1::2], strict=True):
+                if (name := _name(raw)) in names:
+                    rows += [place, name, raw]
+                else:
+                    skip[place] += 1
+
+
+def _name(raw: bytes) -> str:
+    try:
+        return read(raw).name
+    except CorruptRecord:
+        return ""

@@ -1,1 +1,0 @@
-"""RabbitMQ's management API: what the broker tells of itself beside AMQP. It changes nothing."""

@@ -1,1 +1,0 @@
-"""What the native layout keeps of past runs, and its bytes: spec/history.md."""

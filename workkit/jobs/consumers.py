@@ -1,0 +1,158 @@
+"""The functions of one listener: those it runs under job names although nothing marks them, and what it tells of all.
+
+A name of `consumers`, as in ``{"orders.created": on_created}``, allows this one function, and nothing else of its
+module. What is told is read from signatures: nothing of a user's code is called, and only plain short defaults are
+written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from workkit.errors import CannotRun, InvalidFunction
+from workkit.jobs.arguments import Known, Parameter, signature_of
+from workkit.jobs.marks import Handler, marked, marks, options_of
+from workkit.jobs.names import brief, generator, is_plain, read_name, stored_name
+from workkit.jobs.registry import Registry
+from workkit.jobs.run_options import RunOptions
+
+Consumer = tuple[str, str | Callable[..., Any]]  # a job name, and a function or where it is: "app.orders:on_created"
+
+
+class Functions(Registry):
+    """The functions that one listener may run: those of `Registry`, and `consumers`, which `load` finds."""
+
+    def __init__(
+        self, *, imports: Iterable[str] = (), folder: Path | None = None, consumers: Iterable[Consumer] = ()
+    ) -> None:
+        super().__init__(imports=imports, folder=folder)
+        self._given = tuple(consumers)
+
+    def load(self) -> None:
+        """Import the modules, and find the consumers. Raises as `Registry.load`, and InvalidFunction for a consumer
+        that is no function which can be run, or whose name belongs to another function.
+        """
+        super().load()
+        for name, target in self._given:
+            where = f'consumers="{brief(name)}={brief(target if isinstance(target, str) else _called(target))}"'
+            fn = self._located(target, where) if isinstance(target, str) else _checked(target, where)
+            known = marked(name)
+            if known not in (None, fn):
+                trouble = f"takes a name that belongs to {known.__module__}.{known.__qualname__} already"
+                remedy = "Leave it out, or take that @job away."
+                raise InvalidFunction.about(where, trouble, remedy, where="consumers", given=name)
+            self.consumers[name] = fn
+
+    def serves(self) -> dict[str, RunOptions]:
+        """The job names that are registered, and those of consumers, with the options of their functions."""
+        return {**super().serves(), **{name: options_of(fn) for name, fn in self.consumers.items()}}
+
+    def _find(self, job: str) -> Handler:
+        return self.consumers[job] if job in self.consumers else super()._find(job)
+
+    def _located(self, target: str, where: str) -> Handler:
+        """Import the module of a consumer, which is allowed because it is named, and find the function."""
+        name = read_name(target)
+        if name is None or not name.is_python:
+            trouble, remedy = "names no function", "Write it as MODULE:FUNCTION, for example app.orders:on_created."
+            raise InvalidFunction.about(where, trouble, remedy, where="consumers", given=target)
+        try:
+            return Registry(imports=(name.space,), folder=self.folder).resolve(target)
+        except CannotRun as error:
+            message = f"{where}: {error.trouble}."
+            raise InvalidFunction(message, where="consumers", given=target, trouble=error.trouble) from error
+
+
+def _checked(fn: Callable[..., Any], where: str) -> Handler:
+    trouble = None
+    if not isinstance(fn, FunctionType | MethodType):
+        trouble = f"is a {type(fn).__name__}, not a function"
+    elif kind := generator(fn):
+        trouble = f"is {kind}, whose call runs nothing of its body"
+    if trouble is not None:
+        raise InvalidFunction.about(where, trouble, "Give a function.", where="consumers", given=fn)
+    return fn
+
+
+def _called(fn: Any) -> str:
+    return str(getattr(fn, "__qualname__", None) or repr(fn))
+
+
+MOST: Final = 500  # functions of one listener
+MOST_PARAMETERS: Final = 30
+LONGEST_TEXT: Final = 60  # characters of a parameter's name, annotation or default
+LONGEST_NAME, LONGEST_DOC = 200, 120
+LIMITS: Final = ("limit", "rate_ms", "retries", "timeout_ms")
+_KINDS: Final[Mapping[Any, str]] = {
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_POSITIONAL: "rest",
+    inspect.Parameter.VAR_KEYWORD: "options",
+}
+
+
+def known_functions(imports: Iterable[str]) -> tuple[Known, ...]:
+    """Describe the functions that are marked in this program, and the public ones of the modules of `imports`."""
+    found: dict[str, Known] = {}
+    for name, fn in _functions(tuple(imports)):
+        if len(found) >= MOST:
+            break
+        if len(name) <= LONGEST_NAME and name not in found:
+            found[name] = _known(name, fn)
+    return tuple(found.values())
+
+
+def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
+    for key, fn in marks().items():
+        try:
+            yield (key if is_plain(key) else stored_name(key)), fn
+        except InvalidFunction:
+            continue
+    for name, module in sorted(sys.modules.copy().items()):  # other threads import
+        if not any(name == one or name.startswith(f"{one}.") for one in imports):
+            continue
+        for key, fn in sorted(vars(module).items()) if isinstance(getattr(module, "__dict__", None), dict) else ():
+            if key[:1] == "_" or type(fn) is not FunctionType or fn.__module__ != name or generator(fn):
+                continue
+            try:
+                yield stored_name(f"{name}:{key}"), fn
+            except InvalidFunction:
+                continue
+
+
+def _known(name: str, fn: Handler) -> Known:
+    try:
+        parameters = tuple(map(_parameter, signature_of(fn).parameters.values()))[:MOST_PARAMETERS]
+    except Exception:  # code of somebody else: a __signature__ or an annotation of any kind
+        parameters = ()
+    doc = getattr(fn, "__doc__", None)
+    first = doc.strip().partition("\n")[0].strip()[:LONGEST_DOC] if isinstance(doc, str) else ""
+    options = options_of(fn)
+    limits = {limit: value for limit in LIMITS if (value := getattr(options, limit)) is not None}
+    return Known(fn=name, parameters=parameters, doc=first, limits=limits)
+
+
+def _parameter(parameter: inspect.Parameter) -> Parameter:
+    return Parameter(
+        name=parameter.name[:LONGEST_TEXT],
+        kind=_KINDS.get(parameter.kind, "positional"),
+        annotation=_annotation(parameter.annotation),
+        default=None if parameter.default is inspect.Parameter.empty else _default(parameter.default),
+    )
+
+
+def _annotation(said: Any) -> str:
+    if said is inspect.Parameter.empty:
+        return ""
+    text = said if isinstance(said, str) else said.__name__ if isinstance(said, type) else str(said)
+    return text[:LONGEST_TEXT]
+
+
+def _default(value: Any) -> str:
+    is_plain_value = value is None or type(value) in (bool, int, float, str)
+    text = repr(value) if is_plain_value and len(str(value)) <= LONGEST_TEXT else "…"
+    return text[:LONGEST_TEXT]

@@ -1,1 +1,0 @@
-"""Functions that may run: what marks them, which name calls which, and what is told of them."""

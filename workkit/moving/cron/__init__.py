@@ -1,1 +1,0 @@
-"""Crontabs as plans."""

@@ -1,1 +1,0 @@
-"""Readers of other schedulers of Python programs: Celery beat, APScheduler and rq-scheduler."""

@@ -1,1 +1,0 @@
-"""Timers of systemd as plans."""

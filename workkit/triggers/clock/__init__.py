@@ -1,1 +1,0 @@
-"""Wall clock and UTC: zones, their changes, and rules that hold in both."""

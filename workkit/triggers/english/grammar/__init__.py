@@ -1,1 +1,0 @@
-"""The grammar of phrases: from words to their parts."""

@@ -1,1 +1,0 @@
-"""What a phrase means: from its parts to instants and rules."""
