@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests import handlers
 from tests.brokers.checkups import payload
 from tests.processes import until
 from tests.servers import Server
@@ -123,3 +124,31 @@ def test_what_a_finding_quotes_is_masked(browser: Browser, s: Schedule, server: 
     found += browser.get(f"/s/{s.name}/doctor").text + browser.get(f"/s/{s.name}/doctor.json").text
     assert "hunter2" not in found
     assert "password=" in found
+
+
+def test_it_says_that_recurring_jobs_are_gone_which_this_process_has_seen(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Now does. The server came back empty: no key of it tells, so the command line cannot know."""
+    monkeypatch.setattr("workkit.web.cache.NAMED_S", 0.0)
+    page = f"/s/{s.name}/doctor"
+    for name in ("a", "b", "c"):
+        schedule.add(s, handlers.note, every="day at 9am", name=name)
+    assert "gone" not in text_of(browser.get(page))
+    schedule.cancel(s, "c")
+    assert "gone" not in text_of(browser.get(page))
+    client = server.client()
+    client.delete(*client.scan_iter(f"*{s.name}*", count=1000))
+    assert re.fullmatch(r"2 recurring jobs are gone since \d\d:\d\d\.", headline(browser.get(page)))
+    assert "The server no longer has them, and nobody has cancelled them." in text_of(browser.get(page))
+    gone = browser.json(f"{page}.json")["gone"]
+    assert (gone["count"], gone["since"][-1]) == (2, "Z")
+    for name in ("a", "b"):
+        schedule.add(s, handlers.note, every="day at 9am", name=name)
+    assert "gone" not in text_of(browser.get(page))
+    assert browser.json(f"{page}.json")["gone"] is None
+
+
+def test_a_layout_without_recurring_jobs_misses_none(opened: Open, server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, layout="gocraft")
+    assert over(opened(s), s)["gone"] is None
