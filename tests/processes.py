@@ -16,18 +16,25 @@ from typing import IO, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 30.0  # seconds; whoever waits in vain waits longer on a busy machine, and nobody else does
+LONGEST_PAUSE = 0.1  # seconds between two looks at a condition
 FOREIGN = ("WORKKIT_", "REDIS_URL", "NO_COLOR", "FORCE_COLOR")
 
 T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], *, timeout: float = PATIENCE, what: str = "") -> T:
-    """Poll `condition` until it is true and return what it gave; fail after `timeout` seconds, saying `what`."""
-    deadline = time.monotonic() + timeout
+    """Poll `condition` until it is true and return what it gave; fail after `timeout` seconds, saying `what`.
+
+    Polls every 10 ms, and after a while less often: the processor is for what it waits for. It pauses for a twentieth
+    of the time that it has waited, and as long as the condition took, but no longer than `LONGEST_PAUSE`.
+    """
+    begun = asked = time.monotonic()
     while not (given := condition()):
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > begun + timeout:
             raise AssertionError(f"waited {timeout:g} s in vain for {what or condition}; last: {given!r}")
-        time.sleep(0.01)
+        time.sleep(min(LONGEST_PAUSE, max(0.01, now - asked, (now - begun) / 20)))
+        asked = time.monotonic()
     return given
 
 

@@ -22,7 +22,7 @@ NEEDED = (  # what people come to change, and the file that the page must name f
     ("every fortnight", "workkit/triggers/english/"),
     ("option of `add`", "workkit/jobs/options.py"),
     ("new script", "workkit/brokers/native/lua/"),
-    ("column of `list`", "workkit/cli/commands/"),
+    ("column of `list`", "workkit/cli/commands/list.py"),
     ("check of the doctor", "workkit/brokers/native/doctor/"),
     ("error sentence", "workkit/errors.py"),
     ("another layout", "workkit/contract/"),

@@ -127,7 +127,7 @@ def test_a_build_that_does_not_know_the_repository_invents_no_address(plain: Bui
     assert "Dynamic" not in metadata
     text = str(metadata.get_payload())
     assert RELATIVE.findall(text) == []
-    assert "The commands on this page run in examples/readme, where" in text
+    assert "The commands on this page run in examples/readme, the folder" in text
 
 
 @pytest.mark.parametrize(("kind", "environment"), [("published", {}), ("plain", {"WORKKIT_REPOSITORY": REPOSITORY})])

@@ -24,7 +24,7 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     ├─ CannotRun                     on the listener; given back, never raised into the loop
     │  ├─ NotAllowed
     │  └─ FunctionNotFound
-    ├─ CorruptRecord · StaleReceipt · JobTimeout · JobCancelled · WorkerLost
+    ├─ CorruptRecord · JobTimeout · JobCancelled · WorkerLost
     └─ Unsupported · EmbeddedError · ListenerStopped · AddedAtImport
     WorkkitWarning (UserWarning)
     Retry, Discard (Exception)       answers, not errors
@@ -261,10 +261,6 @@ class CorruptRecord(WorkkitError):
 
 class OtherDialect(CorruptRecord):
     """A record whose cron fields stand in the order of the other dialect: whole, and not for this program."""
-
-
-class StaleReceipt(WorkkitError):
-    """An ending for work that was handed to another listener meanwhile."""
 
 
 class JobTimeout(WorkkitError):

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.text.exposition import is_installed
+from workkit.worker.exposition import Collector, Gauges
 from workkit.worker.listener import Listener
-from workkit.worker.monitoring.exposition import Collector
-from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.run_table import Totals
+from workkit.worker.run_table import Totals
 
 __all__ = ["collector"]
 

@@ -1,8 +1,7 @@
 """The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
 
 The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
-server connects. `create` is in `verbs/creation.py`, the verbs that run jobs in `verbs/serving.py`, those that read past
-runs in `verbs/past.py`, `result` in `verbs/result.py`.
+server connects. Those that run jobs are in `verbs/serving.py`, those that read past runs in `verbs/past.py`.
 """
 
 from __future__ import annotations
@@ -385,10 +384,9 @@ def retry(
     """
     pause_ms(rate)
     author, found = author_of(by), dead(s, which, where=where)
-    admin = producer_of(s).admin.by(author)
     return retry_dead(
-        admin, found, args=args, kwargs=kwargs, rate=rate, one=which is not None, most_bytes=s.max_payload,
-        at_once=layout_of(s.layout).at_once,
+        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, rate=rate, one=which is not None,
+        most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
     )  # fmt: skip
 
 

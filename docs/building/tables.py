@@ -1,7 +1,7 @@
 """Parts of the reference that are made from the code: options, commands, environment variables, events, layouts,
 findings.
 
-They stand on the pages as Markdown, so that they read well on a code host and on the site. A page has each between
+They are on the pages as Markdown, readable on a code host and on the site. A page has each between
 `<!-- made: option-table schedule.add -->` and `<!-- made: end -->`. After a change of the code write them anew:
 
     python -m docs.building.tables
@@ -86,12 +86,12 @@ def command_pages(_: str) -> Iterator[str]:
 
 def shown(page: str) -> Iterator[str]:
     """Write a page of the command line as a block."""
-    yield f"<!-- not run: what a command prints -->\n```text\n{page}\n```\n"
+    yield f"<!-- not run: output of a command -->\n```text\n{page}\n```\n"
 
 
 def variable_table(_: str) -> Iterator[str]:
     """List the environment variables that are the value of an option of the command line."""
-    yield from (row("variable", "stands for", "of"), row(*["---"] * 3))
+    yield from (row("variable", "sets", "of"), row(*["---"] * 3))
     found: dict[tuple[str, str], list[str]] = {}
     for path, context in commands():
         for one in context.command.params:

@@ -1,4 +1,4 @@
-"""One job's way, here, at an earlier commit and in other systems: what was measured, for page and terminal. Pure."""
+"""Figures of one job's way, here, at an earlier commit and in other systems, for page and terminal. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from docs.scale.model import Fleet, Model
 from docs.scale.tables import number, spread, table
 
 STEPS: Final = ("PING", "add_now", "add(at=)", "unique_key=", "named every=")
-"""The single round trips; each but the first is said as a multiple of the first."""
+"""The single round trips; each but the first is shown as a multiple of the first."""
 
 SHARDS: Final = (1, 2, 4)
 LISTENERS: Final = (1, 2, 4, 8)
@@ -137,14 +137,8 @@ def _place(figures: Figures) -> str:
 
 def _sides(job: Figures) -> str:
     there = job["against"]
-    head = ("", "here", *((f"{there}", f"here, set against {there}") if there else ()))
-    return table(
-        head,
-        [
-            (one.what, spread(one.values), *((number(median(one.others)), spread(one.ratios)) if there else ()))
-            for one in rows(job)
-        ],
-    )
+    head = ("", "here", *((f"here, divided by {there}",) if there else ()))
+    return table(head, [(one.what, spread(one.values), *((spread(one.ratios),) if there else ())) for one in rows(job)])
 
 
 def _defaults(job: Figures) -> str:

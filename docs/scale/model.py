@@ -1,4 +1,4 @@
-"""The cost model: what a job costs, and from it how many jobs a second some shards, listeners and processors run. Pure.
+"""The cost model: the cost of a job, and the jobs a second that shards, listeners and processors run. Pure.
 
 The server does its work on one processor, and each listener process on another one, as far as there are enough. So a
 schedule runs as many jobs as the busiest of three lets it: the server of each shard, the listener processes, or all
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 USUAL_WAITING = 10_000
-"""The costs of a kind are those beside so many waiting jobs."""
+"""The number of waiting jobs for which the costs of a kind hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """What one of so many listeners without work costs: requests, and microseconds of processor time, a second."""
+    """The cost of one idle listener among `listeners`: requests, and microseconds of processor time, a second."""
 
     listeners: int
     requests: float
@@ -79,7 +79,7 @@ class Model:
     idle: Idle
 
     def server_us(self, kind: str, waiting: float, *, with_add: bool = False) -> float:
-        """Give the server's work on one job beside so many waiting ones: to run it, and to add it too."""
+        """Give the server's work to run one job while others are `waiting`, and to add it too."""
         cost = self.kinds[kind]
         work = cost.server_us + (cost.add_server_us if with_add else 0.0)
         return work * max(0.1, 1 + self.growth * (math.log10(max(1.0, waiting)) - math.log10(USUAL_WAITING)))
@@ -105,10 +105,6 @@ class Model:
     def idle_us(self, fleet: Fleet) -> float:
         """Give the server's work a second on the heartbeats of all listeners, each of which visits every shard."""
         return self.idle.server_us * fleet.processes
-
-    def memory(self, kind: str, jobs: float) -> float:
-        """Give the bytes of so many waiting jobs, over all shards."""
-        return self.kinds[kind].bytes * jobs
 
 
 def fit(points: Sequence[Point], idle: Sequence[Idle]) -> Model:

@@ -27,7 +27,7 @@ def read_points() -> tuple[list[Point], list[Idle]]:
 
 
 def write_section(name: str, found: Any) -> None:
-    """Write what one benchmark has found, to four digits; what others have found stays."""
+    """Write the figures of one benchmark, to four digits; keep those of others."""
     text = json.dumps(_all() | {name: _short(found)}, indent=1, ensure_ascii=False)
     FILE.write_text(NUMBERS.sub(lambda list_: f"[{' '.join(list_[1].split())}]", text) + "\n", encoding="utf-8")
 

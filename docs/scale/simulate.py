@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from docs.scale.model import Fleet, Model
 
 ROUNDS = 3
-"""So many periods are played; the last one counts, in which what the ones before have left over is waiting."""
+"""Periods to simulate. Only the last one counts: the work that the others left over waits in it."""
 
 PARTS = 20
-"""The jobs of a second start one after the other: so many parts of them are looked at, where they wait for long."""
+"""The parts of a second's jobs that get a lateness of their own if they wait for long, as they start in turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

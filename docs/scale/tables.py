@@ -10,11 +10,11 @@ from typing import Final
 from docs.scale.model import Fleet, Model, Point, errors
 from docs.scale.simulate import Load, simulate
 
-SHARDS: Final = (1, 2, 4, 8, 16, 32, 64)
+SHARDS: Final = (1, 4, 16, 64)
 LISTENERS: Final = (1, 10, 100, 1_000, 10_000)
-JOBS: Final = tuple(10**power for power in range(3, 9))
+JOBS: Final = tuple(10**power for power in range(4, 9))
 PER_SHARD: Final = 4  # listener processes, in the table of lateness
-_SPREAD: Final = ("recurring jobs", *(f"{n} shard{'s' if n > 1 else ''}" for n in SHARDS[::2]))
+_SPREAD: Final = ("recurring jobs", *(f"{n} shard{'s' if n > 1 else ''}" for n in SHARDS))
 KINDS: Final[Mapping[str, str]] = {
     "once": "runs once",
     "recurring": "recurs, with a name",
@@ -29,11 +29,9 @@ def tables(model: Model, points: Sequence[Point]) -> dict[str, str]:
     return {
         "costs": _costs(model),
         "errors": _errors(model, points),
-        "sizes": _sizes(model, points),
         "idle": _idle(model),
         "rates": _rates(model),
         "lateness": _lateness(model),
-        "memory": _memory(model),
     }
 
 
@@ -57,21 +55,10 @@ def _errors(model: Model, points: Sequence[Point]) -> str:
     return table(("kind", "waiting jobs", "listener processes", "measured, jobs/s", "model"), rows)
 
 
-def _sizes(model: Model, points: Sequence[Point]) -> str:
-    rows = [
-        (f"{one.waiting:,}", _us(one.server_us), _us(model.server_us("once", one.waiting)))
-        for one in points
-        if one.kind == "once" and one.processes == 1
-    ]
-    return table(("waiting jobs", "measured", "model"), rows)
-
-
 def _idle(model: Model) -> str:
-    rows = [
-        (f"{count:,}", f"{model.idle.requests * count:,.0f}", f"{model.idle.server_us * count / 1e6:.2%}")
-        for count in LISTENERS
-    ]
-    return table(("listeners", "requests a second, each shard", "of the server's processor"), rows)
+    return (
+        f"{model.idle.requests:,.0f} requests a second, and {model.idle.server_us / 1e6:.2%} of the server's processor."
+    )
 
 
 def _rates(model: Model) -> str:
@@ -96,24 +83,19 @@ def _lateness(model: Model) -> str:
             return "too much"
         return f"{_seconds(found.p50_s)}, {_seconds(found.worst_s)}; {found.busy:.0%}"
 
-    return table(_SPREAD, [(f"{jobs:,}", *(cell(jobs, shards) for shards in SHARDS[::2])) for jobs in JOBS])
-
-
-def _memory(model: Model) -> str:
-    taken = {jobs: model.memory("recurring", jobs) for jobs in JOBS}
-    return table(_SPREAD, [(f"{n:,}", *(_bytes(taken[n] / shards) for shards in SHARDS[::2])) for n in JOBS])
+    return table(_SPREAD, [(f"{jobs:,}", *(cell(jobs, shards) for shards in SHARDS)) for jobs in JOBS])
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Say the median, and the range if there is more than one value."""
-    said = number(median(values), digits)
+    """Write the median, and the range if there is more than one value."""
+    middle = number(median(values), digits)
     if len(values) < 2:
-        return said
-    return f"{said} ({number(min(values), digits)} to {number(max(values), digits)})"
+        return middle
+    return f"{middle} ({number(min(values), digits)} to {number(max(values), digits)})"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Say it with so many digits that count, and thousands apart."""
+    """Round to a number of significant digits, with commas between thousands."""
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -138,11 +120,3 @@ def _seconds(value: float) -> str:
     if value < 1:
         return f"{value * 1000:.2g} ms" if value < 0.1 else f"{value * 1000:.0f} ms"
     return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
-
-
-def _bytes(value: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if float(f"{value:.2g}") < 1000:
-            return f"{float(f'{value:.2g}'):g} {unit}"
-        value /= 1000
-    return f"{float(f'{value:.2g}'):g} TB"

@@ -9,11 +9,11 @@ from typing import Any
 import msgpack
 
 from tests.acceptance.hostile_values import Value
+from workkit.brokers.native.additions import is_plan_field
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import item_id, read_entry, read_parked
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.published import LISTENER
-from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.redis_server.control import LAST_MS
 from workkit.errors import CorruptRecord
 from workkit.text.cells import bytes_text

@@ -12,7 +12,7 @@ from tests.acceptance.fleet_log import Run, lines
 from tests.acceptance.mixed_cast import LIMIT
 from tests.acceptance.soak_verdict import Incident
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import ENDED
+from workkit.brokers.gocraft.pool import ENDED
 
 BURIED = "unknown job when requeueing"  # as Go words it
 LATE = 1.5  # seconds after a thaw in which a process may begin what it took before

@@ -11,7 +11,7 @@ from tests.acceptance.hostile_storm import Storm
 from tests.acceptance.hostile_values import every_key
 from tests.servers import Server
 
-VALUES, BATCH, SEED = 1500, 500, 20261122
+VALUES, BATCH, SEED = 600, 200, 20261122
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ import pytest
 from tests.processes import ROOT, Process, Processes, is_alive, until
 from tests.servers import Server, program
 from workkit import schedule
-from workkit.worker.exit_status import shell_status
+from workkit.worker.service import shell_status
 
 APP = """
 import asyncio, os, time
@@ -58,8 +58,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LAUNCHER = """
 import ctypes, json, os, select, sys, time
 from pathlib import Path
-import workkit.schedule, workkit.brokers.native.session, workkit.worker.signals, workkit.worker.health
-import workkit.cli.entry, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.printing.log
+import workkit.schedule, workkit.brokers.native.session, workkit.worker.listener, workkit.worker.health
+import workkit.cli.tree, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.log
+import workkit.schedule, workkit.brokers.native.session, workkit.worker.listener, workkit.worker.health
+import workkit.cli.tree, workkit.cli.commands.listen, workkit.cli.commands.processes, workkit.cli.log
 from workkit.cli import main
 
 def run(key, words, is_first):

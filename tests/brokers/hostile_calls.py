@@ -28,7 +28,7 @@ from workkit.contract.listener import Claim, Ending, ListenerInfo
 from workkit.contract.producer import CodePlan, NewJob, PlanMark
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Ran, Released
 from workkit.jobs.terms import Entrance, Terms
@@ -36,7 +36,7 @@ from workkit.tracing import TraceContext
 from workkit.triggers import cron
 
 INFO = ListenerInfo(
-    listener="", host="here", pid=1, version="0", schedules={}, threads=1, functions=(Known(fn="good"),)
+    listener="", host="here", pid=1, version="0", schedules={}, threads=1, functions=(KnownFunction(fn="good"),)
 )
 FAILURE = Failure(type="OSError", message="disk full", where="app.py:3", traceback="...")
 LEGITIMATE = (NotFound, InvalidOptions, ChangedMeanwhile)

@@ -12,7 +12,7 @@ from tests.processes import until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.codec import LONGEST, functions_text, read_text
-from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.jobs.consumers import MOST, known_functions
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
@@ -52,7 +52,7 @@ def test_a_listener_that_does_not_publish_writes_nothing(s: Schedule, server: Se
 
 
 def test_what_a_dead_listener_told_is_not_read_and_goes_with_the_next_one(s: Schedule, server: Server) -> None:
-    digest, text = functions_text([Known(fn="gone")])
+    digest, text = functions_text([KnownFunction(fn="gone")])
     client = server.client()
     client.hset(f"{s.name}:functions", mapping={"of:nobody:1:ab": digest, f"is:{digest}": text})
     assert producer_of(s).inspector.history.knows() == {}
@@ -103,7 +103,7 @@ def test_each_listener_tells_what_it_cannot_run(server: Server, name: str, shard
 
 
 def test_what_is_told_is_bounded() -> None:
-    many = [Known(fn=f"f{n}", doc="x" * 120, parameters=(Parameter(name="p" * 60),) * 30) for n in range(MOST)]
+    many = [KnownFunction(fn=f"f{n}", doc="x" * 120, parameters=(Parameter(name="p" * 60),) * 30) for n in range(MOST)]
     assert len(functions_text(many)[1]) <= 1.1 * LONGEST
     assert 0 < len(read_text(functions_text(many)[1])) < MOST
 

@@ -78,5 +78,5 @@ def test_no_code_above_the_layouts_names_one() -> None:
             if is_name or is_import or (isinstance(node, ast.ImportFrom) and "brokers.hutch" in (node.module or "")):
                 found.add(place)
     assert found == {
-        "cli/commands/looking/queues.py", "cli/commands/wire_namespace.py", "jobs/run_options.py", "verbs/creation.py",
+        "cli/commands/listeners.py", "cli/commands/wire_faults.py", "jobs/run_options.py", "verbs/creation.py",
     }  # fmt: skip

@@ -16,10 +16,8 @@ from tests.browser.seen import NARROW, NARROWEST, Looks, Seen
 from tests.browser.web_thread import WebThread
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import UsersFile
-from workkit.web.login import Login
+from workkit.web.login import Login, UsersFile, add_user
 from workkit.web.pages.registry import PAGES
-from workkit.web.users import add_user
 
 pytestmark = pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
 PASSWORD = "correct horse"

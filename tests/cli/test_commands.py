@@ -378,10 +378,10 @@ def test_no_message_says_a_password_back(run: Run, words: tuple[str, ...]) -> No
 
 def test_a_warning_of_ours_is_a_line_of_its_own_and_others_are_shown_as_python_does(processes: Processes) -> None:
     source = (
-        "import sys, warnings\nfrom workkit.cli import entry\nfrom workkit.errors import WorkkitWarning\n"
+        "import sys, warnings\nfrom workkit.cli import tree\nfrom workkit.errors import WorkkitWarning\n"
         "def run(words, host):\n    warnings.warn('ours', WorkkitWarning)\n    warnings.warn('not ours')\n"
         "    return 0\n"
-        "entry._run = run\nsys.exit(entry.run([]))"
+        "tree._run = run\nsys.exit(tree.run([]))"
     )
     ran = processes.python(source)
     assert ran.wait() == 0

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server, free_port
 from workkit import schedule
-from workkit.cli.commands.completion import SHELLS
+from workkit.cli.commands.help import SHELLS
 
 
 @pytest.fixture(autouse=True)

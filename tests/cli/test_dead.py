@@ -178,7 +178,7 @@ def test_what_dies_while_somebody_is_asked_is_not_discarded(
         assert dying_too.new
         return True
 
-    monkeypatch.setattr("workkit.cli.printing.terminal.is_terminal", lambda _: True)
+    monkeypatch.setattr("workkit.cli.terminal.is_terminal", lambda _: True)
     monkeypatch.setattr("click.confirm", confirm)
     ran = run("discard", s.name, "--all")
     assert (ran.status, ran.out, asked) == (0, "discarded 2\n", ["Discard 2 dead jobs?"])
@@ -187,7 +187,7 @@ def test_what_dies_while_somebody_is_asked_is_not_discarded(
 
 def test_an_answer_of_no_changes_nothing(run: Run, dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     s = dying(7)
-    monkeypatch.setattr("workkit.cli.printing.terminal.is_terminal", lambda _: True)
+    monkeypatch.setattr("workkit.cli.terminal.is_terminal", lambda _: True)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     ran = run("retry", s.name, "--all")
     assert (ran.status, ran.out) == (0, "")

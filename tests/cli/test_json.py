@@ -11,8 +11,8 @@ import pytest
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import wire
-from workkit.cli.printing.event_line import json_line
-from workkit.cli.printing.record import compact
+from workkit.cli.log import json_line
+from workkit.contract.record import compact
 from workkit.events import Event
 
 NAN, INFINITE = float("nan"), float("inf")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workkit import events
-from workkit.cli.printing.event_line import OF_JOBS, Style, console_line, json_line
+from workkit.cli.log import OF_JOBS, Style, console_line, json_line
 from workkit.events import Event
 from workkit.jobs.job import Job
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from workkit.cli.commands.processes import own_command
-from workkit.cli.printing.event_line import Style, console_line
+from workkit.cli.log import Style, console_line
 from workkit.events import Event
 
 LISTENING = {"schedules": {"t": 1}, "url": "redis://h:1/0", "threads": 10, "pid": 1, "version": "0.1.0"}

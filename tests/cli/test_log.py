@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.processes import until
-from workkit.cli.printing.log import A_SECOND, AT_ONCE, Log
+from workkit.cli.log import A_SECOND, AT_ONCE, Log
 from workkit.events import Event
 from workkit.jobs.job import Job
 

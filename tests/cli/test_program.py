@@ -11,7 +11,7 @@ import pytest
 
 from tests.processes import ROOT
 
-SOURCE = f"#!{sys.executable}\nfrom workkit.cli.program import program\nprint(program())\n"
+SOURCE = f"#!{sys.executable}\nfrom workkit.cli.commands.demo import program\nprint(program())\n"
 
 
 def called(command: list[str], *, cwd: Path, path: str = "/usr/bin:/bin") -> str:

@@ -86,7 +86,7 @@ def test_dead_messages_are_listed_with_reason_and_queue(look: Command, on: Opene
 def test_long_changes_of_the_dead_queue_say_how_far_they_are(
     look: Command, on: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.cli.printing.far.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("workkit.cli.terminal.REPORT_SECONDS", 0.0)
     few, name = replace(layout_of("hutch"), at_once=2), on.names.exchange
     register(few)
     try:

@@ -213,7 +213,7 @@ def test_the_doctor_shows_the_memory_of_past_runs_and_removes_them(
     run: Run, on: Server, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran(on, name)
-    monkeypatch.setattr("workkit.cli.commands.looking.history.LEAST", 1)
+    monkeypatch.setattr("workkit.cli.commands.history.LEAST", 1)
     assert f"{name}: past runs take about 0.0 MB. Remove them: workkit doctor {name} --purge-history" in (
         run("doctor", name).err
     )

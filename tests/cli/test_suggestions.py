@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.rows import every_row
-from workkit.cli import suggestion
+from workkit.cli import failure
 from workkit.cli.command import Command
-from workkit.cli.suggestion import COMMANDS, OPTIONS, SENTENCES, command_hint, option_hint
+from workkit.cli.failure import COMMANDS, OPTIONS, SENTENCES, command_hint, option_hint
 from workkit.cli.tree import ENTRIES, tree
 from workkit.text.nearest import NEGATIONS, nearest_word
 
@@ -105,7 +105,7 @@ def test_no_option_is_suggested_for_its_contrary(name: str) -> None:
 def test_the_words_for_options_stand_once() -> None:
     words = [word for words in OPTIONS.values() for word in words.split()]
     assert len(words) == len({*words})
-    assert suggestion.TIMES
+    assert failure.TIMES
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workkit.cli.commands.looking.list import DEAD
-from workkit.cli.commands.looking.list import JOBS as COLUMNS
-from workkit.cli.commands.looking.runs import RUNS
-from workkit.cli.printing.table import GAP, Column, aligned, fitted
+from workkit.cli.commands.list import DEAD
+from workkit.cli.commands.list import JOBS as COLUMNS
+from workkit.cli.commands.runs import RUNS
+from workkit.cli.table import GAP, Column, aligned, fitted
 from workkit.text.cells import cells, folded, shorten
 
 ROWS = [

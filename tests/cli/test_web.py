@@ -15,7 +15,7 @@ from tests.cli.conftest import Run, begin
 from tests.processes import Processes
 from tests.servers import Server
 from workkit import schedule
-from workkit.cli.commands.web_binding import bound, read_binding
+from workkit.cli.commands.web_serving import bound, read_binding
 
 
 def test_an_open_address_is_refused_without_users(run: Run) -> None:

@@ -14,8 +14,7 @@ import pytest
 from tests.processes import until
 from tests.servers import Server
 from workkit import asgi, schedule
-from workkit.cli.commands.web_binding import bound, read_binding
-from workkit.cli.commands.web_serving import web_server
+from workkit.cli.commands.web_serving import bound, read_binding, web_server
 from workkit.web.auth import Local
 
 HEADERS_S, BODY_S = 0.5, 1.0

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.processes import FOREIGN, ROOT
 from tests.servers import Server
 from workkit import schedule
-from workkit.cli.printing.whole_lines import WholeLines, whole_lines
+from workkit.cli.commands.processes import WholeLines, whole_lines
 
 TALKER = """
 import sys

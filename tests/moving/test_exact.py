@@ -16,6 +16,7 @@ import pytest
 
 from tests.moving import calendars
 from tests.moving.vixie import TIMES, WALKED, by_cronsim, by_walking
+from tests.rows import every_row
 from workkit.moving.crontab import read_crontab
 from workkit.moving.found import Carried, NotCarried, Reading, Refused
 from workkit.moving.systemd import GAP, RUNS_OVER, Calendar, calendar_comments, calendar_text, read_calendar
@@ -80,7 +81,7 @@ def expected(only_ours: set[int], only_theirs: set[int], comments: tuple[str, ..
     return changed(twice, tz, skips=False) and all(sentence in text for times, sentence in named if times)
 
 
-@pytest.mark.parametrize(("base", "tz", "line"), LINES, ids=[" ".join(row) for row in LINES])
+@every_row("base,tz,line", LINES)
 def test_a_line_of_a_crontab_fires_as_cronsim_says_or_is_refused(base: str, tz: str, line: str) -> None:
     start = datetime.fromisoformat(base)
     found, theirs = entry(line, start, tz), by_cronsim(line, start, tz)
@@ -98,7 +99,7 @@ def test_a_line_of_a_crontab_fires_as_cronsim_says_or_is_refused(base: str, tz: 
 WALKS = [row for row in LINES if row[1] != "UTC" and row[0] > "2027" and not re.search(r"\b(\d+)-\1\b", row[2])]
 
 
-@pytest.mark.parametrize(("base", "tz", "line"), WALKS, ids=[" ".join(row) for row in WALKS])
+@every_row("base,tz,line", WALKS)
 def test_a_line_fires_as_the_main_loop_of_cron_goes(base: str, tz: str, line: str) -> None:
     start = datetime.fromisoformat(base)
     found = entry(line, start, tz)
@@ -135,7 +136,7 @@ def _carried(base: datetime, tz: str, spec: str) -> tuple[Calendar, str] | None:
         return None
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{row.base:%y%m%d} {row.tz} {row.spec}" for row in ROWS])
+@every_row("row", ROWS)
 def test_a_calendar_elapses_as_systemd_says_or_is_refused(row: calendars.Row) -> None:
     found = carried(row)
     if found is None:
@@ -166,6 +167,6 @@ def test_few_calendars_that_systemd_reads_are_refused() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
-@pytest.mark.parametrize("row", ROWS[::20], ids=[row.spec for row in ROWS[::20]])
+@every_row("row", ROWS[::20])
 def test_the_systemd_of_this_machine_agrees_with_the_recording(row: calendars.Row) -> None:
     assert calendars.systemd_times(row.base, row.tz, row.spec) == row.times

@@ -15,9 +15,8 @@ from tests.web.conftest import ORIGIN, Browser, Open, headline
 from workkit import asgi, schedule
 from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
-from workkit.web.auth import Mounted, Proxy, UsersFile
-from workkit.web.login import COOKIE, Login
-from workkit.web.users import add_token, add_user
+from workkit.web.auth import Mounted
+from workkit.web.login import COOKIE, Login, Proxy, UsersFile, add_token, add_user
 
 PASSWORD = "correct horse"
 

@@ -12,10 +12,9 @@ from tests import handlers
 from tests.web.conftest import Browser, Open
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import Local, Mounted, Signer, UsersFile
-from workkit.web.login import Login
+from workkit.web.auth import Local, Mounted, Signer
+from workkit.web.login import Login, UsersFile, add_user
 from workkit.web.predictions import Event, calendar, escaped, folded
-from workkit.web.users import add_user
 
 LINK = re.compile(r'href="([^"]*next\.ics\?token=[^"]+)"')
 

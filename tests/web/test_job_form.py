@@ -10,7 +10,7 @@ import pytest
 
 from workkit import schedule
 from workkit.errors import InvalidArguments
-from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.jobs.job import Job
 from workkit.jobs.options import ADD, names_at
 from workkit.text.masked_text import MASK
@@ -45,7 +45,7 @@ def test_a_mask_that_stands_for_nothing_is_refused(given: Any) -> None:
         keep_hidden(given, SEEN, STORED)
 
 
-CALLED = Known(
+CALLED = KnownFunction(
     fn="f",
     parameters=(
         Parameter(name="team", annotation="str"),
@@ -60,7 +60,7 @@ CALLED = Known(
 def test_a_box_of_a_type_that_travels_as_text_is_read_as_text(annotation: str) -> None:
     parameter = Parameter(name="x", annotation=annotation)
     assert from_boxes([(parameter, "12.50")], by_name={}) == (["12.50"], {})
-    (box,) = boxes(Known(fn="f", parameters=(parameter,)), ["12.50"], {}) or ()
+    (box,) = boxes(KnownFunction(fn="f", parameters=(parameter,)), ["12.50"], {}) or ()
     assert box.text == "12.50"
 
 
@@ -90,7 +90,7 @@ def test_boxes_say_the_same_call(args: list[Any], kwargs: dict[str, Any]) -> Non
 )
 def test_what_boxes_cannot_say_stays_json(args: list[Any], kwargs: dict[str, Any]) -> None:
     assert boxes(CALLED, args, kwargs) is None
-    assert boxes(Known(fn="f", parameters=(Parameter(name="a", kind="rest"),)), args, kwargs) is None
+    assert boxes(KnownFunction(fn="f", parameters=(Parameter(name="a", kind="rest"),)), args, kwargs) is None
 
 
 def test_every_option_of_an_addition_is_in_the_form() -> None:

@@ -15,9 +15,8 @@ from tests.web.conftest import Browser, Open
 from tests.web.live.watching import LINES, Stream, stream_of
 from workkit import asgi
 from workkit.schedule import Schedule
-from workkit.web.auth import LOGIN_S, UsersFile
-from workkit.web.login import COOKIE, MOST_TRIES, TRIES, Failures, Login, Logouts
-from workkit.web.users import add_user
+from workkit.web.auth import LOGIN_S
+from workkit.web.login import COOKIE, MOST_TRIES, TRIES, Failures, Login, Logouts, UsersFile, add_user
 
 PASSWORD = "correct horse"
 WINDOW = 60.0

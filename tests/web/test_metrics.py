@@ -13,10 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.web.conftest import Browser, Open
 from workkit import __version__, asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import Mounted, UsersFile
-from workkit.web.login import Login
-from workkit.web.metrics import OF_A_SCHEDULE, OURS, page_name
-from workkit.web.users import add_token
+from workkit.web.auth import Mounted
+from workkit.web.login import Login, UsersFile, add_token
+from workkit.web.middleware import OF_A_SCHEDULE, OURS, page_name
 
 ROOT = Path(__file__).parent.parent.parent
 

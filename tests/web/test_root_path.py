@@ -14,9 +14,8 @@ import pytest
 from tests.web.conftest import ORIGIN
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import Local, UsersFile, Way
-from workkit.web.login import Login
-from workkit.web.users import add_user
+from workkit.web.auth import Local, Way
+from workkit.web.login import Login, UsersFile, add_user
 
 ROOT = "/ops/jobs"
 LINK = re.compile(r'\b(?:href|src|action|formaction|data-stream)="([^"]*)"|\bname="back" value="([^"]*)"')

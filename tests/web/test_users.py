@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from workkit.errors import InvalidOptions, NotFound
-from workkit.web.auth import LOGIN_S, Signer
-from workkit.web.users import Who, add_token, add_user, is_password, lesser, may, password_hash, read_users
+from workkit.web.auth import LOGIN_S, Signer, Who, is_password, lesser, may, password_hash
+from workkit.web.login import add_token, add_user, read_users
 
 
 def test_a_user_that_was_added_is_read_back_and_only_the_owner_can_read_the_file(tmp_path: Path) -> None:

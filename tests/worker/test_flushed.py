@@ -10,7 +10,7 @@ from tests.servers import Server
 from tests.worker.observation import HOW, calls, named
 from workkit import schedule
 from workkit.brokers.connect import open_broker
-from workkit.cli.printing.event_line import Style, console_line
+from workkit.cli.log import Style, console_line
 from workkit.events import Event
 
 

@@ -15,7 +15,7 @@ from tests.servers import Server
 from workkit import aio, current_job, events, job, schedule, wire
 from workkit.brokers.hutch.codec import check
 from workkit.brokers.hutch.names import Names
-from workkit.cli.printing.event_line import Style, console_line, json_line
+from workkit.cli.log import Style, console_line, json_line
 from workkit.contract.producer import NewJob
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.events import Event

@@ -20,7 +20,7 @@ from tests.servers import Server
 from workkit import aio, schedule
 from workkit.brokers.native.broker import NativeBroker
 from workkit.errors import NotFound, Unsupported
-from workkit.worker.run.run_log import LONGEST_LINE, MOST_BYTES, MOST_LINES, RunLog, lines_of
+from workkit.worker.run.running_job import LONGEST_LINE, MOST_BYTES, MOST_LINES, RunLog, lines_of
 
 HOW: dict[str, Any] = {"imports": ["tests.logging_handlers"], "folder": None}
 Told = list[list[Any]]

@@ -19,10 +19,10 @@ from tests.processes import ROOT, is_alive, until
 from tests.worker.observation import named
 from workkit import errors, events
 from workkit.events import Event
-from workkit.worker.exit_status import how_it_ended
-from workkit.worker.supervision import pulse
-from workkit.worker.supervision.listener_process import Seat
-from workkit.worker.supervision.supervisor import Exit, ProcessPlan, Supervisor
+from workkit.worker import listener_process
+from workkit.worker.listener_process import Seat
+from workkit.worker.service import how_it_ended
+from workkit.worker.supervisor import Exit, ProcessPlan, Supervisor
 
 CHILD = """
 import json, os, signal, sys, time
@@ -205,7 +205,7 @@ def test_burst_ends_with_the_worst_status(seen: list[Event]) -> None:
 def test_a_process_that_does_not_end_is_killed_after_deadline_and_grace(
     seen: list[Event], ends_on: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workkit.worker.supervision.supervisor.GRACE", 0.2)
+    monkeypatch.setattr("workkit.worker.supervisor.GRACE", 0.2)
     ends_on("listening")
     ending = supervisor("listen()\nwhile True: time.sleep(60)", deadline=timedelta(seconds=0.1)).run()
     assert ending.status == 128 + signal.SIGKILL
@@ -248,7 +248,7 @@ def test_a_child_has_a_session_of_its_own_and_no_terminal_input(
 CHILDS_END = """
 import sys, time
 from datetime import timedelta
-from workkit.worker.supervision import orders as supervised
+from workkit.worker import listener_process as supervised
 
 class Listener:
     def __getattr__(self, name):
@@ -293,7 +293,7 @@ def test_an_end_in_words(status: int, words: str) -> None:
 def test_a_process_that_no_longer_answers_is_named_killed_and_replaced(
     seen: list[Event], ends_on: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulse, "GRACE", 2.0)
+    monkeypatch.setattr(listener_process, "GRACE", 2.0)
     ends_on("restarted")
     answers = """
 for line in os.fdopen(orders) if not first() else ():

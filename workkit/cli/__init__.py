@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workkit.cli.host import Host
+    from workkit.cli.settings import Host
 
 
 def main(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
@@ -19,6 +19,6 @@ def main(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, lambda number, _: os._exit(128 + number))
-    from workkit.cli.entry import run  # after that: this takes half a second
+    from workkit.cli.tree import run  # after that: this takes half a second
 
     return run(argv, host=host)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from workkit.cli.printing import terminal
+from workkit.cli import terminal
 from workkit.cli.spelling import at_layout, in_flags
 from workkit.errors import WorkkitError
 

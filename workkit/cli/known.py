@@ -1,17 +1,33 @@
 """The schedules that a command looks at or changes: one that its server does not know is refused, with those that it
 knows. Commands that add say where they begin a new one.
+
+Below: what the commands that look at schedules share: a filter, how many rows, JSON instead of a table.
 """
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from workkit.cli.options import chosen_schedules, server_words, weighted
-from workkit.cli.printing import terminal
+import click
+
+from workkit.cli import terminal
+from workkit.cli.command import Option
+from workkit.cli.live import ScheduleName
+from workkit.cli.options import (
+    Count,
+    chosen_schedules,
+    json_option,
+    server_options,
+    server_words,
+    verbose_option,
+    weighted,
+    zone_option,
+)
 from workkit.cli.settings import read_settings
+from workkit.contract.filters import Place, accepted
 from workkit.errors import InvalidSchedule, ServerRefused
 from workkit.jobs.names import read_name, said_plain
 from workkit.text import wording
@@ -125,3 +141,50 @@ def _unknown(s: Schedule, *, server: str | None, remedy: str | None = None) -> I
 
 def _error(s: Schedule, others: str, remedy: str, **fields: str | None) -> InvalidSchedule:
     return InvalidSchedule.about(f"no schedule {s.name}", f"here; {others}", remedy, given=s.name, **fields)
+
+
+DEFAULT_LIMIT = 50
+
+
+FILTERED: dict[Place, str] = {
+    "jobs": "in the function, the arguments, the name or the error of a job",
+    "dead": "in the function, the arguments, the name or the error of a job",
+    "runs": "in the function, the name or the error of a run",
+}
+
+
+def filter_help(place: Place) -> str:
+    """Explain the filter of a list, for the help of its command."""
+    return f"FILTER is a text {FILTERED[place]}, or qualifiers: {accepted(place)}. Their rules: workkit help filters."
+
+
+def where_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--where``, a filter."""
+    return click.option("--where", cls=Option, metavar="FILTER", help=f"only {what} that fit FILTER")
+
+
+def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the schedule, which may be left out, ``--json``, ``-v`` and the server."""
+    function = server_options(function)
+    function = verbose_option(function)
+    function = json_option()(function)
+    return click.argument("schedule", type=ScheduleName(), required=False)(function)
+
+
+def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add which rows are listed, how many, and the zone of their times."""
+    for option in (
+        zone_option("zone of the times; default UTC"),
+        click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
+        click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}"),
+        where_option("jobs"),
+    ):
+        function = option(function)
+    return function
+
+
+def most_rows(limit: int | None, everything: bool) -> int | None:
+    """Tell how many rows are listed at most; None: all. Raises UsageError."""
+    if everything and limit is not None:
+        raise click.UsageError(f"--all and --limit {limit} were both given. Keep one of them.")
+    return None if everything else limit or DEFAULT_LIMIT

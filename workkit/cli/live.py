@@ -1,6 +1,7 @@
 """Words that a shell completes from what is there: schedules, names and ids of jobs, functions. Never an error.
 
-A server is asked for a moment only, and at most every five seconds; a private one is not started for that.
+A server is asked for a moment only, and at most every five seconds; a private one is not started for that. Below: jobs
+of every state, in layouts that cannot list some of them: the others are listed, and a note says so.
 """
 
 from __future__ import annotations
@@ -11,21 +12,29 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from workkit.brokers.layout import Layout, chosen_layout
+from workkit.cli import terminal
 from workkit.cli.options import EMBEDDED_SCHEME, SCHEDULES_ENV, server_url
 from workkit.cli.settings import read_settings
-from workkit.cli.unlisted import listed_jobs
 from workkit.jobs.job import call_text, spoken
+from workkit.text import wording
 from workkit.text.cells import shorten
+
+if TYPE_CHECKING:
+    from workkit.contract.where import Where
+    from workkit.jobs.job import Job, JobState
+    from workkit.schedule import Schedule
 
 FRESH_SECONDS = 5.0
 MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
@@ -171,3 +180,29 @@ def _functions(schedule: str, url: str | None, layout: str) -> Found:
     s = verbs.create(schedule, redis=url, layout=layout)
     jobs = islice(listed_jobs(s, state=None), MOST)
     return {spoken(job.fn): "" for job in jobs}
+
+
+def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
+    """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
+    from workkit.contract.composed import listable
+    from workkit.contract.where import Where, looked_up, meant_jobs
+    from workkit.verbs.opening import present, producer_of
+
+    inspector, where = producer_of(s).inspector, where or Where()
+    named = looked_up(where, inspector.job, state=state, now=present(s)) if where.lookup else None
+    if named is not None:
+        return iter(named)
+    return meant_jobs(partial(listable, inspector, state), where, now=lambda: present(s))
+
+
+def unlisted_notes(s: Schedule, state: JobState | None) -> list[str]:
+    """Say which jobs a list of every state leaves out, because the layout cannot list them."""
+    from workkit.verbs.opening import producer_of
+
+    return [] if state is not None else [*producer_of(s).inspector.unlisted().values()]
+
+
+def talk_once(sentences: Iterable[str]) -> None:
+    """Say each sentence once, beside what is printed."""
+    for sentence in dict.fromkeys(sentences):
+        terminal.talk(wording.printable(sentence))

@@ -26,15 +26,13 @@ from workkit.brokers.layout import (
 )
 from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
-from workkit.cli.host import host
-from workkit.cli.settings import Settings, read_settings
+from workkit.cli.settings import Settings, host, read_settings
 from workkit.cli.spelling import layout_flags
 from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
 from workkit.text.cells import shell_word
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
-
 
 R = TypeVar("R")
 Decorator = Callable[[Callable[..., R]], Callable[..., R]]

@@ -1,4 +1,7 @@
-"""The table ``[tool.workkit]`` of the nearest pyproject.toml upward: for the command line only, never the server."""
+"""The table ``[tool.workkit]`` of the nearest pyproject.toml upward: for the command line only, never the server.
+
+Below: the program that has this command line within its own, such as the manage.py of a Django project.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 from workkit.brokers.layout import own_options
 from workkit.errors import InvalidOptions
@@ -128,3 +133,22 @@ READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
         'dialect = "published" or dialect = "cuckoo"',
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What such a program adds. `command`: how it is started, up to our words; empty: as this process was. `imports`:
+    modules that every listener and each of its worker processes imports first.
+    """
+
+    command: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+NO_HOST = Host()
+
+
+def host() -> Host:
+    """The program that runs the present command."""
+    found = click.get_current_context().find_root().obj
+    return found if isinstance(found, Host) else NO_HOST

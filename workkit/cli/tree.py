@@ -1,15 +1,24 @@
-"""The command tree: which commands there are, how they are grouped in help, and what an unknown word means."""
+"""One command line, from its words to its exit status: which commands there are, how they are grouped in help, and what
+an unknown word means.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 import textwrap
+from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from workkit.cli.printing import terminal
+from workkit.cli import terminal
+from workkit.cli.terminal import warnings_shown
+
+if TYPE_CHECKING:
+    from workkit.cli.settings import Host
 
 
 class CommandEntry(NamedTuple):
@@ -30,22 +39,22 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "now": CommandEntry("add", "add a job to run at once"),
         "add-many": CommandEntry("add_many", "add jobs from a JSON Lines file, with a progress bar"),
         "sync": CommandEntry("sync", "make named jobs equal to a plan; shows the changes first"),
-        "import": CommandEntry("importing", "a plan of what cron, Celery, APScheduler or RQ run"),
+        "import": CommandEntry("sync", "a plan of what cron, Celery, APScheduler or RQ run"),
     },
     "Look": {
-        "schedules": CommandEntry("looking.listeners", "schedules of a server, and what is in each"),
-        "list": CommandEntry("looking.list", "jobs of a schedule, soonest first"),
-        "show": CommandEntry("looking.show", "one job in full"),
-        "listeners": CommandEntry("looking.listeners", "who is listening and what they run"),
-        "stats": CommandEntry("looking.listeners", "counts by state, and how late work is"),
-        "runs": CommandEntry("looking.runs", "what ran lately, of one job or of a schedule"),
-        "result": CommandEntry("looking.result", "what a job returned, if it keeps that"),
-        "changes": CommandEntry("looking.changes", "who changed what lately: pauses, runs by hand, syncs"),
-        "dead": CommandEntry("looking.list", "jobs that failed for good, with errors"),
+        "schedules": CommandEntry("listeners", "schedules of a server, and what is in each"),
+        "list": CommandEntry("list", "jobs of a schedule, soonest first"),
+        "show": CommandEntry("show", "one job in full"),
+        "listeners": CommandEntry("listeners", "who is listening and what they run"),
+        "stats": CommandEntry("listeners", "counts by state, and how late work is"),
+        "runs": CommandEntry("runs", "what ran lately, of one job or of a schedule"),
+        "result": CommandEntry("show", "what a job returned, if it keeps that"),
+        "changes": CommandEntry("changes", "who changed what lately: pauses, runs by hand, syncs"),
+        "dead": CommandEntry("list", "jobs that failed for good, with errors"),
         "web": CommandEntry("web", "schedules in the browser: what ran, what runs, what will"),
     },
     "Change": {
-        "cancel": CommandEntry("cancel", "by id, beginning of an id (6+ characters) or name"),
+        "cancel": CommandEntry("control", "by id, beginning of an id (6+ characters) or name"),
         "pause": CommandEntry("control", "start nothing more of a schedule, a job or a function"),
         "resume": CommandEntry("control", "go on with what was paused"),
         "skip": CommandEntry("control", "leave out the next run of a recurring job"),
@@ -65,11 +74,11 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     RARE: {  # several stand in a line, each with its words in brackets
         "snooze": CommandEntry("control", "a next run"),
         "forward": CommandEntry("forward", "due jobs to another schedule"),
-        "queues": CommandEntry("looking.queues", "on RabbitMQ"),
-        "mark": CommandEntry("mark", "a release"),
+        "queues": CommandEntry("listeners", "on RabbitMQ"),
+        "mark": CommandEntry("changes", "a release"),
         "wire": CommandEntry("wire", "dump or verify the layout"),
-        "schema": CommandEntry("schema", "JSON schema of a plan"),
-        "completion": CommandEntry("completion", "for bash, zsh, fish"),
+        "schema": CommandEntry("help", "JSON schema of a plan"),
+        "completion": CommandEntry("help", "for bash, zsh, fish"),
     },
 }
 TOPICS = {
@@ -129,7 +138,7 @@ class Tree(click.Group):
         command = self.get_command(ctx, name)
         if command is not None or ctx.resilient_parsing:
             return name if command else None, command, args[1:]
-        from workkit.cli.suggestion import command_hint  # needed only where something is wrong
+        from workkit.cli.failure import command_hint  # needed only where something is wrong
 
         hint = command_hint(name, ENTRIES) or "Commands: workkit --help."
         raise click.UsageError(f'workkit has no command "{name}". {hint}')
@@ -176,3 +185,46 @@ tree = Tree(
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version)],
 )
+
+
+COMPLETE = "_WORKKIT_COMPLETE"
+
+
+def run(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
+    """See `workkit.cli.main`."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    terminal.prepare()
+    try:
+        with warnings_shown():
+            status = _run(words, host)
+        _flush()
+    except BaseException as error:
+        from workkit.cli import failure
+
+        return failure.report(error, verbose=_verbose(words))
+    return status
+
+
+def _run(words: list[str], host: Host | None) -> int:
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(tree, {}, "workkit", COMPLETE, instruction)
+    try:
+        with tree.make_context("workkit", words, obj=host) as context:
+            result = tree.invoke(context)
+    except click.exceptions.Exit as answered:
+        return answered.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+def _verbose(words: list[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return "--verbose" in options or "-v" in options

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from workkit.jobs.admission import Admission, Control, admission
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -55,7 +55,7 @@ class ListenerInfo:
     trouble: str | None = None
     held: int | None = None
     serves: Mapping[str, Serving] = field(default_factory=dict)
-    functions: tuple[Known, ...] = field(default=(), repr=False)
+    functions: tuple[KnownFunction, ...] = field(default=(), repr=False)
 
     __repr__ = brief_repr
 

@@ -13,7 +13,7 @@ from workkit.contract.history import Bucket, Cell, Day, PastRun, Result, Tier
 from workkit.contract.inspector import Graves, LimitUse, Missed, Named, QueueInfo
 from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Verdict
 from workkit.errors import Unsupported
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 
 
@@ -67,7 +67,7 @@ class History(Protocol):
         (``0``: any); wait for them, `wait_ms` at most. The server wakes the caller.
         """
 
-    def knows(self) -> Mapping[str, Known]:
+    def knows(self) -> Mapping[str, KnownFunction]:
         """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
         tell nothing are not there.
         """

@@ -112,7 +112,7 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class _ArgumentPlaces:
     """The usual case of `check_call`: a function surely takes arguments, all by position, if there are `least` to
     `most` of them, and the type of each one at a place of `types` is among those.
     """
@@ -122,12 +122,12 @@ class Places:
     types: tuple[tuple[int, frozenset[type]], ...]
 
 
-def places_of(fn: Callable[..., Any]) -> Places:
+def places_of(fn: Callable[..., Any]) -> _ArgumentPlaces:
     """Read what a function surely takes by position. One without a signature takes everything."""
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
-        return Places(0, sys.maxsize, ())
+        return _ArgumentPlaces(0, sys.maxsize, ())
     parameters = signature.parameters.values()
     least = sum([p.kind in _POSITIONAL and p.default is p.empty for p in parameters])
     most = sum([p.kind in _POSITIONAL for p in parameters])
@@ -135,7 +135,9 @@ def places_of(fn: Callable[..., Any]) -> Places:
         most = sys.maxsize
     if any(p.kind == p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         most = -1
-    return Places(least, most, tuple((n, allowed) for n, allowed, _ in _by_place(signature, _kinds(fn, signature))))
+    return _ArgumentPlaces(
+        least, most, tuple((n, allowed) for n, allowed, _ in _by_place(signature, _kinds(fn, signature)))
+    )
 
 
 def _by_place(signature: inspect.Signature, kinds: Mapping[str, _Kind]) -> list[tuple[int, frozenset[type], _Kind]]:
@@ -306,7 +308,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownFunction:
     """A function that listeners know. `fn`: its name as jobs store it; `doc`: the first line of its docstring;
     `limits`: its options of `@job` that say how much runs at once; `listeners`: how many know it.
     """
@@ -328,7 +330,7 @@ _KINDS: Final = {
 }
 
 
-def check_known(known: Known | None, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
+def check_known(known: KnownFunction | None, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
     """Refuse arguments that a function does not take, as far as its listeners tell. Raises InvalidArguments.
 
     They tell nothing of one without parameters, and it may have others. A single positional parameter may take the

@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 from workkit.errors import CannotRun, InvalidFunction
-from workkit.jobs.arguments import Known, Parameter, signature_of
+from workkit.jobs.arguments import KnownFunction, Parameter, signature_of
 from workkit.jobs.marks import Handler, marked, marks, options_of
 from workkit.jobs.names import brief, generator, is_plain, read_name, stored_name
 from workkit.jobs.registry import Registry
@@ -95,9 +95,9 @@ _KINDS: Final[Mapping[Any, str]] = {
 }
 
 
-def known_functions(imports: Iterable[str]) -> tuple[Known, ...]:
+def known_functions(imports: Iterable[str]) -> tuple[KnownFunction, ...]:
     """Describe the functions that are marked in this program, and the public ones of the modules of `imports`."""
-    found: dict[str, Known] = {}
+    found: dict[str, KnownFunction] = {}
     for name, fn in _functions(tuple(imports)):
         if len(found) >= MOST:
             break
@@ -124,7 +124,7 @@ def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
                 continue
 
 
-def _known(name: str, fn: Handler) -> Known:
+def _known(name: str, fn: Handler) -> KnownFunction:
     try:
         parameters = tuple(map(_parameter, signature_of(fn).parameters.values()))[:MOST_PARAMETERS]
     except Exception:  # code of somebody else: a __signature__ or an annotation of any kind
@@ -133,7 +133,7 @@ def _known(name: str, fn: Handler) -> Known:
     first = doc.strip().partition("\n")[0].strip()[:LONGEST_DOC] if isinstance(doc, str) else ""
     options = options_of(fn)
     limits = {limit: value for limit in LIMITS if (value := getattr(options, limit)) is not None}
-    return Known(fn=name, parameters=parameters, doc=first, limits=limits)
+    return KnownFunction(fn=name, parameters=parameters, doc=first, limits=limits)
 
 
 def _parameter(parameter: inspect.Parameter) -> Parameter:

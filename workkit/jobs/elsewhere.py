@@ -1,5 +1,5 @@
-"""Words of other schedulers, and what they are called here: what a keyword that does not exist is answered with. The
-table in docs/moving/index.md shows the same rows.
+"""Words of other schedulers, and what they are called here: the answers to keywords that do not exist. The
+pages in docs/moving have the same words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ UNITS: Final = {"s": "second", "m": "minute", "h": "hour"}
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ForeignWord:
     """A word of others. `ours`: what to write here; `page`: a page of docs/moving that has it; `written` writes our
     keyword for a value, None where the value has none.
     """
@@ -55,48 +55,48 @@ def _number(value: Any) -> str | None:
     return f"retries={times}" if type(times) is int and times >= 0 else None
 
 
-_QUEUE = Word('Each queue is a schedule of its own: schedule.create("critical")', "celery")
-_NEXT = Word("Add the next job at the end of the function: schedule.add_now", "rq")
-_RUN = Word("Leave it out: current_job() tells of the run", "celery")
+_QUEUE = ForeignWord('Each queue is a schedule of its own: schedule.create("critical")', "celery")
+_NEXT = ForeignWord("Add the next job at the end of the function: schedule.add_now", "rq")
+_RUN = ForeignWord("Leave it out: current_job() tells of the run", "celery")
 _LIMIT = 'Write timeout="5 minutes"'
 _RETRIES = "Write retries=3: how many attempts follow the first"
 _ONCE = 'Write unique_key="...", or name="..." for a job that recurs'
 
-WORDS: Final[Mapping[str, Word]] = {
-    "countdown": Word('Write in_="5 seconds"', "celery", _length("in_")),
-    "eta": Word("Write at=", "celery", _same("at")),
-    "rate_limit": Word('Write @job(rate="10/minute"): over all listeners', "celery", _rate),
-    "retry": Word(_RETRIES, "rq", _number),
-    "max_retries": Word(_RETRIES, "celery", _number),
-    "autoretry_for": Word("Write retry_on=(OSError,) and retries=3", "celery"),
-    "retry_backoff": Word('Write retries=3, backoff="exponential", base="5s"', "celery"),
-    "default_retry_delay": Word('Write base="30s"', "celery", _length("base")),
+WORDS: Final[Mapping[str, ForeignWord]] = {
+    "countdown": ForeignWord('Write in_="5 seconds"', "celery", _length("in_")),
+    "eta": ForeignWord("Write at=", "celery", _same("at")),
+    "rate_limit": ForeignWord('Write @job(rate="10/minute"): over all listeners', "celery", _rate),
+    "retry": ForeignWord(_RETRIES, "rq", _number),
+    "max_retries": ForeignWord(_RETRIES, "celery", _number),
+    "autoretry_for": ForeignWord("Write retry_on=(OSError,) and retries=3", "celery"),
+    "retry_backoff": ForeignWord('Write retries=3, backoff="exponential", base="5s"', "celery"),
+    "default_retry_delay": ForeignWord('Write base="30s"', "celery", _length("base")),
     "bind": _RUN,
-    "acks_late": Word("Leave it out: a listener always reports a run after it", "celery"),
+    "acks_late": ForeignWord("Leave it out: a listener always reports a run after it", "celery"),
     "queue": _QUEUE,
-    "time_limit": Word(_LIMIT, "celery", _length("timeout")),
-    "soft_time_limit": Word(_LIMIT, "celery", _length("timeout")),
-    "ignore_result": Word('Leave it out: results are kept only with keep="1 day"', "celery"),
-    "task_id": Word(_ONCE, "celery"),
+    "time_limit": ForeignWord(_LIMIT, "celery", _length("timeout")),
+    "soft_time_limit": ForeignWord(_LIMIT, "celery", _length("timeout")),
+    "ignore_result": ForeignWord('Leave it out: results are kept only with keep="1 day"', "celery"),
+    "task_id": ForeignWord(_ONCE, "celery"),
     "depends_on": _NEXT,
-    "job_timeout": Word(_LIMIT, "rq", _length("timeout")),
-    "result_ttl": Word('Write keep="1 day"', "rq", _length("keep")),
-    "job_id": Word(_ONCE, "rq"),
-    "at_front": Word("Write priority=3", "rq"),
-    "run_date": Word("Write at=", "apscheduler", _same("at")),
-    "misfire_grace_time": Word('Write catch_up_within="1 hour"', "apscheduler", _length("catch_up_within")),
-    "coalesce": Word('Write catch_up="once", which is the default, or "all"', "apscheduler"),
-    "max_instances": Word('Write overlap="skip" for one run at once, or @job(limit=3)', "apscheduler"),
-    "replace_existing": Word("Leave it out: a job with a name replaces the one before", "apscheduler"),
-    "start_date": Word("Write start=", "apscheduler", _same("start")),
-    "end_date": Word("Write end=", "apscheduler", _same("end")),
-    "timezone": Word("Write tz=", "apscheduler", _same("tz")),
+    "job_timeout": ForeignWord(_LIMIT, "rq", _length("timeout")),
+    "result_ttl": ForeignWord('Write keep="1 day"', "rq", _length("keep")),
+    "job_id": ForeignWord(_ONCE, "rq"),
+    "at_front": ForeignWord("Write priority=3", "rq"),
+    "run_date": ForeignWord("Write at=", "apscheduler", _same("at")),
+    "misfire_grace_time": ForeignWord('Write catch_up_within="1 hour"', "apscheduler", _length("catch_up_within")),
+    "coalesce": ForeignWord('Write catch_up="once", which is the default, or "all"', "apscheduler"),
+    "max_instances": ForeignWord('Write overlap="skip" for one run at once, or @job(limit=3)', "apscheduler"),
+    "replace_existing": ForeignWord("Leave it out: a job with a name replaces the one before", "apscheduler"),
+    "start_date": ForeignWord("Write start=", "apscheduler", _same("start")),
+    "end_date": ForeignWord("Write end=", "apscheduler", _same("end")),
+    "timezone": ForeignWord("Write tz=", "apscheduler", _same("tz")),
 }
 """By the keyword of others."""
 
-CALLS: Final[Mapping[str, Word]] = {
-    "delay": Word("Write schedule.add_now(s, {fn}, args=[...])", "celery"),
-    "apply_async": Word(
+CALLS: Final[Mapping[str, ForeignWord]] = {
+    "delay": ForeignWord("Write schedule.add_now(s, {fn}, args=[...])", "celery"),
+    "apply_async": ForeignWord(
         'Write schedule.add_now(s, {fn}, args=[...]), or schedule.add(s, {fn}, in_="5 minutes")', "celery"
     ),
 }

@@ -117,7 +117,7 @@ def _place(frame: FrameType) -> str:
 DEEPEST, MOST_FILES = 5, 2000  # bounds of a search: parts of a module's name, files
 OURS = Path(__file__).resolve().parents[1]
 """The package workkit. It is nobody's folder: a listener runs a module of it, as workkit.shell, only if it is told."""
-MOST_SOURCES = 50  # folders of a repository with several packages
+_MOST_SOURCES = 50  # folders of a repository with several packages
 
 
 def modules_under(folder: Path, *, depth: int) -> Iterator[str]:
@@ -150,7 +150,7 @@ def source_folder(module: str, folder: Path) -> str | None:
     """Name the folder below `folder` that Python has to search to find a module: ``src``, or ``PACKAGE/src``."""
     relative = module.replace(".", "/")
     with suppress(OSError):
-        for below in (folder / "src", *sorted(folder.glob("*/src"))[:MOST_SOURCES]):
+        for below in (folder / "src", *sorted(folder.glob("*/src"))[:_MOST_SOURCES]):
             if (below / f"{relative}.py").is_file() or (below / relative / "__init__.py").is_file():
                 return below.relative_to(folder).as_posix()
     return None

@@ -105,16 +105,16 @@ def arguments_text(job: Job) -> str:
 
 def call_texts(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[str]:
     """Write the arguments of a call, one by one."""
-    return [*map(argument_text, args), *_named(kwargs)]
+    return [*map(argument_text, args), *_keywords(kwargs)]
 
 
-def _named(kwargs: Mapping[str, Any] | None) -> list[str]:
+def _keywords(kwargs: Mapping[str, Any] | None) -> list[str]:
     return [f"{name}={argument_text(value)}" for name, value in (kwargs or {}).items()]
 
 
 def searched_text(job: Job) -> str:
     """Write all of a job that a search looks at: its function, arguments, name and error."""
-    named = ", ".join(_named(job.kwargs))
+    named = ", ".join(_keywords(job.kwargs))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar, Unpack, overload
 
 from workkit.errors import InvalidFunction
 from workkit.jobs.call import JobOptions
-from workkit.jobs.elsewhere import CALLS, Word
+from workkit.jobs.elsewhere import CALLS, ForeignWord
 from workkit.jobs.names import (
     JOB_NAME,
     LONGEST,
@@ -97,7 +97,7 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
     return fn
 
 
-def _refuse_call(fn: Handler, name: str, word: Word, *_: Any, **__: Any) -> NoReturn:
+def _refuse_call(fn: Handler, name: str, word: ForeignWord, *_: Any, **__: Any) -> NoReturn:
     """Answer ``f.delay()``. Raises InvalidFunction."""
     remedy, _suggestion = word.remedy()
     trouble = "does not exist: a function with @job stays a plain function"

@@ -50,7 +50,7 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
 
     Raises InvalidFunction.
     """
-    said = f"middleware {_named(fn)}"
+    said = f"middleware {_function_name(fn)}"
     if on not in ("run", "add"):
         raise InvalidFunction(f'{said}: on={on!r} is not known. Accepted: "run", "add".', given=on)
     if not inspect.isgeneratorfunction(fn) and (on == "add" or not inspect.isasyncgenfunction(fn)):
@@ -99,7 +99,9 @@ def entered(schedule: str, job: Job) -> Job:
             seen.close()
             raise _talkative(fn)
         if not isinstance(changed, Job):
-            raise InvalidFunction(f"middleware {_named(fn)} yielded {changed!r}. Yield the job to add.", given=changed)
+            raise InvalidFunction(
+                f"middleware {_function_name(fn)} yielded {changed!r}. Yield the job to add.", given=changed
+            )
         job = changed
     return job
 
@@ -192,12 +194,12 @@ def _same(raised: BaseException, error: BaseException) -> BaseException:
 
 
 def _silent(fn: Any) -> InvalidFunction:
-    return InvalidFunction(f"middleware {_named(fn)} ended without a yield. It has exactly one.", given=fn)
+    return InvalidFunction(f"middleware {_function_name(fn)} ended without a yield. It has exactly one.", given=fn)
 
 
 def _talkative(fn: Any) -> InvalidFunction:
-    return InvalidFunction(f"middleware {_named(fn)} yielded twice. It has exactly one yield.", given=fn)
+    return InvalidFunction(f"middleware {_function_name(fn)} yielded twice. It has exactly one yield.", given=fn)
 
 
-def _named(fn: Any) -> str:
+def _function_name(fn: Any) -> str:
     return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', repr(fn))}"

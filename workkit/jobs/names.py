@@ -115,7 +115,7 @@ def known_name(fn: Fn) -> str:
 def read_name(job: str) -> Name | None:
     """Read the name in a stored `job`; None for any other form, which only Clojure listeners can run."""
     text = job.strip()
-    named = _named(text)
+    named = _named_in(text)
     if named is not None and (_LENIENT.fullmatch(named) or flaw(named) is None):
         space, _, path = named.partition("/")
         return Name(space, path)
@@ -124,7 +124,7 @@ def read_name(job: str) -> Name | None:
     return None
 
 
-def _named(text: str) -> str | None:
+def _named_in(text: str) -> str | None:
     """Return the text at the place of the name in one of the forms, valid or not."""
     return next((found[1] for form in _FORMS if (found := form.fullmatch(text))), None)
 
@@ -135,7 +135,7 @@ def addable_name(text: str) -> Name | None:
 
 
 def _addable_flaw(text: str) -> str | None:
-    named = _named(text.strip())
+    named = _named_in(text.strip())
     return None if named is None or "/" not in named else flaw(named)
 
 

@@ -40,7 +40,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PlanSource:
     """The plan of one module or file: its jobs by name, and when its code was written, epoch ms (0: not known)."""
 
     name: str
@@ -115,14 +115,14 @@ def _at(present: datetime, when: When, given: Mapping[str, Any]) -> str:
     return repr(sorted(trigger.fields().items(), key=repr))
 
 
-def planned_here(schedule: str) -> list[Source]:
+def planned_here(schedule: str) -> list[PlanSource]:
     """Find the plans of a schedule in the modules that this program has imported, by module."""
     found = []
     for name, module in sorted(sys.modules.items()):
         jobs = getattr(module, "__dict__", {}).get(PLANS, {}).get(schedule)
         if jobs:
             said = main_module() if name == "__main__" else name
-            found.append(Source(name=said or name, jobs=dict(jobs), written_ms=written_ms(name)))
+            found.append(PlanSource(name=said or name, jobs=dict(jobs), written_ms=written_ms(name)))
     return found
 
 

@@ -157,7 +157,7 @@ class Registry:
         """Decide before the import, by the place of the top-level package."""
         if is_library(module):
             return False
-        if self._named(module):
+        if self._is_named(module):
             return True
         if self.folder is None:
             return False
@@ -175,9 +175,9 @@ class Registry:
         if name is None or is_library(name):
             return False
         file = getattr(module, "__file__", None)
-        return self._named(name) or (file is not None and self._under_folder(Path(file)))
+        return self._is_named(name) or (file is not None and self._under_folder(Path(file)))
 
-    def _named(self, module: str) -> bool:
+    def _is_named(self, module: str) -> bool:
         return any(module == named or module.startswith(named + ".") for named in self.imports)
 
     def _under_folder(self, file: Path) -> bool:
@@ -211,7 +211,7 @@ class Registry:
         return _may_not_run(name, f"{name.space} {place}.", given=name)
 
     def _no_module(self, module: str) -> str:
-        known = {m for m in list(sys.modules) if self._named(m)}
+        known = {m for m in list(sys.modules) if self._is_named(m)}
         if self.folder is not None:
             known.update(modules_under(self.folder, depth=module.count(".") + 1))
         place, here = ("", "") if self.folder is None else (" under ./", " under ./ (this folder)")

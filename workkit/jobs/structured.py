@@ -16,11 +16,11 @@ from typing import Any
 
 from workkit.errors import InvalidArguments, described
 from workkit.jobs.arguments import compiled_check, signature_of, takes_whole
-from workkit.jobs.json_value import at_key, shown_value
-from workkit.jobs.structured_values import (
+from workkit.jobs.json_value import (
     SIMPLE,
     Reader,
     as_json,
+    at_key,
     built_name,
     is_model,
     is_structured,
@@ -29,13 +29,14 @@ from workkit.jobs.structured_values import (
     model_reader,
     one_of,
     refused,
+    shown_value,
 )
 from workkit.text.nearest import nearest_word
 
-UNIONS = (typing.Union, types.UnionType)
+_UNIONS = (typing.Union, types.UnionType)
 LISTS = (list, Sequence, Collection, Iterable)
-MAPS = (dict, Mapping)
-SAYABLE = (
+_MAPS = (dict, Mapping)
+_SAYABLE = (
     "Use text, a number, a list, a dict, datetime, UUID, Decimal, bytes, Path, an Enum or a dataclass there, or a "
     "pydantic model."
 )
@@ -65,8 +66,8 @@ def reader(hint: Any) -> Reader:
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint in (Any, object):
         return lambda value, _: value
-    if origin in UNIONS:
-        return partial(_read_any_of, [(_named(part), reader(part)) for part in parts])
+    if origin in _UNIONS:
+        return partial(_read_any_of, [(_hint_name(part), reader(part)) for part in parts])
     if origin is typing.Literal:
         return one_of(parts)
     if is_dataclass(hint):
@@ -79,11 +80,11 @@ def reader(hint: Any) -> Reader:
         return partial(_read_list, tuple, reader(parts[0]))
     if origin is tuple and parts:
         return partial(_read_tuple, [reader(part) for part in parts])
-    if origin in MAPS and parts[:1] == (str,):
+    if origin in _MAPS and parts[:1] == (str,):
         return partial(_read_dict, reader(parts[1]))
     if typing.is_typeddict(hint):
         hint = dict
-    return leaf(None.__class__ if hint is None else hint) or partial(_refuse, _named(hint))
+    return leaf(None.__class__ if hint is None else hint) or partial(_refuse, _hint_name(hint))
 
 
 def _read_dataclass(kind: type, value: Any, place: str) -> Any:
@@ -170,10 +171,10 @@ def _read_dict(read: Reader, value: Any, place: str) -> Any:
 
 
 def _refuse(name: str, value: Any, place: str) -> Any:
-    raise refused(place, value, f"is for {name}, which cannot be built from JSON", SAYABLE)
+    raise refused(place, value, f"is for {name}, which cannot be built from JSON", _SAYABLE)
 
 
-def _named(hint: Any) -> str:
+def _hint_name(hint: Any) -> str:
     if hint is type(None):
         return "None"
     plain = isinstance(hint, type) and not typing.get_args(hint)
@@ -181,7 +182,7 @@ def _named(hint: Any) -> str:
 
 
 Arguments = tuple[Sequence[Any], Mapping[str, Any] | None]
-_HOLDERS = (*UNIONS, *LISTS, *MAPS, tuple, set, frozenset)
+_HOLDERS = (*_UNIONS, *LISTS, *_MAPS, tuple, set, frozenset)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +338,7 @@ def _reader(name: str, hint: Any, *, is_optional: bool) -> Reader:
         return model_reader(hint)
     named = bare(hint)
     parts = [part for part in typing.get_args(named) if part is not NoneType]
-    if typing.get_origin(named) in UNIONS and len(parts) == 1:  # `Optional`
+    if typing.get_origin(named) in _UNIONS and len(parts) == 1:  # `Optional`
         named = bare(parts[0])
     built = built_name(named)
     return reader(hint) if built is None else _Named(name, built, reader(hint))

@@ -1,4 +1,4 @@
-"""A test with the private server: it moves the clock, runs due jobs, and asks what was added and what ran."""
+"""What a test does with the private server: it moves the clock, runs what is due, and asks what ran."""
 
 from __future__ import annotations
 

@@ -21,9 +21,8 @@ from workkit.jobs.options import FORWARD, LISTEN, read_options
 from workkit.text.wording import epoch_ms
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import forwarding_ends, listening_brokers
-from workkit.worker.listener import Listener
+from workkit.worker.listener import Listener, obeyed
 from workkit.worker.loop import How
-from workkit.worker.signals import obeyed
 
 
 def listener_of(

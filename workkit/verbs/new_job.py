@@ -21,6 +21,7 @@ from workkit.errors import InvalidArguments, InvalidOptions
 from workkit.jobs.arguments import check_call, check_list, compiled_check, foreign_remarks, places_of, takes_whole
 from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job, spoken
+from workkit.jobs.json_value import SIMPLE
 from workkit.jobs.marks import imported, job_name_of
 from workkit.jobs.meta import read_meta
 from workkit.jobs.middleware import ENTERING
@@ -29,7 +30,6 @@ from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, s
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured import needs_fitting, structured, written
-from workkit.jobs.structured_values import SIMPLE
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES

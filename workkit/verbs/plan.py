@@ -19,7 +19,7 @@ from workkit.errors import Invalid, InvalidOptions, NotFound, located
 from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import BY_NAME
-from workkit.jobs.planned import Planned, Source
+from workkit.jobs.planned import Planned, PlanSource
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule
@@ -161,7 +161,7 @@ def entries(table: Mapping[str, Any], *, where: str) -> dict[str, Mapping[str, A
     return dict(table)
 
 
-def plan_of_project(file: Path, schedule: str) -> Source | None:
+def plan_of_project(file: Path, schedule: str) -> PlanSource | None:
     """Read what the pyproject.toml of a project plans for a schedule; None where it plans nothing. Raises NotFound,
     InvalidOptions.
     """
@@ -176,7 +176,7 @@ def plan_of_project(file: Path, schedule: str) -> Source | None:
         raise InvalidOptions(f"{where} is {table!r}. Write [{TABLE}.{schedule}.NAME] for each job.", given=table)
     jobs = {name: Planned(given=entry) for name, entry in entries(table, where=where).items()}
     said, project = settings.get("plan-version"), read.get("project", {}).get("name")
-    return Source(
+    return PlanSource(
         name=f"pyproject.toml:{project}" if isinstance(project, str) else "pyproject.toml",
         jobs=jobs,
         written_ms=file.stat().st_mtime_ns // 1_000_000,

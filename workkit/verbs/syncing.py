@@ -24,7 +24,7 @@ from workkit.contract.producer import Added, CodePlan, Made, Mode, NewJob, PlanM
 from workkit.errors import InvalidOptions, NotFound, ServerFull, TriggerError, WorkkitError, located
 from workkit.jobs.names import stored_name
 from workkit.jobs.options import BY_NAME
-from workkit.jobs.planned import PRESENTS, Planned, Source, check_planned, planned_here, written_ms
+from workkit.jobs.planned import PRESENTS, Planned, PlanSource, check_planned, planned_here, written_ms
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import as_job
@@ -32,7 +32,7 @@ from workkit.verbs.opening import author_of, producer_of
 from workkit.verbs.plan import Plan, compare, note_sync, plan_of_project
 
 
-def _sources_of(schedule: str, file: Path | None) -> list[Source]:
+def _sources_of(schedule: str, file: Path | None) -> list[PlanSource]:
     """Find what is planned for a schedule: by modules that are imported, and by a file, if one is given."""
     found = planned_here(schedule)
     of_file = None if file is None else plan_of_project(file, schedule)
@@ -74,20 +74,20 @@ def sync_planned(
     )
 
 
-def _gone(sources: Sequence[Source], made: Mapping[str, Made]) -> list[Source]:
+def _gone(sources: Sequence[PlanSource], made: Mapping[str, Made]) -> list[PlanSource]:
     """Find the sources that have made jobs, and plan nothing any more, as far as this program can tell: modules that
     are imported here and plan nothing, and others of which a job has moved to one of these sources.
     """
     owners = {name: source for source in sources for name in source.jobs}
     known = {source.name for source in sources}
-    found: dict[str, Source] = {}
+    found: dict[str, PlanSource] = {}
     for name, one in sorted(made.items()):
         if one.source in known:
             continue
         if name in owners:  # the plan that has it now says how new this is
             found[one.source] = replace(owners[name], name=one.source, jobs={})
         elif one.source in sys.modules:
-            found.setdefault(one.source, Source(name=one.source, written_ms=written_ms(one.source)))
+            found.setdefault(one.source, PlanSource(name=one.source, written_ms=written_ms(one.source)))
     return list(found.values())
 
 
@@ -119,7 +119,7 @@ _AT_ONCE = 500
 
 def _sync_code(
     s: Schedule,
-    sources: Sequence[Source],
+    sources: Sequence[PlanSource],
     *,
     broker: Producer,
     version: str | None = None,
@@ -161,7 +161,7 @@ class _Sync:
 
     s: Schedule
     broker: Producer
-    sources: dict[str, Source]
+    sources: dict[str, PlanSource]
     verdicts: Mapping[str, Verdict]
     owners: Mapping[str, str]
     older: set[str]
@@ -254,7 +254,7 @@ class _Sync:
         return name in standing and standing[name].content == self.made[name].content
 
 
-def _owners(sources: Sequence[Source]) -> dict[str, str]:
+def _owners(sources: Sequence[PlanSource]) -> dict[str, str]:
     """Say which source has each name. Raises InvalidOptions for a name that two have."""
     owners: dict[str, str] = {}
     for source in sources:
@@ -294,7 +294,7 @@ def _ends(new: NewJob) -> bool:
     return trigger is None or not trigger.recurs or trigger.end is not None or new.terms.count is not None
 
 
-def _code_plan(source: Source, *, s: Schedule, version: str | None) -> CodePlan:
+def _code_plan(source: PlanSource, *, s: Schedule, version: str | None) -> CodePlan:
     said = version or source.version or ""
     jobs = [
         [name, stored_name(planned.given["fn"]), planned.tz or s.tz, planned.dialect or s.dialect,

@@ -2,7 +2,7 @@
 
 `workkit/asgi/pages.py` and `workkit/cli/commands/web.py` make it from schedules. What it promises: spec/web.md.
 
-The way of a request: `auth.py` (host, headers) -> `app.py` (address) -> `request.py` (who, which role) -> a
+The way of a request: `middleware.py` (host, headers) -> `app.py` (address) -> `request.py` (who, which role) -> a
 thread of `response.py` -> the page's `look(asked)` -> a frozen view -> its template, or `view.record()` as JSON,
 by `response.py`. What any of these raises becomes an answer within the frame. An act: `request.py` -> `acting.py` ->
 `actions/perform.py` -> the verb.
@@ -35,14 +35,14 @@ by `response.py`. What any of these raises becomes an answer within the frame. A
 **To add an act:** a function `(doing, order, which) -> Done` in a file of `actions/` and its `Act` in the `ACTS` of
 that file: the role, what it names, which other fields it takes, and `did`, the word for several ("Paused 38 of 41"). It
 calls a verb of `workkit.schedule` or `workkit.verbs` with `doing.s`, or `doing.admin`. `Done` has the line to show, and
-the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/action.py`, which no form may ask for.
-A new file goes into the `ACTS` of `actions/perform.py`. Every act is carried out within `acting(author)`, so that
+the `Order` that undoes the act, or None: another act, or `undone_by` of `actions/action.py` where no form may ask for
+it. A new file goes into the `ACTS` of `actions/perform.py`. Every act is carried out within `acting(author)`, so that
 `S:changes` has its author. An act that concerns all that it names as one has `together` in place of `one`. What takes a
 while is a `Work` in `doing.works` (`works.py`), and every page shows it. A button is `say.act(frame, "verb", "Text",
 [("which", name)])`, or `say.asks(...)` with a question first; it is absent for who may not. The results in
-`actions/action.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `acting.py` logs
-each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
-undo. Its role: spec/web.md, 8.
+`actions/action.py` are for the line after an act, for `undo`, and so that a form sent twice acts once; `acting.py`
+logs each act. Tests: `tests/web/actions/`, where `contents` compares all keys of a schedule before an act and after its
+undo. Its row: spec/web.md, 8.
 
 **What goes on by itself:** the page is looked at and written again for its stream (`live/`), by the same `look` and the
 same template, and cut into the elements that have an `id` and `data-live`: `live/view.py`. `main` is one, so a page

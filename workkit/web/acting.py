@@ -19,11 +19,11 @@ from workkit.errors import Invalid, WorkkitError
 from workkit.verbs.opening import acting, author_of
 from workkit.web.actions.action import UNDO, Doing, Order, Result, Results
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order
+from workkit.web.auth import Role, Who, may
 from workkit.web.cache import Served
 from workkit.web.page import Frame
 from workkit.web.request import Entrance, own_path
 from workkit.web.response import Asking, Refused, html, json_answer, result_record, result_status
-from workkit.web.users import Role, Who, may
 from workkit.web.words import job_path, url_path, with_parameter
 from workkit.web.works import Works
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Thread
@@ -16,7 +16,6 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from workkit.contract.record import compact
 from workkit.errors import Invalid, NotFound, ServerError, ServerRefused, Unsupported, WorkkitError
@@ -24,12 +23,12 @@ from workkit.text.exposition import MISSING, is_installed, page_of
 from workkit.web import sentences
 from workkit.web.acting import Acting
 from workkit.web.actions.action import Results
-from workkit.web.auth import Guard
+from workkit.web.auth import Role, Who
 from workkit.web.cache import Served
 from workkit.web.live.channel import Hub
 from workkit.web.live.stream import Live
 from workkit.web.mask import Veil
-from workkit.web.metrics import Measured, Requests, WebCollector
+from workkit.web.middleware import Below, Guard, Measured, Requests, WebCollector
 from workkit.web.page import Asked, Frame, Looking, Page, found_page, shown_zone
 from workkit.web.pages import jump, schedules
 from workkit.web.pages.registry import PAGES
@@ -60,7 +59,6 @@ from workkit.web.response import (
     static_name,
     wants_json,
 )
-from workkit.web.users import Role, Who
 from workkit.web.words import JSON, read_spelled, spelled, url_path
 from workkit.web.works import Works
 
@@ -101,27 +99,6 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
     made = Starlette(routes=routes, middleware=middleware, lifespan=site.lifespan)
     made.state.hub = site.hub  # whoever serves it ends its streams
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class Below:
-    """Puts the application below a path, behind a proxy that strips it from what it sends on, or keeps it. `root`: that
-    path, without a final slash; empty where there is none, or where the program that mounts us says it.
-    """
-
-    app: ASGIApp
-    root: str
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with the whole path, as an application has it that is mounted."""
-        if self.root and scope["type"] == "http":
-            path = scope["path"]
-            if path == self.root:
-                path += "/"
-            elif not path.startswith(f"{self.root}/"):
-                path = self.root + path
-            scope = {**scope, "root_path": self.root, "path": path}
-        await self.app(scope, receive, send)
 
 
 async def static(request: Request) -> Response:

@@ -1,111 +1,114 @@
-"""Who may come in: the checks of every request, signed cookies and tokens, and the ways in. The rules: spec/web.md, 6.
+"""Who may come in, and with which role: signed cookies and tokens, hashes of passwords, and the ways in. The rules:
+spec/web.md, 6.
 
-The ways in: open on this machine, users of a file, a proxy that names the user, or a program that mounts us.
+The ways in: open on this machine, or a program that mounts us; by a form or a proxy: `login.py`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import inspect
-import ipaddress
 import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Protocol, TypeGuard
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from workkit.errors import WorkkitError
 from workkit.text.wording import printable
-from workkit.web.users import Role, Roles, Users, Who, is_roles, read_users
 
-POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS: Final = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-}
+Role = Literal["viewer", "operator", "editor"]
+ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")
+"""From the least to the most. A viewer looks. An operator acts on jobs that there are. An editor adds and removes."""
+
+Roles = Role | Mapping[str, Role]
+"""One role, or one for each schedule."""
+
+Via = Literal["local", "login", "proxy", "token", "mount"]
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Refuses a `Host` that is not ours, and puts the headers on every answer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """Somebody who has come in. `session` is what tokens of forms are bound to."""
 
-    `hosts`: names under which browsers know us, without the port; None: the program that mounts us checks them. A
-    numeric address is always accepted, since only a name can be made to lead here (DNS rebinding).
-    """
+    name: str
+    roles: Roles
+    via: Via
+    session: str
 
-    app: ASGIApp
-    hosts: Collection[str] | None = None
+    def role(self, schedule: str) -> Role | None:
+        """Tell the role in a schedule; None: for this person it does not exist."""
+        return self.roles if isinstance(self.roles, str) else self.roles.get(schedule)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        has_begun = False
-
-        async def with_headers(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("cache-control", "no-store")
-            await send(message)
-
-        host = Request(scope).headers.get("host", "")
-        app = self.app if is_host(host, self.hosts) else PlainTextResponse(host_refusal(host), status_code=403)
-        try:
-            await app(scope, receive, with_headers)
-        except Exception:  # a fault of ours, or of the program that mounts us: its answer has the headers too
-            if not has_begun:
-                await PlainTextResponse("This went wrong. The log says how.\n", status_code=500)(
-                    scope, receive, with_headers
-                )
-            raise
+    def at_most(self, role: Role) -> Who:
+        """The same person with no more than a role."""
+        if isinstance(self.roles, str):
+            return replace(self, roles=lesser(self.roles, role))
+        return replace(self, roles={name: lesser(one, role) for name, one in self.roles.items()})
 
 
-def is_host(host: str, hosts: Collection[str] | None) -> bool:
-    """Say whether a `Host` is ours."""
-    if hosts is None:
-        return True
-    name = _host_name(host)
-    if name is None:
-        return False
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name in hosts
-    return True
+def lesser(one: Role, other: Role) -> Role:
+    """Choose the lesser of two roles."""
+    return min(one, other, key=ROLES.index)
 
 
-def host_refusal(host: str) -> str:
-    """Say why a `Host` is refused."""
-    shown = "".join(c for c in host if c.isascii() and c.isprintable())[:200]
-    return (
-        f'This is not "{shown}". If a proxy stands before workkit web, add --origin with the URL that browsers use.\n'
+def may(role: Role, needed: Role) -> bool:
+    """Say whether a role suffices."""
+    return ROLES.index(role) >= ROLES.index(needed)
+
+
+def is_role(value: object) -> TypeGuard[Role]:
+    """Say whether a value is a role."""
+    return isinstance(value, str) and value in ROLES
+
+
+def is_roles(value: object) -> TypeGuard[Roles]:
+    """Say whether a value is a role, or a mapping of schedules to roles."""
+    return is_role(value) or (
+        isinstance(value, Mapping) and all(isinstance(n, str) and is_role(r) for n, r in value.items())
     )
 
 
-def _host_name(host: str) -> str | None:
+COST: Final = (2**14, 8, 1)
+LONGEST_PASSWORD: Final = 1024
+_FORM: Final = "scrypt"
+
+
+def password_hash(password: str, *, salt: bytes | None = None) -> str:
+    """Hash a password by scrypt: ``scrypt$16384$8$1$salt$hash``. Takes about 50 ms."""
+    salt = secrets.token_bytes(16) if salt is None else salt
+    n, r, p = COST
+    hashed = hashlib.scrypt(password.encode("utf-8", "surrogatepass"), salt=salt, n=n, r=r, p=p)
+    return "$".join([_FORM, *map(str, COST), b64encode(salt).decode(), b64encode(hashed).decode()])
+
+
+def is_password(given: str, stored: str) -> bool:
+    """Say whether a password has this hash. False for a hash that cannot be read, or that would take too long."""
     try:
-        return (urlsplit(f"//{host}").hostname or "").lower() or None
+        form, n, r, p, salt, hashed = stored.split("$")
+        cost = (int(n), int(r), int(p))
+        if form != _FORM or cost[0] > 2**17 or cost[1] > 16 or cost[2] > 4 or len(given) > LONGEST_PASSWORD:
+            return False
+        found = hashlib.scrypt(
+            given.encode("utf-8", "surrogatepass"),
+            salt=b64decode(salt),
+            n=cost[0],
+            r=cost[1],
+            p=cost[2],
+            maxmem=2**28,
+            dklen=len(b64decode(hashed)),
+        )
+        return hmac.compare_digest(found, b64decode(hashed))
     except ValueError:
-        return None
+        return False
+
+
+def token_hash(token: str) -> str:
+    """Hash a token. It is long and random, so that one round is enough."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_same_origin(request: Request, origins: Collection[str]) -> bool:
@@ -233,58 +236,6 @@ class Local:
         return Known(roles=self.role) if name == "local" else None
 
 
-@dataclass(slots=True, eq=False)
-class UsersFile:
-    """A file of users, read again when it changes."""
-
-    path: Path
-    _read: tuple[tuple[int, int], Users] | None = None
-
-    def users(self) -> Users:
-        """Read it. A file that became unreadable lets nobody in."""
-        try:
-            stat = self.path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_ino)
-            if self._read is None or self._read[0] != stamp:
-                self._read = (stamp, read_users(self.path))
-            return self._read[1]
-        except (OSError, WorkkitError):
-            return Users()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Proxy:
-    """A proxy that says in a header who it is. Others who send that header are nobody. Whom the file does not name is a
-    viewer where there is no file, and else nobody.
-    """
-
-    header: str
-    addresses: Collection[str]
-    file: UsersFile | None = None
-    has_login = False
-    is_hidden = False
-
-    async def who(self, request: Request) -> Who | None:
-        """Read the header of a proxy that is ours."""
-        users = self.file.users() if self.file else None
-        if users is not None and (given := request.headers.get("authorization")) is not None:
-            return bearer(users, given)
-        name = request.headers.get(self.header, "")
-        if not name or (request.client.host if request.client else "unix") not in self.addresses:
-            return None
-        user = users.users.get(name) if users is not None else None
-        if users is not None and user is None:
-            return None
-        return Who(name=name, roles=user.roles if user else "viewer", via="proxy", session=f"proxy {name}")
-
-    def known(self, name: str) -> Known | None:
-        """Look into the file, where there is one."""
-        if self.file is None:
-            return Known(roles="viewer")
-        user = self.file.users().users.get(name)
-        return Known(roles=user.roles, stamp=user.hash or "") if user is not None else None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Mounted:
     """A program that mounts us, and finds the role by its own login."""
@@ -312,13 +263,3 @@ class Mounted:
     def known(self, name: str) -> Known | None:
         """Trust our signature: we sign for a schedule only where the program has found a role in it."""
         return Known(roles="viewer") if name == "mounted" else None
-
-
-def bearer(users: Users, given: str) -> Who | None:
-    """Read an `Authorization` header."""
-    kind, _, token = given.partition(" ")
-    found = users.token(token.strip()) if kind.lower() == "bearer" else None
-    if found is None:
-        return None
-    name, user = found
-    return Who(name=name, roles=user.roles, via="token", session=f"token {name}")

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from workkit.contract.mask import Mask
 from workkit.errors import InvalidArguments, InvalidFunction
-from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import stored_name
 from workkit.jobs.options import ADD, BY_NAME, PRIORITIES, VerbOption, names_at
@@ -68,7 +68,7 @@ def read_call(args: str, kwargs: str) -> tuple[list[Any], dict[str, Any]]:
     return listed, named
 
 
-def boxes(known: Known | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Box, ...] | None:
+def boxes(known: KnownFunction | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Box, ...] | None:
     """Lay out a call in boxes, one for each parameter; None where they cannot say it."""
     if known is None or not known.parameters or len(known.parameters) > MOST_BOXES:
         return None
@@ -299,7 +299,7 @@ def fn_text(stored: str) -> str:
         return stored
 
 
-def known_of(fn: str, functions: Mapping[str, Known]) -> Known | None:
+def known_of(fn: str, functions: Mapping[str, KnownFunction]) -> KnownFunction | None:
     """Find what listeners tell of a function, by its name as it is typed."""
     if not fn:
         return None
@@ -309,7 +309,7 @@ def known_of(fn: str, functions: Mapping[str, Known]) -> Known | None:
         return None
 
 
-def call_of(filled: Filled, *, known: Known | None = None) -> tuple[list[Any], dict[str, Any]]:
+def call_of(filled: Filled, *, known: KnownFunction | None = None) -> tuple[list[Any], dict[str, Any]]:
     """Read the arguments that are filled in: from the boxes as they were laid out, else JSON. Raises
     InvalidArguments.
     """
@@ -329,7 +329,7 @@ def shown_of(filled: Filled) -> tuple[list[Any], dict[str, Any]]:
 
 
 def keywords(
-    filled: Filled, *, stands: Job | None = None, known: Known | None = None, is_shown: bool = False
+    filled: Filled, *, stands: Job | None = None, known: KnownFunction | None = None, is_shown: bool = False
 ) -> dict[str, Any]:
     """Read the keywords of `add`. Hidden arguments are those of the job that stands, if the function is still the same.
     `is_shown`: leave them hidden. Raises an Invalid.

@@ -1,5 +1,7 @@
-"""Logins by a form: who logs in, how often a wrong password is accepted, and which logins are over. The rules:
-spec/web.md, 6.
+"""The file of users, and the ways in that read it: logins by a form, and a proxy that names the user. How often a wrong
+password is accepted, and which logins are over. The rules: spec/web.md, 6.
+
+The file is TOML: names with roles and hashed passwords, and tokens for programs.
 """
 
 from __future__ import annotations
@@ -7,20 +9,195 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import hashlib
+import hmac
+import json
 import logging
 import os
+import secrets
+import tempfile
 import time
+import tomllib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
-from workkit.web.auth import LOGIN_S, Known, Signer, UsersFile, bearer
-from workkit.web.users import Who, is_password
+from workkit.errors import InvalidOptions, NotFound, WorkkitError
+from workkit.web.auth import (
+    LOGIN_S,
+    LONGEST_PASSWORD,
+    ROLES,
+    Known,
+    Roles,
+    Signer,
+    Who,
+    is_password,
+    is_roles,
+    password_hash,
+    token_hash,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """One entry: its role or roles, and the hash of its password or token; empty: only a proxy lets it in."""
+
+    roles: Roles
+    hash: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Users:
+    """What the file says."""
+
+    users: Mapping[str, User] = field(default_factory=dict)
+    tokens: Mapping[str, User] = field(default_factory=dict)
+
+    def token(self, given: str) -> tuple[str, User] | None:
+        """Find the owner of a token."""
+        hashed = token_hash(given)
+        found = [(name, one) for name, one in self.tokens.items() if hmac.compare_digest(one.hash, hashed)]
+        return found[0] if found else None
+
+
+def read_users(path: Path) -> Users:
+    """Read the file. Raises NotFound, InvalidOptions."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        remedy = f"Make it: workkit web --add-user NAME:ROLE --users {path}."
+        raise NotFound.about(f"users file {path}", "does not exist", remedy, given=str(path)) from None
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidOptions.about(f"users file {path}", f"cannot be read: {error}", given=str(path)) from error
+    return Users(
+        users=_section(data, "users", "password", path=path), tokens=_section(data, "tokens", "hash", path=path)
+    )
+
+
+def _section(data: Mapping[str, Any], section: str, secret: str, *, path: Path) -> dict[str, User]:
+    found: dict[str, User] = {}
+    table = data.get(section, {})
+    for name, entry in table.items() if isinstance(table, dict) else ():
+        roles = entry.get("role") if isinstance(entry, dict) else None
+        hashed = entry.get(secret, "") if isinstance(entry, dict) else ""
+        if not is_roles(roles) or not isinstance(hashed, str):
+            remedy = f"Accepted: one of {', '.join(ROLES)}, or a table with one for each schedule."
+            trouble = f'has no valid role for "{name}"'
+            raise InvalidOptions.about(f"users file {path}", trouble, remedy, given=str(roles))
+        found[name] = User(roles=roles, hash=hashed)
+    return found
+
+
+def add_user(path: Path, name: str, *, roles: Roles, password: str) -> None:
+    """Write a user into the file, or replace the one of that name. Raises InvalidOptions."""
+    if not 8 <= len(password) <= LONGEST_PASSWORD:
+        trouble = f"has {len(password)} characters"
+        raise InvalidOptions.about("the password", trouble, f"Accepted: 8 to {LONGEST_PASSWORD} characters.")
+    _write(path, users={name: User(roles=roles, hash=password_hash(password))}, tokens={})
+
+
+def add_token(path: Path, name: str, *, roles: Roles) -> str:
+    """Write a new token into the file, and return it. Only its hash is kept."""
+    token = secrets.token_urlsafe(32)
+    _write(path, users={}, tokens={name: User(roles=roles, hash=token_hash(token))})
+    return token
+
+
+def _write(path: Path, *, users: Mapping[str, User], tokens: Mapping[str, User]) -> None:
+    known = read_users(path) if path.exists() else Users()
+    lines = [
+        "# Who may enter `workkit web`. A role: viewer, operator or editor; or a table with one for each schedule."
+    ]
+    for section, secret, entries in (
+        ("users", "password", {**known.users, **users}),
+        ("tokens", "hash", {**known.tokens, **tokens}),
+    ):
+        for name, one in entries.items():
+            lines += ["", f"[{section}.{_text(name)}]", f"role = {_roles(one.roles)}"]
+            lines += [f"{secret} = {_text(one.hash)}"] if one.hash else []
+    path = path.absolute()
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, delete=False
+    ) as new:  # readable by us only
+        new.write("\n".join(lines) + "\n")
+    os.replace(new.name, path)
+
+
+def _roles(roles: Roles) -> str:
+    if isinstance(roles, str):
+        return _text(roles)
+    return "{ " + ", ".join(f"{_text(name)} = {_text(role)}" for name, role in roles.items()) + " }"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@dataclass(slots=True, eq=False)
+class UsersFile:
+    """A file of users, read again when it changes."""
+
+    path: Path
+    _read: tuple[tuple[int, int], Users] | None = None
+
+    def users(self) -> Users:
+        """Read it. A file that became unreadable lets nobody in."""
+        try:
+            stat = self.path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_ino)
+            if self._read is None or self._read[0] != stamp:
+                self._read = (stamp, read_users(self.path))
+            return self._read[1]
+        except (OSError, WorkkitError):
+            return Users()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proxy:
+    """A proxy that says in a header who it is. Others who send that header are nobody. Whom the file does not name is a
+    viewer where there is no file, and else nobody.
+    """
+
+    header: str
+    addresses: Collection[str]
+    file: UsersFile | None = None
+    has_login = False
+    is_hidden = False
+
+    async def who(self, request: Request) -> Who | None:
+        """Read the header of a proxy that is ours."""
+        users = self.file.users() if self.file else None
+        if users is not None and (given := request.headers.get("authorization")) is not None:
+            return bearer(users, given)
+        name = request.headers.get(self.header, "")
+        if not name or (request.client.host if request.client else "unix") not in self.addresses:
+            return None
+        user = users.users.get(name) if users is not None else None
+        if users is not None and user is None:
+            return None
+        return Who(name=name, roles=user.roles if user else "viewer", via="proxy", session=f"proxy {name}")
+
+    def known(self, name: str) -> Known | None:
+        """Look into the file, where there is one."""
+        if self.file is None:
+            return Known(roles="viewer")
+        user = self.file.users().users.get(name)
+        return Known(roles=user.roles, stamp=user.hash or "") if user is not None else None
+
+
+def bearer(users: Users, given: str) -> Who | None:
+    """Read an `Authorization` header."""
+    kind, _, token = given.partition(" ")
+    found = users.token(token.strip()) if kind.lower() == "bearer" else None
+    if found is None:
+        return None
+    name, user = found
+    return Who(name=name, roles=user.roles, via="token", session=f"token {name}")
+
 
 COOKIE: Final = "workkit_login"
 TRIES, MOST_TRIES = 5, 50

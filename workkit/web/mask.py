@@ -16,7 +16,7 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.mask import Decide, Mask, mask
 from workkit.jobs.admission import Pause
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 
 Parameters = Callable[[str, int], Sequence[str]]
@@ -133,7 +133,7 @@ class Signatures:
     changes: int = 0
     _names: dict[str, _Names] = field(default_factory=dict)
 
-    def note(self, functions: Mapping[str, Known]) -> None:
+    def note(self, functions: Mapping[str, KnownFunction]) -> None:
         """Keep what listeners tell now."""
         told = {fn: _names_of(known) for fn, known in islice(functions.items(), MOST_FUNCTIONS) if known.parameters}
         if any(self._names.get(fn) != names for fn, names in told.items()):
@@ -151,6 +151,6 @@ class Signatures:
         return (*names.positional, *repeat(names.rest or "", missing))
 
 
-def _names_of(known: Known) -> _Names:
+def _names_of(known: KnownFunction) -> _Names:
     rest = next((one.name for one in known.parameters if one.kind == "rest"), None)
     return _Names(tuple(one.name for one in known.parameters if one.kind == "positional"), rest)

@@ -19,10 +19,10 @@ from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.web.actions.action import Result
 from workkit.web.actions.perform import ACTS, act_of
+from workkit.web.auth import Role, Who, may
 from workkit.web.cache import Served
 from workkit.web.dead_jobs import KnownDead
 from workkit.web.mask import Veil
-from workkit.web.users import Role, Who, may
 from workkit.web.words import read_spelled, spelled, url_path, with_parameter
 from workkit.web.works import Work, Works
 

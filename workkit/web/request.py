@@ -22,19 +22,18 @@ from starlette.responses import RedirectResponse, Response
 
 from workkit.errors import TriggerError
 from workkit.triggers.zone import zone as read_zone
-from workkit.web.auth import LOGIN_S, Signer, Way, is_same_origin
+from workkit.web.auth import LOGIN_S, Signer, Way, Who, is_same_origin
 from workkit.web.login import COOKIE, Login, TooManyFailures
 from workkit.web.mask import Veil
 from workkit.web.page import THEMES, Frame, SavedView, shown_zone
 from workkit.web.pages.registry import PAGES
 from workkit.web.response import Refused, html, json_answer, wants_json
-from workkit.web.users import Who
 from workkit.web.words import url_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the web is served. `hosts`: see `workkit.web.auth.Guard`; `origins`: see `is_same_origin` there.
+    """How the web is served. `hosts`: see `workkit.web.middleware.Guard`; `origins`: see `is_same_origin` there.
     `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
     sees no argument. `polls`: pages ask again and again, and no stream is opened. `root_path`: see `Below`.
     """

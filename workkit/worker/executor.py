@@ -23,15 +23,14 @@ from workkit.jobs.outcome import Failure, Kept, NotBegun
 from workkit.jobs.registry import MOST_NAMES, Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.structured import needs_fitting
-from workkit.worker.run import forks
-from workkit.worker.run.call import invoke, is_coroutine, kept_value, name_misfit
-from workkit.worker.run.ending import failure_of, line_of
+from workkit.worker.run import interruption
+from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value, line_of, name_misfit
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
 from workkit.worker.run.run import Run, capture_logs, current
 
 if TYPE_CHECKING:
-    from workkit.worker.offload.worker_pool import WorkerPool
+    from workkit.worker.worker_pool import WorkerPool
 
 Raised = tuple[BaseException, Failure]
 
@@ -72,7 +71,7 @@ class Executor:
 
     def run(self, run: Run) -> None:
         """Run the handler to its end, wait for it if it runs elsewhere, and keep how it ended. Never raises."""
-        claim, token, born = run.claim, current.set(run), forks.count
+        claim, token, born = run.claim, current.set(run), interruption.forks
         carried = metadata.CARRIED.set(claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
         raised: BaseException | None = None
@@ -88,13 +87,13 @@ class Executor:
                     if run.cancelled:
                         run.begin()
                     result = handler(*claim.args)
-                    if forks.count != born:
-                        forks.leave()
+                    if interruption.forks != born:
+                        interruption.end_fork()
                     if result is not None:
                         run.returned = self._await(run, result, None) if is_coroutine(result) else result
             except BaseException as error:
-                if forks.count != born:
-                    forks.leave(error)
+                if interruption.forks != born:
+                    interruption.end_fork(error)
                 if handler is not None and type(error) is TypeError and (at := error.__traceback__) and not at.tb_next:
                     name_misfit(handler, claim.args, claim.kwargs)  # no frame of the handler: the call itself failed
                 raise
@@ -174,7 +173,7 @@ class Executor:
         with self._making:
             if self._workers is None:
                 try:
-                    from workkit.worker.offload.worker_pool import WorkerPool  # most listeners need none
+                    from workkit.worker.worker_pool import WorkerPool  # most listeners need none
                 except OSError as error:
                     raise NotBegun(f"no worker process: {described(error)}", where=run.claim.fn) from error
 

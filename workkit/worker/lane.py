@@ -20,9 +20,8 @@ from workkit.contract.listener import Claim, Ending
 from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
-from workkit.worker.run.progress import Progress, ProgressWriter, Reports
 from workkit.worker.run.run import Run
-from workkit.worker.run.run_log import RunLog
+from workkit.worker.run.running_job import Progress, ProgressWriter, Reports, RunLog
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
 BEAT = 2.0  # seconds between heartbeats when busy

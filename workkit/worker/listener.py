@@ -1,28 +1,41 @@
-"""A listener as its owner holds it: the owner starts it, makes it quiet, stops it and waits for it."""
+"""A listener as its owner holds it, by calls or by signals: it is started, made quiet, stopped and waited for.
+
+While a program listens that does not print events itself, they are records of the standard logger `workkit`.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import logging
+import os
+import signal
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import FrameType
+from typing import Any
 
 from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Broker, Inspector, Producer
 from workkit.contract.producer import Tally
 from workkit.errors import ListenerStopped, Unsupported, WorkkitError, described, text_of
+from workkit.events import Event
+from workkit.jobs.names import brief, shown
 from workkit.text.exposition import Page, is_installed
 from workkit.triggers.english.numbers import duration
+from workkit.worker.event_text import event_parts
+from workkit.worker.exposition import Gauges, metrics_page
 from workkit.worker.health import Pages, Watchdog
-from workkit.worker.logbook import logbook
 from workkit.worker.loop import How, Loop
-from workkit.worker.monitoring.exposition import metrics_page
-from workkit.worker.monitoring.gauges import Gauges
-from workkit.worker.monitoring.run_table import RunTable, Totals
+from workkit.worker.run.call import without_ours
+from workkit.worker.run.run import job_fields
+from workkit.worker.run_table import RunTable, Totals
 from workkit.worker.service import ServiceManager, served
 
 BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the youngest generation; Python's default is 700
@@ -222,3 +235,114 @@ def _spare_collector() -> None:
     if 0 < youngest < BETWEEN_COLLECTIONS:  # else the program has set its own
         gc.freeze()
         gc.set_threshold(BETWEEN_COLLECTIONS, *older)
+
+
+STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DUMP = (signal.SIGUSR2, signal.SIGTTIN)
+
+
+@contextmanager
+def obeyed(listener: Listener) -> Iterator[None]:
+    """Obey signals inside this context, if this is the main thread; otherwise the program's own handlers stay.
+
+    INT, TERM and HUP: finish within the deadline; the second one ends the process at once with 128 + its number, and
+    other listeners take over what ran. TSTP: take nothing new. CONT: take work again. USR2 and TTIN: stacks to stderr.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    stopping = False
+
+    def stop(number: int, _: FrameType | None) -> None:
+        nonlocal stopping
+        if stopping:
+            sys.stderr.flush()
+            os._exit(128 + number)
+        stopping = True
+        listener.ask_to_stop()
+
+    handlers = dict.fromkeys(STOP, stop)
+    handlers[signal.SIGTSTP] = lambda *_: listener.quiet()
+    handlers[signal.SIGCONT] = lambda *_: listener.resume()
+    for number in DUMP:
+        handlers[number] = lambda *_: faulthandler.dump_traceback(all_threads=True)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+LOGGER = logging.getLogger("workkit")
+LEVELS = {"late": events.INFO}  # a backlog is late as a whole, and the logger writes every record
+
+
+class Logbook:
+    """Subscribed once for all listeners of this process, from the first that begins to the last that ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listeners = 0
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    def begin(self) -> Callable[[], None]:
+        """Write records from now on, unless another subscriber prints events; return a function that ends this."""
+        if events.printed():
+            return lambda: None
+        with self._lock:
+            self._listeners += 1
+            if self._listeners == 1:
+                self._unsubscribe = events.subscribe(_Records())
+        return self._end
+
+    def _end(self) -> None:
+        with self._lock:
+            self._listeners -= 1
+            if not self._listeners:
+                self._unsubscribe()
+
+
+class _Records:
+    """The subscriber: it wants what the logger would take."""
+
+    takes = LOGGER.isEnabledFor
+
+    def __call__(self, event: Event) -> None:
+        level = min(event.level, LEVELS.get(event.name, event.level))
+        if not LOGGER.isEnabledFor(level):
+            return
+        error = event.fields.get("exception") if event.is_final else None
+        at = without_ours(error.__traceback__) if isinstance(error, BaseException) else None
+        text = _record_text(event)
+        if at is None and event.is_final:  # raised in a worker process, or by nobody: its listeners died
+            text = "\n".join(filter(None, (text, str(event.fields.get("traceback") or "").rstrip())))
+        raised = (type(error), error, at) if error is not None and at else None
+        LOGGER.log(level, "%s", text, exc_info=raised, extra=_extra(event))
+
+    def wants(self, name: str) -> bool:
+        """Whether the logger would take this event."""
+        return LOGGER.isEnabledFor(LEVELS.get(name, events.LEVELS.get(name, events.INFO)))
+
+
+def _extra(event: Event) -> dict[str, Any]:
+    """The attributes of a record: its event and its job, as `JobLogFilter` names them."""
+    job, fields = event.fields.get("job"), {"event": event.name}
+    if job is not None:
+        return {**fields, **job_fields(job)}
+    if event.fields.get("job_id") is not None:
+        fields["job_id"] = str(event.fields["job_id"])
+    return fields | ({} if event.schedule is None else {"job_schedule": event.schedule})
+
+
+def _record_text(event: Event) -> str:
+    """Put an event into one line: its word, its job and schedule, and what happened. Arguments are left out."""
+    job = event.fields.get("job")
+    id = job.id if job is not None else event.fields.get("job_id")
+    about = [] if id is None else [str(id)[:8], *([brief(shown(job.fn))] if job is not None else [])]
+    of = [f"of {event.schedule}"] if about and event.schedule else []
+    subject = " ".join([event.name.replace("_", " "), *about, *of])
+    return ": ".join(filter(None, (subject, ", ".join(event_parts(event)))))
+
+
+logbook = Logbook()

@@ -26,12 +26,12 @@ from workkit.jobs.consumers import Consumer, Functions, known_functions
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import BEAT, TICK, Inbox, Lane, LaneRun, LookUp
-from workkit.worker.monitoring.pings import Pings
-from workkit.worker.monitoring.run_table import RunTable
 from workkit.worker.publisher import Publisher
+from workkit.worker.report import Pings
 from workkit.worker.router import Router, Runner
-from workkit.worker.run import forks
-from workkit.worker.run.progress import ProgressWriter
+from workkit.worker.run import interruption
+from workkit.worker.run.running_job import ProgressWriter
+from workkit.worker.run_table import RunTable
 from workkit.worker.runner import WAKE, Threads
 from workkit.worker.settle import Settle
 
@@ -94,7 +94,7 @@ class Loop:
         self._stop_at: float | None = None
         self._retrying = 0  # jobs that wait for another attempt after a burst
         self._over = threading.Event()
-        self._began, self._born = time.monotonic(), forks.count
+        self._began, self._born = time.monotonic(), interruption.forks
         self.once_imported: Callable[[], None] = lambda: None
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
@@ -168,8 +168,8 @@ class Loop:
                     self._beat_together(time.monotonic())
                 for lane in self._order(self._awake(time.monotonic())):
                     self._turn(lane)
-                if forks.count != self._born:  # a subscriber of events forked: the child is no listener
-                    forks.leave()
+                if interruption.forks != self._born:  # a subscriber of events forked: the child is no listener
+                    interruption.end_fork()
                 if self._router.last_chance is not None:
                     self._router.give_last_chance(*self._router.last_chance)
                 self._runner.flush()

@@ -36,7 +36,7 @@ from workkit.triggers.trigger import once
 from workkit.worker import report
 from workkit.worker.lane import Inbox, LaneRun, Task
 from workkit.worker.router import Opened
-from workkit.worker.run.ending import failure_of
+from workkit.worker.run.call import failure_of
 
 AT_ONCE = 500  # jobs in one request, and held here
 BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing

@@ -19,8 +19,8 @@ from workkit.text.nearest import nearest_word
 from workkit.text.wording import duration_text
 from workkit.worker import report
 from workkit.worker.lane import Lane, LaneRun, LookUp, Task
-from workkit.worker.monitoring.pings import Pings
-from workkit.worker.monitoring.run_table import RunTable
+from workkit.worker.report import Pings
+from workkit.worker.run_table import RunTable
 
 CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
 UNFIT_MS = 5000  # the delay of a job whose arguments do not fit, in a layout that cannot offer it to others alone

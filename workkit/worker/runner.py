@@ -19,10 +19,10 @@ from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, LaneRun, LookUp, Task
-from workkit.worker.monitoring.pings import Pings
+from workkit.worker.report import Pings
 from workkit.worker.router import LOOK_UP, Opened
-from workkit.worker.run import forks
-from workkit.worker.run.ending import failure_of
+from workkit.worker.run import interruption
+from workkit.worker.run.call import failure_of
 from workkit.worker.run.event_loop import EventLoop
 
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
@@ -61,7 +61,7 @@ class Threads:
         self.held: set[Task] = set()
         self.look_at = 0.0
         self._inbox, self._pings, self._may_run = inbox, pings, may_run  # no pings: no monitor is told
-        self._born = forks.count
+        self._born = interruption.forks
         self._queue: deque[Task] = deque()
         self._parked: deque[SimpleQueue[bool]] = deque()
         self._bells: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(threads)]
@@ -127,8 +127,8 @@ class Threads:
                     span.end(task.error)
         except BaseException as error:
             _fail(task, error)
-        if forks.count != self._born:
-            forks.leave()
+        if interruption.forks != self._born:
+            interruption.end_fork()
         inbox = self._inbox
         inbox.messages.append(task)  # as `put` does, which each run would pay
         if not inbox.is_rung:

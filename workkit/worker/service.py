@@ -1,4 +1,4 @@
-"""Tell systemd how a process is, by its protocol sd_notify: READY, WATCHDOG, STOPPING and STATUS.
+"""What a process and its manager tell each other: systemd's READY, WATCHDOG, STOPPING and STATUS; exit statuses.
 
 Whoever starts the process sets NOTIFY_SOCKET; without it nothing is told. One datagram is one notification, so no
 library is needed. Normative: systemd's pages sd_notify(3) and sd_watchdog_enabled(3).
@@ -7,6 +7,7 @@ library is needed. Normative: systemd's pages sd_notify(3) and sd_watchdog_enabl
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -108,3 +109,17 @@ def served(live: Callable[[], str | None]) -> Iterator[ServiceManager]:
             yield manager
     finally:
         over.set()
+
+
+def how_it_ended(status: int) -> str:
+    """Word an exit status as `subprocess` reports it: minus the signal's number for a process that a signal killed."""
+    if status >= 0:
+        return f"ended with status {status}"
+    with suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
+
+
+def shell_status(status: int) -> int:
+    """Convert such a status to the one that a shell reports: 128 + the number of the signal."""
+    return 128 - status if status < 0 else status

@@ -22,10 +22,10 @@ from workkit.jobs.registry import MOST_NAMES
 from workkit.worker import report
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun, Task
-from workkit.worker.monitoring.pings import Pings
-from workkit.worker.monitoring.run_table import RunOutcome, RunTable, run_outcome
+from workkit.worker.report import Pings
 from workkit.worker.router import Router, Runner
-from workkit.worker.run.ending import outcome_of
+from workkit.worker.run.call import outcome_of
+from workkit.worker.run_table import RunOutcome, RunTable, run_outcome
 
 MOST_PAST = 500  # claims at once, while a listener can run none of them
 

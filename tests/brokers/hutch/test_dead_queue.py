@@ -12,9 +12,9 @@ import pytest
 
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
-from workkit.brokers.hutch import dead_queue, held
+from workkit.brokers.hutch import held
+from workkit.brokers.hutch.admin import DeadQueueChange
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.brokers.hutch.dead_queue import DeadQueueChange
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.topology import dead as dead_topology
 from workkit.brokers.hutch.wire.outlet import Outlet
@@ -52,8 +52,8 @@ def numbers(jobs: Sequence[Job]) -> list[Any]:
 
 
 def test_a_dead_queue_is_read_page_by_page_and_stays_as_it_was(on: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"FIRST": 4, "PAGE": 3, "GROWTH": 2}.items():
-        monkeypatch.setattr(dead_queue, name, value)
+    for name, value in {"FIRST": 4, "DEAD_PAGE": 3, "GROWTH": 2}.items():
+        monkeypatch.setattr(held, name, value)
     broker = filled(on, 30)
     found = listed(broker)
     assert numbers(found) == list(range(30))
@@ -64,8 +64,7 @@ def test_a_dead_queue_is_read_page_by_page_and_stays_as_it_was(on: Opened, monke
 
 
 def test_large_messages_are_read_in_smaller_pages(on: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (dead_queue, held):
-        monkeypatch.setattr(module, "MOST_BYTES", 3000)
+    monkeypatch.setattr(held, "MOST_BYTES", 3000)
     monkeypatch.setattr(held, "STEP", 2)
     broker = filled(on, 0)
     for number in range(20):

@@ -16,7 +16,7 @@ import pytest
 
 from tests.brokers.hutch.opened import FAILURE, Opened, new, one
 from tests.processes import until
-from workkit.brokers.hutch import delayed, held
+from workkit.brokers.hutch import held
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.message import Message, deaths
 from workkit.errors import NotFound, ServerRefused, Unsupported
@@ -163,7 +163,7 @@ def test_of_two_who_look_one_waits_for_the_other(on: Opened, is_same: bool) -> N
 
 
 def test_a_look_gives_up_where_another_program_looks_for_long(on: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delayed, "OTHERS", 0.3)
+    monkeypatch.setattr(held, "OTHERS", 0.3)
     broker, other = filled(on, 1), on.broker()
     with looking(broker), pytest.raises(ServerRefused, match="are looked at by another program"):
         waiting(other)
@@ -187,7 +187,7 @@ def test_a_message_that_is_looked_at_often_keeps_its_time(
     on: Opened, management: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RabbitMQ 4 moves on what came back 20 times; a policy says it to this one, with a smaller number."""
-    monkeypatch.setattr(delayed, "MOST_LOOKS", 2)
+    monkeypatch.setattr(held, "MOST_LOOKS", 2)
     broker = on.broker()
     added = broker.adding([new({"n": n}, due_ms=broker.now_ms() + FAR_MS + n) for n in range(40)])()
     with delivery_limit(on, management, 4):
@@ -234,7 +234,7 @@ def test_a_retry_that_waits_is_listed_and_cancelled(on: Opened) -> None:
 
 
 def test_a_renewed_retry_keeps_what_it_says(on: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delayed, "MOST_LOOKS", 1)
+    monkeypatch.setattr(held, "MOST_LOOKS", 1)
     listener = on.listener()
     on.publish("note", b'{"n":1}', message_id="m1", headers={"mine": "kept"})
     listener.claim(0, ends=[(one(listener), Again(delay_ms=FAR_MS, attempt=1, failure=FAILURE))])

@@ -11,7 +11,7 @@ import pytest
 from tests import handlers
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
-from workkit.brokers.hutch import delayed
+from workkit.brokers.hutch import held
 from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.topology import delays
@@ -103,7 +103,7 @@ def test_counts_and_listeners_are_those_of_the_broker(on: Opened, management: st
 def test_what_is_due_is_shown_from_the_head_and_stays(
     on: Opened, management: str, monkeypatch: pytest.MonkeyPatch, has_api: bool
 ) -> None:
-    monkeypatch.setattr(delayed, "MOST_DUE", 3)
+    monkeypatch.setattr(held, "MOST_DUE", 3)
     on.listener().leave()
     on.channel.confirm_delivery()
     for n in range(5):

@@ -21,6 +21,7 @@ from workkit.triggers.zone import clock_changes
 FOLDER = Path(__file__).parents[3] / "spec" / "vectors" / "moving"
 NOW = datetime(2026, 11, 23, 5, 7, 11, tzinfo=UTC)
 NEAR = timedelta(hours=4)
+NEXT = 40
 SPANS = tuple(timedelta(hours=hours) for hours in (5, 30, 8 * 24, 40 * 24, 400 * 24))
 LATEST = datetime(2099, 1, 1, tzinfo=UTC)
 INSTANT = re.compile(r"\d{4}-\d\d-\d\d [\d:]+[+-][\d:]+")
@@ -61,12 +62,13 @@ def shown(answer: Read | NotCarried, zone: str) -> str:
 def check_times(read: Read, following: Engine, *, zone: str, name: str) -> None:
     """Check that a plan's next times are those of the real engine, from the present on and across clock changes; that
     times differ only where clocks changed since the last equal one; and that comments name exactly what differs first.
+    From eight hours before a change the next times go across it also where they are fifteen minutes apart.
     """
     timing, comments = read
     changes = clock_changes(zone, NOW, NOW + timedelta(days=366 * 90))
-    for start in (NOW, *(change.at - timedelta(hours=30) for change in changes[:2])):
-        ours, theirs = (list(upcoming(engine, start, 100)) for engine in (timing.trigger.next_after, following))
-        last = min((side[-1] for side in (ours, theirs) if len(side) == 100), default=LATEST)
+    for start in (NOW, *(change.at - timedelta(hours=8) for change in changes[:2])):
+        ours, theirs = (list(upcoming(engine, start, NEXT)) for engine in (timing.trigger.next_after, following))
+        last = min((side[-1] for side in (ours, theirs) if len(side) == NEXT), default=LATEST)
         equal = set(ours) & set(theirs)
         for at in sorted(set(ours) ^ set(theirs)):
             if at <= min(last, LATEST):

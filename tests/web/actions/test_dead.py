@@ -21,8 +21,7 @@ from workkit import schedule
 from workkit.schedule import Schedule
 from workkit.web import works
 from workkit.web.actions import dead as dead_acts
-from workkit.web.auth import Local
-from workkit.web.users import Role
+from workkit.web.auth import Local, Role
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", "tests.web.actions.test_dead"], "folder": None}
 HEALED: list[bool] = []

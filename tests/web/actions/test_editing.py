@@ -14,11 +14,10 @@ from tests.web.actions.test_jobs import act, contents, undone
 from tests.web.conftest import Browser, Open, text_of
 from workkit import schedule
 from workkit.brokers.native.codec import functions_text
-from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.schedule import Schedule
 from workkit.verbs.opening import producer_of
-from workkit.web.auth import Local
-from workkit.web.users import Role
+from workkit.web.auth import Local, Role
 
 FN = "tests.handlers:note"
 
@@ -179,7 +178,7 @@ def test_hidden_arguments_do_not_go_to_another_function(browser: Browser, s: Sch
 def test_boxes_by_parameter_say_the_same_call(browser: Browser, s: Schedule) -> None:
     schedule.add(s, "app.reports:digest", every="day at 9am", name="digest", args=["7"], kwargs={"top": 20})
     stood = schedule.job(s, "digest")
-    known = Known(
+    known = KnownFunction(
         fn=stood.fn,
         parameters=(
             Parameter(name="team", annotation="str"),

@@ -14,9 +14,8 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import Local, UsersFile
-from workkit.web.login import Login
-from workkit.web.users import Role, add_token, add_user
+from workkit.web.auth import Local, Role
+from workkit.web.login import Login, UsersFile, add_token, add_user
 
 
 def act(browser: Browser, s: Schedule, verb: str, **fields: Any) -> Any:

@@ -17,7 +17,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
 from workkit.brokers.native.keys import Keys
-from workkit.cli.commands.looking.dead_errors import by_error
+from workkit.cli.commands.dead_errors import by_error
 from workkit.contract.admin import Acknowledged
 from workkit.jobs.outcome import Dead
 from workkit.schedule import Schedule

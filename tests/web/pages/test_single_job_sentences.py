@@ -10,8 +10,7 @@ import pytest
 from workkit.contract.history import PastRun
 from workkit.jobs.job import Job
 from workkit.jobs.run_options import RunOptions
-from workkit.web.pages.single_job import frames
-from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence
+from workkit.web.pages.single_job_sentences import JobFacts, failed_text, frames, same_error_text, state_sentence
 
 NOW = datetime(2026, 11, 20, 11, 15, 30, tzinfo=UTC)
 RETRIES = RunOptions(retries=5, jitter=False, base_ms=10_000, backoff="constant")

@@ -15,7 +15,8 @@ from tests.web.live.watching import LINES, Stream
 from tests.web.security.places import Place, everything, live
 from workkit import schedule
 from workkit.schedule import Schedule
-from workkit.web.auth import HEADERS, Mounted
+from workkit.web.auth import Mounted
+from workkit.web.middleware import HEADERS
 
 
 def check(headers: Any) -> None:

@@ -17,7 +17,7 @@ from tests.worker.observation import HOW, named
 from workkit import schedule
 from workkit.events import Event
 from workkit.schedule import Schedule
-from workkit.worker.monitoring.run_table import MOST_FUNCTIONS, OUTCOMES
+from workkit.worker.run_table import MOST_FUNCTIONS, OUTCOMES
 
 MONITORING = ROOT / "examples" / "monitoring"
 METRIC = re.compile(r"\bworkkit_[a-z_]+")

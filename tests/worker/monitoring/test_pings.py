@@ -19,8 +19,8 @@ from workkit.events import Event
 from workkit.jobs.job import Job
 from workkit.jobs.terms import Terms
 from workkit.schedule import Schedule
-from workkit.worker.monitoring import pings as module
-from workkit.worker.monitoring.pings import Pings, ping_url
+from workkit.worker import report as module
+from workkit.worker.report import Pings, ping_url
 
 
 def linger() -> None:

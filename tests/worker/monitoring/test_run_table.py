@@ -7,10 +7,10 @@ import os
 from workkit.brokers.connect import open_broker
 from workkit.contract.listener import Claim
 from workkit.jobs.job import Job
+from workkit.worker import run_table
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun
-from workkit.worker.monitoring import run_table
-from workkit.worker.monitoring.run_table import (
+from workkit.worker.run_table import (
     DURATION,
     EDGES,
     LATENESS,

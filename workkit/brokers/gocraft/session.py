@@ -18,8 +18,7 @@ import msgpack
 
 from workkit.brokers.gocraft.codec import Receipt, as_job, ending_row, read_claim
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.observe import Observer
-from workkit.brokers.gocraft.reap import hand_back
+from workkit.brokers.gocraft.pool import Observer, hand_back
 from workkit.brokers.gocraft.text import read, rewrite, unique_key_of
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load

@@ -24,7 +24,7 @@ from workkit.brokers.gocraft.cron import (
     read_spec,
 )
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import relock
+from workkit.brokers.gocraft.pool import relock
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.pipe import AS_READ

@@ -1,19 +1,28 @@
-"""Change an exchange by hand: delayed and dead messages, and the pauses and limits in the Redis beside."""
+"""Change an exchange by hand: delayed and dead messages, and the pauses and limits in the Redis beside.
+
+A dead message is found by reading the queue from its head, since AMQP has no other way. Its copy is confirmed before it
+is taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, section 10.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
+from workkit.brokers.hutch import compose
 from workkit.brokers.hutch.beside.place import Beside
-from workkit.brokers.hutch.codec import needs_redis
-from workkit.brokers.hutch.dead_queue import LOOKS, DeadQueueChange
-from workkit.brokers.hutch.delayed import Delayed
-from workkit.brokers.hutch.message import UNIQUE, Message, text
+from workkit.brokers.hutch.codec import DeadMessage, fingerprint, needs_redis
+from workkit.brokers.hutch.held import DEAD_PAGE, Delayed, Delivery, Held
+from workkit.brokers.hutch.message import UNIQUE, Message, text, write_body
 from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import work
+from workkit.brokers.hutch.wire.channel import NO_ROUTE
+from workkit.brokers.hutch.wire.link import Link
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.brokers.redis_server.control import write_pause
+from workkit.clocks import time
 from workkit.contract.admin import (
     Acknowledged,
     Arguments,
@@ -31,7 +40,7 @@ from workkit.contract.admin import (
     unmoved,
     unsteered,
 )  # fmt: skip
-from workkit.errors import NotFound, Unsupported
+from workkit.errors import InvalidArguments, NotFound, ServerRefused, Unsupported
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -165,3 +174,114 @@ def _check(target: str) -> None:
     if target.startswith(_JOB):
         trouble = "cannot be paused by itself: a message that waits cannot be found"
         raise Unsupported.about("one job", trouble, "Pause its function: fn=.", given=target.removeprefix(_JOB))
+
+
+LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages for a moment
+
+
+Act = Callable[[Sequence[tuple[int, Delivery]]], list[Delivery]]
+"""What is done to messages that were found, each with its place in the request; returns those to take out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQueueChange:
+    """Changes the dead queue of one exchange."""
+
+    link: Link
+    outlet: Outlet
+    names: Names
+
+    def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
+        """See `Admin.retry`."""
+        other = None if args is None else self._body(args)
+        answers: list[Revival] = ["gone"] * len(dead)
+        refused: list[ServerRefused] = []
+
+        def revive(found: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
+            now_ms = round(time.time() * 1000)
+            copies: list[tuple[int, Delivery, Message]] = []
+            for place, delivery in found:
+                message = DeadMessage(delivery.message)
+                if not message.key:
+                    answers[place] = "unreadable"
+                    continue
+                delay_ms = delays_ms[place] if delays_ms else 0
+                copy = compose.revived(
+                    self.names, delivery.message, key=message.key, queue=message.queue, now_ms=now_ms,
+                    delay_ms=delay_ms, body=other,
+                )  # fmt: skip
+                copies.append((place, delivery, copy))
+            troubles = self.outlet.publish([copy for *_, copy in copies]) if copies else []
+            taken = []
+            for (place, delivery, copy), trouble in zip(copies, troubles, strict=True):
+                if trouble is None:
+                    answers[place] = "revived"
+                    taken.append(delivery)
+                elif trouble == NO_ROUTE:
+                    answers[place] = "unroutable"
+                else:
+                    what = f"was not taken ({trouble})"
+                    remedy = "It is dead still: retry it."
+                    refused.append(ServerRefused.about(f"message {copy.id}", what, remedy, given=copy.id))
+            return taken
+
+        self.link.run(lambda wire: wire.declare(work(self.names, [])))  # where copies go to one queue
+        self._each(dead, revive)
+        if refused:
+            raise refused[0]
+        return answers
+
+    def discard(self, dead: Sequence[Job]) -> int:
+        """See `Admin.discard`."""
+        count = 0
+
+        def forget(found: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
+            nonlocal count
+            count += len(found)
+            return [delivery for _, delivery in found]
+
+        self._each(dead, forget)
+        return count
+
+    def _each(self, dead: Sequence[Job], act: Act) -> None:
+        """Find messages in the queue, and take out those that `act` returns. All others go back to their places."""
+        wanted = _wanted(dead)
+        for seconds in LOOKS:
+            time.sleep(seconds)
+            with Held(self.link, self.names.dead_queue) as held:
+                while wanted and (page := held.deliveries(DEAD_PAGE)):
+                    found = _found(page, wanted)
+                    if found:
+                        held.take(act(found))
+            if not wanted:
+                return
+
+    def _body(self, args: Arguments) -> bytes:
+        """Write the body of a new message. Raises InvalidArguments."""
+        if isinstance(args, Mapping):
+            trouble = "is given by name: a message has one argument, given by position"
+            raise InvalidArguments.about(f"args={dict(args)!r}", trouble, "Write a list: [{...}].", where="args")
+        if len(args) != 1:
+            trouble = "does not fit: a message has one body, which is the one argument of its function"
+            raise InvalidArguments.about(f"args={list(args)!r}", trouble, "Write a list of one: [{...}].", where="args")
+        return write_body(args[0], needs_object=self.names.dialect == "hutch")
+
+
+def _wanted(dead: Sequence[Job]) -> dict[str, list[int]]:
+    """Map each fingerprint to the places of the request that ask for such a message, the first one last."""
+    wanted = defaultdict(list)
+    for place, job in reversed([*enumerate(dead)]):
+        wanted[(job.dead_id or "").partition(":")[0]].append(place)
+    return dict(wanted)
+
+
+def _found(page: Sequence[Delivery], wanted: dict[str, list[int]]) -> list[tuple[int, Delivery]]:
+    """Pick what is wanted, and take it off the list; of equal messages any will do."""
+    found = []
+    for delivery in page:
+        name = fingerprint(delivery.message)
+        if name in wanted:
+            found.append((wanted[name].pop(), delivery))
+            if not wanted[name]:
+                del wanted[name]
+    return found

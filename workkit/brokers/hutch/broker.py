@@ -8,15 +8,14 @@ from typing import Any, NoReturn
 
 from workkit.brokers.hutch.addition import Addition
 from workkit.brokers.hutch.address import Address, Site, read_site
-from workkit.brokers.hutch.admin import HutchAdmin
+from workkit.brokers.hutch.admin import DeadQueueChange, HutchAdmin
 from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.gate import Gate, RedisGate
 from workkit.brokers.hutch.beside.guard import Guard
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.codec import check, messages, needs_redis
-from workkit.brokers.hutch.dead_queue import DeadQueueChange
-from workkit.brokers.hutch.delayed import Delayed
 from workkit.brokers.hutch.doctor import HutchDoctor
+from workkit.brokers.hutch.held import Delayed
 from workkit.brokers.hutch.inspector import HutchInspector
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names

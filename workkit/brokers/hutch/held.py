@@ -1,26 +1,39 @@
-"""Messages of one queue, held from its head on a channel: to be looked at, or taken out one by one.
+"""Messages of one queue, held from its head on a channel: to be looked at, or taken out one by one. So are dead
+messages read, those of our delays, and those of work queues, which are due.
 
 RabbitMQ has no way to read a queue without taking from it. So what is held here reaches nobody else meanwhile, and all
-of it that is not taken goes back to its place. Normative: spec/layouts/hutch.md, section 10.
+of it that is not taken goes back to its place. Delays are quorum queues, which keep the time that is left of a message
+that is given back; they are read from the highest step down, as messages move. Normative: spec/layouts/hutch.md,
+section 10.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
 from types import TracebackType
 from typing import Any, Final
 from uuid import uuid4
 
 from pika.exceptions import AMQPError, ChannelClosedByBroker
 
-from workkit.brokers.hutch.message import LOOKING, Message, received
-from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch import compose
+from workkit.brokers.hutch.codec import DeadMessage, numbered
+from workkit.brokers.hutch.known import depths
+from workkit.brokers.hutch.message import ERROR, LOOKING, Message, read_body, received, text, whole
+from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.topology import STEPS, ladder
+from workkit.brokers.hutch.wire.channel import LOCKED, NOT_FOUND, Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.refusal import NOT_FOUND
+from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
+from workkit.errors import CorruptRecord, ServerError, ServerRefused
+from workkit.jobs.job import Job, JobState
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
 MOST_BYTES: Final = 16 << 20  # of the bodies of one page; the last messages may pass it
@@ -176,3 +189,190 @@ async def _given_back(channels: Sequence[Channel]) -> None:
         with suppress(AMQPError):
             await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
         channel.close()
+
+
+FIRST: Final = 500  # messages of the first reading
+DEAD_PAGE: Final = 2000  # messages that are asked for at once
+GROWTH: Final = 4  # how much further each reading goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQueue:
+    """The dead queue of one exchange."""
+
+    link: Link
+    names: Names
+
+    def messages(self) -> Iterator[DeadMessage]:
+        """Page through the dead messages, oldest first.
+
+        Nothing is held while the caller looks at a page. So each reading begins at the head again, and goes four times
+        as far as the one before. What comes or goes meanwhile may be left out.
+        """
+        shown: set[str] = set()
+        most, most_bytes = FIRST, MOST_BYTES
+        while True:
+            fresh, is_all = self._first(most, most_bytes, shown)
+            shown.update(one.mark for one in fresh)
+            yield from fresh
+            if is_all:
+                return
+            most, most_bytes = most * GROWTH, most_bytes * GROWTH
+
+    def _first(self, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
+        """Read so many messages, and give them back; return those not shown before, and whether there are no more."""
+        found: list[DeadMessage] = []
+        seen: Counter[str] = Counter()
+        count = size = 0
+        with Held(self.link, self.names.dead_queue) as held:
+            while count < most and size < most_bytes:
+                page = held.more(min(DEAD_PAGE, most - count))
+                if not page:
+                    return found, True
+                count, size = count + len(page), size + sum(len(message.body) for message in page)
+                found += (one for one in numbered(page, seen) if one.mark not in shown)
+        return found, False
+
+
+MOST_LOOKS: Final = 16
+"""How often a message is given back. RabbitMQ 4 moves one on that came back 20 times, long before its time."""
+OTHERS: Final = 5.0  # seconds in which another program may end its look
+AGAIN_ALONE: Final = 0.2  # seconds until the next try
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delayed:
+    """The delayed messages of one exchange that workkit has published."""
+
+    link: Link
+    outlet: Outlet
+    names: Names
+
+    def jobs(self) -> list[Job]:
+        """List them, soonest first, also those that come again. Equal additions of one id are one job."""
+        found: dict[tuple[str, str | None], Job] = {}
+
+        def seen(message: Message) -> bool:
+            job = shown_job(message, schedule=self.names.exchange, state="waiting", queue=message.queue)
+            found[message.id, message.queue] = job
+            return False
+
+        self.take(seen)
+        return sorted(found.values(), key=lambda job: job.due.timestamp() if job.due else 0.0)
+
+    def take(self, is_meant: Callable[[Message], bool]) -> list[Message]:
+        """Show each message to `is_meant`, take out those of which it returns True, and return them. All others go back
+        with the time that is left to them. A message that moves meanwhile may be shown twice, or not at all. Of more
+        than 30 that are meant, some may come back: call it until there are none.
+        """
+        taken: list[Message] = []
+        steps = [queue.name for queue in ladder(self.names).queues[:STEPS]]
+        with self._alone():
+            for queue in reversed(depths(self.link, steps, until_missing=True)):
+                with Held(self.link, queue, is_quorum=True) as held:
+                    page = held.deliveries(MOST)
+                    if found := [one for one in page if is_meant(one.message)]:
+                        held.take(found)
+                        taken += [one.message for one in found]
+                    else:
+                        self._renew(held, page)
+        return taken
+
+    def _renew(self, held: Held, page: Sequence[Delivery]) -> None:
+        """Replace what was given back often by copies, which are confirmed before it is taken out: all from the head of
+        the queue on, as every look begins there.
+        """
+        counts = [whole(one.message.headers.get("x-delivery-count")) or 0 for one in page]
+        old = page[: max((n for n, count in enumerate(counts, 1) if count >= MOST_LOOKS), default=0)]
+        if not old:
+            return
+        now_ms = round(time.time() * 1000)
+        copies = [compose.delayed_again(self.names, one.message, now_ms=now_ms) for one in old]
+        troubles = self.outlet.publish(copies)
+        done = list(takewhile(lambda pair: pair[1] is None, zip(old, troubles, strict=True)))
+        held.take([one for one, _ in done], is_head=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others from looking meanwhile: of two who give messages back at once, one changes their order. A queue
+        that belongs to this connection tells the others, and is gone when the connection is. Raises ServerRefused.
+        """
+        name = f"{self.names.exchange}_workkit_delay_reader"
+        with self.link.alone:
+            self.link.run(lambda wire: _locked(wire, name))
+            try:
+                yield
+            finally:
+                with suppress(ServerError):
+                    self.link.run(lambda wire: _unlocked(wire, name))
+
+
+async def _locked(wire: Wire, name: str) -> None:
+    until = time.monotonic() + OTHERS
+    while True:
+        channel = await wire.channel()
+        try:
+            await channel.call("queue_declare", name, exclusive=True)
+            return
+        except ChannelClosedByBroker as error:
+            if error.reply_code != LOCKED:
+                raise
+            if time.monotonic() > until:
+                trouble = "are looked at by another program"
+                raise ServerRefused.about("delayed messages", trouble, "Try again.") from error
+        finally:
+            channel.close()
+        await asyncio.sleep(AGAIN_ALONE)
+
+
+async def _unlocked(wire: Wire, name: str) -> None:
+    channel = await wire.channel()
+    await channel.call("queue_delete", name)
+    channel.close()
+
+
+MOST_DUE: Final = 100  # messages of each queue; listeners do not get them for that moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueMessages:
+    """What is due in one exchange."""
+
+    link: Link
+    schedule: str
+
+    def jobs(self, queues: Iterable[str]) -> Iterator[Job]:
+        """Read the first messages of these queues, soonest first."""
+        found = [
+            shown_job(message, schedule=self.schedule, state="due", queue=queue)
+            for queue in queues
+            for message in self._head(queue)
+        ]
+        yield from sorted(found, key=lambda job: job.due.timestamp() if job.due else 0.0)
+
+    def _head(self, queue: str) -> list[Message]:
+        with Held(self.link, queue) as held:
+            return held.more(MOST_DUE)
+
+
+def shown_job(message: Message, *, schedule: str, state: JobState, queue: str | None) -> Job:
+    """Show a message as a Job. Never raises: what cannot be read is left out."""
+    args: tuple[object, ...] = ()
+    error = text(message.headers.get(ERROR)) if message.is_private else ""
+    try:
+        args = (read_body(message.body, "event"),)  # any JSON: it is shown, not run
+    except CorruptRecord as unread:
+        error = error or str(unread)
+    due_ms = message.due_ms
+    return Job(
+        id=message.id,
+        schedule=schedule,
+        fn=message.key,
+        args=args,
+        due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
+        state=state,
+        attempt=message.attempt,
+        error=error or None,
+        queue=queue,
+        options=message.options,
+    )

@@ -10,8 +10,7 @@ from typing import Final, NoReturn
 from workkit.brokers.hutch.beside import place as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker_facts import Closed
-from workkit.brokers.hutch.dead_queue import DeadQueue
-from workkit.brokers.hutch.delayed import Delayed, DueMessages
+from workkit.brokers.hutch.held import DeadQueue, Delayed, DueMessages
 from workkit.brokers.hutch.known import Known, depths, known_queues, listening
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.message import is_ours

@@ -17,8 +17,8 @@ from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.message import is_looking, listener_of, read_said
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import delays, ladder
+from workkit.brokers.hutch.wire.channel import LOCKED, NOT_FOUND
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.refusal import LOCKED, NOT_FOUND
 from workkit.contract.inspector import QueueInfo, QueueKind
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import InvalidFunction

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.additions import Additions, home_of
+from workkit.brokers.native.additions import Additions, NativePlans, home_of
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.plans import NativePlans
 from workkit.brokers.native.results import tally_call
 from workkit.brokers.native.session import Session
 from workkit.brokers.redis_server.once import kept_batch

@@ -21,7 +21,7 @@ from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.listener import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
-from workkit.jobs.arguments import Known, Parameter
+from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.jobs.consumers import LIMITS, LONGEST_DOC, LONGEST_NAME, LONGEST_TEXT, MOST, MOST_PARAMETERS
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
@@ -226,7 +226,7 @@ LONGEST: Final = 200_000  # bytes of what one listener tells
 OF, IS = "of:", "is:"  # fields: of a listener -> a digest; of a digest -> the functions
 
 
-def functions_text(functions: Sequence[Known]) -> tuple[str, bytes]:
+def functions_text(functions: Sequence[KnownFunction]) -> tuple[str, bytes]:
     """Pack functions, and make the digest of that; so many as there is room for."""
     packed, room = [], LONGEST
     for known in functions:
@@ -239,7 +239,7 @@ def functions_text(functions: Sequence[Known]) -> tuple[str, bytes]:
     return sha1(text, usedforsecurity=False).hexdigest(), text
 
 
-def read_text(packed: bytes | None) -> list[Known]:
+def read_text(packed: bytes | None) -> list[KnownFunction]:
     """Read what a listener tells; entries that cannot be read are left out. Other programs may have written it."""
     if packed is None or len(packed) > 2 * LONGEST:
         return []
@@ -247,9 +247,9 @@ def read_text(packed: bytes | None) -> list[Known]:
     return [known for one in found[:MOST] if (known := _read(one)) is not None] if isinstance(found, list) else []
 
 
-def merged(told: Iterable[tuple[Sequence[Known], int]]) -> dict[str, Known]:
+def merged(told: Iterable[tuple[Sequence[KnownFunction], int]]) -> dict[str, KnownFunction]:
     """Join what several programs tell, each told by so many listeners. The first description of a name holds."""
-    found: dict[str, Known] = {}
+    found: dict[str, KnownFunction] = {}
     for functions, listeners in told:
         for known in functions:
             before = found.get(known.fn)
@@ -258,15 +258,15 @@ def merged(told: Iterable[tuple[Sequence[Known], int]]) -> dict[str, Known]:
     return found
 
 
-def _packed(known: Known) -> list[Any]:
+def _packed(known: KnownFunction) -> list[Any]:
     parameters = [[one.name, one.kind, one.annotation, one.default] for one in known.parameters]
     return [known.fn, parameters, known.doc, dict(known.limits)]
 
 
-def _read(said: Any) -> Known | None:
+def _read(said: Any) -> KnownFunction | None:
     match said:
         case [str(fn), list(parameters), str(doc), dict(limits), *_] if fn and len(fn) <= LONGEST_NAME:
-            return Known(
+            return KnownFunction(
                 fn=fn,
                 parameters=tuple(one for raw in parameters[:MOST_PARAMETERS] if (one := _parameter(raw)) is not None),
                 doc=doc[:LONGEST_DOC],

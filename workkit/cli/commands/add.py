@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from workkit.cli import folder, quoting
+from workkit.cli import folder, spelling, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import counting
 from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import json_option, run_option_flags, server_options, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record, terminal
-from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import in_flags
+from workkit.cli.terminal import warnings_kept
+from workkit.contract import record
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
 from workkit.jobs.job import call_text
 from workkit.jobs.names import is_plain
@@ -123,11 +123,11 @@ def add_command(
     zone = zone_of(tz, read_settings())
     words = (when, call.fn, *call.words)
     if not dry_run:
-        meant = quoting.add_words("SCHEDULE", (schedule, *words), zone) or f"workkit add SCHEDULE {_quoted(words)}"
+        meant = spelling.add_words("SCHEDULE", (schedule, *words), zone) or f"workkit add SCHEDULE {_quoted(words)}"
         check_order(schedule, meant=meant, server=server)
     with _quoting(schedule, words, zone):
         keywords, note = call.checked()
-        if is_plain(call.fn) and quoting.is_cut(words, zone) and quoting.add_words(schedule, words, zone):
+        if is_plain(call.fn) and spelling.is_cut(words, zone) and spelling.add_words(schedule, words, zone):
             raise InvalidFunction(f'"{call.fn}" belongs to the time.', given=call.fn)
     given = {**run, **keywords, "when": when}
     if click.get_current_context().get_parameter_source("tz") is ParameterSource.COMMANDLINE:
@@ -161,8 +161,8 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
     try:
         keywords, note = call.checked()
     except InvalidArguments as error:
-        if meant := quoting.now_words(schedule, call.fn, call.words, UTC):
-            raise quoting.Unquoted(f"{error} To run it at a time: {meant}") from error
+        if meant := spelling.now_words(schedule, call.fn, call.words, UTC):
+            raise spelling.Unquoted(f"{error} To run it at a time: {meant}") from error
         raise
     s = verbs.create(schedule, redis=server)
     begins = is_new(s)
@@ -178,13 +178,13 @@ def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None
     try:
         yield
     except (InvalidFunction, TriggerError) as error:
-        meant = quoting.add_words(schedule, words, zone)
+        meant = spelling.add_words(schedule, words, zone)
         if meant is None:
             raise
         message = "WHEN is one argument, before FUNCTION. Put its words in quotes"
         if len(words) == 2:  # the function, and a time in quotes
             message = "WHEN comes before FUNCTION. Write"
-        raise quoting.Unquoted(f"{message}: {meant}") from error
+        raise spelling.Unquoted(f"{message}: {meant}") from error
 
 
 def _quoted(words: Iterable[str]) -> str:

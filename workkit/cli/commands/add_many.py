@@ -14,13 +14,12 @@ from typing import Any, BinaryIO
 import click
 
 from workkit.brokers.layout import Keeps, layout_of
+from workkit.cli import terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import server_options, server_words, verbose_option
-from workkit.cli.printing import terminal
-from workkit.cli.printing.far import Far
-from workkit.cli.printing.warning import warnings_kept
+from workkit.cli.terminal import Far, warnings_kept
 from workkit.errors import InvalidArguments, NotFound
 from workkit.text import wording
 from workkit.text.cells import shorten

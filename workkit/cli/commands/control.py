@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `skip` and `run`: whether and when jobs run, changed by hand."""
+"""`pause`, `resume`, `skip`, `snooze`, `run` and `cancel`: whether and when jobs run, changed by hand."""
 
 from __future__ import annotations
 
@@ -11,19 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from workkit.brokers.layout import chosen_layout, layout_of
-from workkit.cli import failure, folder, quoting
+from workkit.cli import failure, folder, spelling, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.known import check_known, is_new, known
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
-from workkit.cli.options import (
-    by_option,
-    server_options,
-    server_words,
-    verbose_option,
-    zone_of,
-    zone_option,
-)
-from workkit.cli.printing import terminal
+from workkit.cli.options import by_option, server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
 from workkit.errors import Invalid, NotFound, Unsupported, WorkkitError
@@ -95,8 +87,8 @@ def pause_command(
 
     zone = zone_of(tz, read_settings())
     function = _function(which, fn)
-    if until is not None and (words := quoting.unquoted_time((until, *which), zone)):
-        raise quoting.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
+    if until is not None and (words := spelling.unquoted_time((until, *which), zone)):
+        raise spelling.Unquoted(f"--until takes one argument. Put the words in quotes: --until {words}")
     s = verbs.create(schedule, redis=server)
     said = pause_until(reason, until, tz=wording.zone_name(zone), now_ms=producer_of(s).now_ms())
     begins = new and is_new(s)
@@ -284,6 +276,35 @@ def run_command(
 
     hint = "Arguments of this run: --args '[...]'." if len(which) > 1 else ""
     return each(which, lambda word: check_run(changeable(inspector, word), control), one, hint=hint)
+
+
+@click.command(
+    "cancel",
+    cls=Command,
+    takes="SCHEDULE WHICH... [OPTIONS]",
+    about=(
+        "Cancel jobs: a waiting one is gone, a running one is told so, a recurring one never comes again.",
+        WHICH,
+    ),
+    examples=("workkit cancel app-tasks 8cd9280b", "workkit cancel app-tasks nightly 09b802b1"),
+)
+@_targets(required=True)
+def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
+    """Cancel jobs."""
+    from workkit import schedule as verbs
+    from workkit.verbs.control import changeable, check_cancel
+    from workkit.verbs.opening import producer_of
+
+    s = known(schedule, server=server)
+    inspector = producer_of(s).inspector
+
+    def one(found: Job) -> str:
+        job = verbs.cancel(s, found, by=by)
+        running = job.state == "cancelling"
+        word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
+        return f"{word} {job.short_id}  {call_text(job)}{tail}"
+
+    return each(which, lambda word: check_cancel(changeable(inspector, word)), one)
 
 
 def until_and_why(pause: Pause, zone: tzinfo) -> str:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli import failure, folder
+from workkit.cli import failure, folder, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.control import json_value
-from workkit.cli.known import known
+from workkit.cli.known import filter_help, known, where_option
 from workkit.cli.live import DeadWhich, ScheduleName
-from workkit.cli.look import filter_help, where_option
 from workkit.cli.options import by_option, server_options, verbose_option
-from workkit.cli.printing import terminal
-from workkit.cli.printing.far import Far
+from workkit.cli.terminal import Far
 from workkit.errors import InvalidArguments, NotFound, WorkkitError
 from workkit.jobs.job import call_text
 from workkit.text import wording

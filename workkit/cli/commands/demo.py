@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
+import shutil
 import sys
 import threading
 import time
@@ -14,10 +17,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from workkit.cli import log, terminal
 from workkit.cli.command import EMBEDDED_FOLDER, Command, Option
 from workkit.cli.options import verbose_option
-from workkit.cli.printing import event_line, terminal
-from workkit.cli.program import program
 from workkit.errors import PhraseError
 from workkit.events import WARNING, Event
 from workkit.jobs.job import call_text
@@ -59,10 +61,10 @@ FILE = """def hi(): print("hi")"""
 @verbose_option
 def demo_command(keep: bool, shows: bool) -> int:
     """See it work."""
-    from workkit.cli.commands import demo_web
+    from workkit.cli.commands import web_serving
 
     if shows:
-        demo_web.check_extra()
+        web_serving.check_extra()
     with _server(keep) as server:
         terminal.say((ON_THE_WEB if shows else INTRODUCTION).format(server.product))
         try:
@@ -85,14 +87,14 @@ def demo_command(keep: bool, shows: bool) -> int:
 def _played(server: EmbeddedServer, shows: bool) -> str | None:
     """Add the jobs and listen: see `_listened`."""
     from workkit import schedule as verbs
-    from workkit.cli.commands import demo_web
+    from workkit.cli.commands import web_serving
 
     s = verbs.create(NAME, redis=server.url, tz="UTC")
     jobs = _added(s)
     terminal.data()
     if not shows:
         return _listened(s, jobs)
-    with demo_web.shown(s) as address:
+    with web_serving.shown(s) as address:
         terminal.say(f"Open {address}")
         return _listened(s, jobs, for_ever=True)
 
@@ -218,7 +220,7 @@ class Watch:
                 self.ran[job.id] = self.ran.get(job.id, 0) + 1
                 self.changed.notify_all()
         elif event.level >= WARNING:
-            self._write(event_line.console_line(event, event_line.Style(stream=self.out, arguments=True)))
+            self._write(log.console_line(event, log.Style(stream=self.out, arguments=True)))
 
     def stopped(self, tally: Any, waiting: list[str]) -> None:
         """Print the last line."""
@@ -239,11 +241,11 @@ class Watch:
 
     def _say(self, event: Event, text: str) -> None:
         clock = datetime.fromtimestamp(event.time, UTC)
-        word = terminal.paint(event.name, event_line.CALM.get(event.name), self.out)
-        self._write(f"{clock:%H:%M:%S}  {padded(word, event_line.WORD_WIDTH)} {text}")
+        word = terminal.paint(event.name, log.CALM.get(event.name), self.out)
+        self._write(f"{clock:%H:%M:%S}  {padded(word, log.WORD_WIDTH)} {text}")
 
     def _write(self, text: str) -> None:
-        fitted = terminal.fitting(text.rstrip(), self.out, indent=event_line.TEXT_COLUMN)
+        fitted = terminal.fitting(text.rstrip(), self.out, indent=log.TEXT_COLUMN)
         click.echo(fitted, file=self.out, color=terminal.has_colour(self.out))
 
 
@@ -280,3 +282,34 @@ def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> s
         return None
     missing = [call_text(job) for job in jobs.values() if job.id in watch.missing(wanted)]
     return f"did not run: {wording.listed(missing)}" if missing and not for_ever else ""
+
+
+PROGRAM = "workkit"
+
+
+def program() -> str:
+    """Give ``workkit`` where a shell finds this very program under that name; else its path, or ``python -m workkit``.
+
+    A path under the current folder is relative to it: ``.venv/bin/workkit``.
+    """
+    started = Path(sys.argv[0])
+    if started.name == PROGRAM and started.is_file():
+        return PROGRAM if _is_found(PROGRAM, started) else _path(started)
+    beside = Path(sys.executable).with_name(PROGRAM)
+    if beside.is_file():
+        return PROGRAM if _is_found(PROGRAM, beside) else _path(beside)
+    python = Path(sys.executable)
+    name = next((name for name in ("python", "python3") if _is_found(name, python)), None)
+    return f"{name or _path(python)} -m {PROGRAM}"
+
+
+def _is_found(name: str, program: Path) -> bool:
+    """Tell whether a shell runs this program by its bare name."""
+    found = shutil.which(name)
+    return found is not None and os.path.abspath(found) == os.path.abspath(program)
+
+
+def _path(program: Path) -> str:
+    path = os.path.abspath(program)
+    under = os.path.relpath(path)
+    return shlex.quote(path if under.startswith(os.pardir) else under)

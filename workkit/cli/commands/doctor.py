@@ -14,9 +14,9 @@ import click
 
 from workkit.brokers.layout import NATIVE, Keeps, chosen_layout, layout_of, layouts, own_options
 from workkit.brokers.redis_server.address import masked
-from workkit.cli import failure
+from workkit.cli import failure, table, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.looking.history import forget_history, show_history
+from workkit.cli.commands.history import forget_history, show_history
 from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
@@ -28,9 +28,8 @@ from workkit.cli.options import (
     server_options,
     verbose_option,
 )
-from workkit.cli.printing import record as records
-from workkit.cli.printing import table, terminal
 from workkit.cli.settings import READERS, Settings, read_settings
+from workkit.contract import record as records
 from workkit.contract.doctor import Advice, CommandLine, Flags, finding_flags, written
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shell_word
@@ -142,7 +141,7 @@ def doctor_command(
         terminal.talk(f"also repaired {wording.plural(count, 'finding')} that these repairs brought to light.")
     if as_json:
         flags, found = schedule_flags(server), (finding for patient in patients for finding in patient.findings)
-        records.show_json(_record(finding, repaired, written(finding.advice, lambda _: flags)) for finding in found)
+        table.show_json(_record(finding, repaired, written(finding.advice, lambda _: flags)) for finding in found)
     return _status(brokers, patients, patience_ms, repaired)
 
 

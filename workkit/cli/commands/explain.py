@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workkit.cli import quoting
+from workkit.cli import spelling, table, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.options import Count, json_option, verbose_option, zone_of, zone_option
-from workkit.cli.printing import record as records
-from workkit.cli.printing import table, terminal
-from workkit.cli.printing.warning import warn
 from workkit.cli.settings import read_settings
+from workkit.cli.terminal import warn
+from workkit.contract import record as records
 from workkit.errors import TriggerError
 from workkit.text import wording
 from workkit.text.cells import shorten
@@ -115,8 +114,8 @@ def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
     """Take WHEN. Raises UsageError where it was typed without quotes."""
     if len(words) == 1:
         return words[0]
-    meant = f"workkit {command} {quoting.time_of(quoting.with_stars(words), zone)}"
-    raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
+    meant = f"workkit {command} {spelling.time_of(spelling.with_stars(words), zone)}"
+    raise spelling.Unquoted(f"WHEN is one argument. Put its words in quotes: {meant}")
 
 
 def _record(trigger: Trigger) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def forward_command(
 ) -> int:
     """Publish due jobs to another schedule until stopped."""
     from workkit import schedule as verbs
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
 
     refuse_both(verbose, quiet)
     remedies = {"layout": "Say the layout of the other side: --to-layout."}

@@ -1,18 +1,23 @@
-"""`help`: the page of a command, as its ``--help`` prints it, or of a topic that several commands share."""
+"""`help`: the page of a command, as its ``--help`` prints it, or of a topic that several commands share; `schema` and
+`completion`: what editors and shells know of workkit.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
+from workkit.cli import terminal
 from workkit.cli.command import INDENT, Command, Option, option_lines, wrapped
 from workkit.cli.commands.explain import INTERVALS
-from workkit.cli.options import Word
-from workkit.cli.printing import terminal
+from workkit.cli.failure import command_hint
+from workkit.cli.options import Word, verbose_option
 from workkit.cli.settings import READERS
-from workkit.cli.suggestion import command_hint
 from workkit.cli.tree import ENTRIES, TOPICS, tree
 from workkit.contract.filters import Place, qualifiers
 
@@ -169,3 +174,50 @@ def help_command(ctx: click.Context, word: str | None) -> None:
         hint = command_hint(word, (*ENTRIES, *TOPICS)) or "All: workkit help."
         raise click.UsageError(f'workkit has no command and no topic "{word}". {hint}')
     terminal.data(command.get_help(click.Context(command, info_name=word, parent=above)))
+
+
+@click.command(
+    "schema",
+    cls=Command,
+    takes="[OPTIONS]",
+    about=("Print the JSON schema of a plan, with which an editor completes and checks a .toml file.",),
+    examples=("workkit schema",),
+    after="The same is in the package: workkit/plan.schema.json. In pyproject.toml it holds for each "
+    "[tool.workkit.schedules.SCHEDULE].",
+)
+@verbose_option
+def schema_command() -> None:
+    """Print the JSON schema of a plan."""
+    from workkit.jobs.planned import plan_schema
+
+    terminal.data(json.dumps(plan_schema(), indent=2))
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(
+    "completion",
+    cls=Command,
+    takes="[bash|zsh|fish] [OPTIONS]",
+    about=("Print the completion script for a shell; for the one of $SHELL unless told.",),
+    examples=(
+        'eval "$(workkit completion bash)"                  in ~/.bashrc',
+        'eval "$(workkit completion zsh)"                   in ~/.zshrc',
+        "workkit completion fish > ~/.config/fish/completions/workkit.fish",
+    ),
+)
+@click.argument("shell", required=False, type=click.Choice(SHELLS))
+@verbose_option
+def completion_command(shell: str | None) -> None:
+    """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class
+
+    from workkit.cli.tree import COMPLETE, tree
+
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(name) if name in SHELLS else None
+    if kind is None:
+        given = f'SHELL="{name}" is none of' if name else "SHELL is not set; name one of"
+        raise click.UsageError(f"{given} bash, zsh and fish. Write for example: workkit completion bash.")
+    terminal.data(kind(tree, {}, "workkit", COMPLETE).source())

@@ -16,8 +16,19 @@ import click
 from workkit.brokers.layout import NATIVE, layouts, names_of
 from workkit.cli import failure
 from workkit.cli.command import Option
-from workkit.cli.commands.processes import RELOADED, SUPERVISED, ListenCommand, ProcessCount, again
-from workkit.cli.consumer import Consumer
+from workkit.cli.commands.processes import (
+    RELOADED,
+    SUPERVISED,
+    ListenCommand,
+    ProcessCount,
+    Relay,
+    again,
+    listen_supervised,
+    reload_on_change,
+    supervise,
+    whole_lines,
+)
+from workkit.cli.folder import Consumer
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
@@ -34,7 +45,7 @@ from workkit.cli.options import (
 from workkit.cli.settings import read_settings
 
 if TYPE_CHECKING:
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
     from workkit.events import Event
     from workkit.schedule import Schedule
     from workkit.worker.listener import Listener
@@ -214,8 +225,6 @@ def listen_command(
     if reload and burst:
         raise click.UsageError("--reload and --burst were both given: a burst ends by itself. Keep one of them.")
     if reload and not (reloaded or supervised):
-        from workkit.cli.reloading import reload_on_change
-
         return reload_on_change(again(RELOADED), reload_dirs)
     settings = read_settings()
     imports = chosen_imports(imports, settings)
@@ -276,8 +285,7 @@ def _targets(named: Sequence[str], *, server: str | None) -> Targets:
 
 def _listen(targets: Targets, how: Mapping[str, Any], *, processes: int, **style: bool) -> int:
     from workkit import schedule as verbs
-    from workkit.cli.commands.processes import supervise
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
     from workkit.verbs.listening import read_how
 
     log = Log(**style)
@@ -300,7 +308,7 @@ def _listen_and_forward(
     targets: Targets, sources: Sequence[str], how: Mapping[str, Any], *, server: str | None, **style: bool
 ) -> int:
     from workkit import schedule as verbs
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
     from workkit.verbs.listening import until_stopped
 
     (target,) = targets
@@ -319,10 +327,9 @@ def _listen_and_forward(
 
 def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, **style: bool) -> int:
     from workkit import schedule as verbs
-    from workkit.cli.commands.processes import Relay, listen_supervised
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
     from workkit.verbs.listening import read_how
-    from workkit.worker.supervision.orders import Supervised
+    from workkit.worker.listener_process import Supervised
 
     if how["health_port"] is not None:  # asked by the supervisor, whose port it is
         how = {**how, "health_port": 0}
@@ -337,7 +344,6 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
 def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
     """Print events inside this block, in whole lines; modules of the present folder can be imported."""
     from workkit import events
-    from workkit.cli.printing.whole_lines import whole_lines
 
     here = os.getcwd()
     if here not in sys.path:  # a console script has its own folder there instead

@@ -1,28 +1,44 @@
-"""`listen --processes N`: this command line again, N times, under a supervisor; and what its children do otherwise."""
+"""`listen --processes N`: this command line again, N times, under a supervisor; and what its children do otherwise.
+
+`listen --reload`: this command line again as one process, which is replaced when a Python file changes. What arrives
+(changes, signals, the end of the process) goes into one queue, and the main thread alone acts.
+
+While threads print and events are logged, `whole_lines` keeps lines whole: each thread has its own unfinished line, and
+a finished one goes out in one write, under one lock for both streams.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from workkit.cli import failure
+from workkit.cli import failure, terminal
 from workkit.cli.command import Command
-from workkit.cli.host import host
-from workkit.cli.printing import terminal
-from workkit.cli.settings import MOST_PROCESSES
+from workkit.cli.settings import MOST_PROCESSES, host
+from workkit.errors import InvalidOptions, Unsupported
 from workkit.events import Event
 from workkit.text import wording
+from workkit.text.wording import listed
+from workkit.worker.listener import DUMP, STOP
+from workkit.worker.service import how_it_ended, shell_status
 
 if TYPE_CHECKING:
-    from workkit.cli.printing.log import Log
+    from workkit.cli.log import Log
     from workkit.schedule import Schedule
     from workkit.worker.listener import Listener
+    from workkit.worker.listener_process import Supervised
     from workkit.worker.loop import How
-    from workkit.worker.supervision.orders import Supervised
 
 SUPERVISED = "--supervised"  # for our own children only: the ends of their two pipes
 RELOADED = "--reloaded"  # for our own child only: it reloads nothing
@@ -58,7 +74,7 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
     they listen to.
     """
     from workkit.verbs.opening import inspectors_of
-    from workkit.worker.supervision.supervisor import ProcessPlan, Supervisor
+    from workkit.worker.supervisor import ProcessPlan, Supervisor
 
     plan = ProcessPlan(
         command=lambda ends: again(SUPERVISED, ends),
@@ -94,7 +110,7 @@ def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:
 
 def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Supervised, verbose: bool) -> int:
     """Listen as one of several; what ends it badly is told to the supervisor, who says it once for all."""
-    from workkit.worker.signals import obeyed
+    from workkit.worker.listener import obeyed
 
     try:
         listener = make()
@@ -136,3 +152,198 @@ class Relay:
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in fields.items()}
+
+
+QUIET_MS = 200  # files that change within so long of each other are one change
+LOOK_SECONDS = 5.0  # the watcher looks far more often whether it is over
+NAMED = 3  # changed files that a line names
+PASSED_ON = (*STOP, *DUMP, signal.SIGTSTP, signal.SIGCONT)
+
+News = tuple[str, Any]
+
+
+def reload_on_change(command: Sequence[str], folders: Sequence[str]) -> int:
+    """Run `command` until a signal ends it, and anew after each change of a Python file in these folders (default: the
+    present one). Returns its exit status. Raises Unsupported without the extra, InvalidOptions.
+    """
+    watched = [Path(folder) for folder in folders] or [Path.cwd()]
+    for folder in watched:
+        if not folder.is_dir():
+            trouble, remedy = "is no folder", "Name one that is there."
+            raise InvalidOptions.about(f"--reload-dir {folder}", trouble, remedy, given=str(folder))
+    watch = _watch_of(watched)
+    news: SimpleQueue[News] = SimpleQueue()
+    over = threading.Event()
+    watcher = threading.Thread(target=_look, args=(watch, over, news), name="workkit-reload", daemon=True)
+    terminal.talk(f"reload     when a Python file changes in {listed([_shown(folder) for folder in watched])}")
+    with _signals_into(news):
+        watcher.start()
+        try:
+            return _Reloader(command, news).run()
+        finally:
+            over.set()
+            watcher.join(LOOK_SECONDS)  # a thread inside the library at the end of Python would abort the process
+
+
+class _Reloader:
+    """The process and what is done with it. A stop for a change is graceful; a further change ends it at once."""
+
+    def __init__(self, command: Sequence[str], news: SimpleQueue[News]) -> None:
+        self._command, self._news = command, news
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_restarting = self._is_ending = False
+        self._status = 0
+
+    def run(self) -> int:
+        """Act until the end. Returns the exit status of the last process."""
+        self._start()
+        try:
+            while not (self._is_ending and self._process is None):
+                what, value = self._news.get()
+                getattr(self, f"_{what}")(value)
+            return self._status
+        finally:
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+
+    def _start(self) -> None:
+        self._is_restarting = False
+        # A session of its own: a Ctrl-C in the terminal reaches it from here, and once.
+        process = self._process = subprocess.Popen(self._command, start_new_session=True)
+        threading.Thread(target=lambda: self._news.put(("ended", process.wait())), daemon=True).start()
+
+    def _changed(self, files: Sequence[str]) -> None:
+        if self._is_ending:
+            return
+        named = sorted({_shown(Path(file)) for file in files})
+        more = [f"{len(named) - NAMED} more"] if len(named) > NAMED else []
+        what = listed([*named[:NAMED], *more])
+        if self._process is None:
+            terminal.talk(f"changed    {what}")
+            self._start()
+        elif self._is_restarting:
+            terminal.talk(f"changed    {what}; stopping at once")
+            self._process.send_signal(signal.SIGTERM)
+        else:
+            terminal.talk(f"changed    {what}; what runs may finish")
+            self._is_restarting = True
+            self._process.send_signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        self._is_ending = self._is_ending or number in STOP
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def _ended(self, status: int) -> None:
+        self._process, self._status = None, shell_status(status)
+        if self._is_restarting and not self._is_ending:
+            self._start()
+        elif not self._is_ending:
+            terminal.talk(f"ended      the listener {how_it_ended(status)}; it starts again after the next change")
+
+
+def _watch_of(folders: Sequence[Path]) -> Callable[[threading.Event], Iterator[set[tuple[Any, str]]]]:
+    try:
+        from watchfiles import PythonFilter, watch
+    except ModuleNotFoundError as error:
+        if error.name != "watchfiles":
+            raise
+        remedy = "Install it: pip install 'workkit[dev]'."
+        trouble = "needs the extra dev (watchfiles is missing)"
+        raise Unsupported.about("workkit listen --reload", trouble, remedy) from error
+    return lambda over: watch(
+        *folders, watch_filter=PythonFilter(), stop_event=over, step=QUIET_MS, raise_interrupt=False
+    )
+
+
+def _look(
+    watch: Callable[[threading.Event], Iterator[set[tuple[Any, str]]]], over: threading.Event, news: SimpleQueue[News]
+) -> None:
+    for changes in watch(over):
+        news.put(("changed", [file for _, file in changes]))
+
+
+@contextmanager
+def _signals_into(news: SimpleQueue[News]) -> Iterator[None]:
+    before = {number: signal.signal(number, lambda n, _: news.put(("signal", n))) for number in PASSED_ON}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _shown(path: Path) -> str:
+    shown = os.path.relpath(path)
+    if shown.startswith(".."):
+        return str(path)
+    return shown if shown != "." else "./"
+
+
+LOCK = threading.RLock()
+os.register_at_fork(
+    before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+)  # nobody else has it
+
+
+@contextmanager
+def whole_lines() -> Iterator[None]:
+    """Write whole lines to both streams inside this block."""
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _whole(out), _whole(err)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, WholeLines):
+                with suppress(OSError, ValueError):  # its reader has ended
+                    stream.finish()
+        sys.stdout, sys.stderr = out, err
+
+
+def _whole(stream: TextIO | None) -> Any:
+    return None if stream is None else WholeLines(stream)
+
+
+class WholeLines:
+    """A stream that passes whole lines on; what a thread has begun waits for its end, or for `flush`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begun: dict[int, str] = {}  # by thread: its unfinished line
+
+    def write(self, text: str, /) -> int:
+        """Write the lines that `text` ends, each in one write."""
+        me = threading.get_ident()
+        with LOCK:
+            *lines, rest = (self._begun.pop(me, "") + text).split("\n")
+            if rest:
+                self._begun[me] = rest
+            for line in lines:
+                self._put(f"{line}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what this thread has begun: a prompt, or how far something is."""
+        with LOCK:
+            self._put(self._begun.pop(threading.get_ident(), ""))
+
+    def finish(self) -> None:
+        """Write what any thread has begun."""
+        with LOCK:
+            for me in list(self._begun):
+                self._put(self._begun.pop(me))
+
+    def _put(self, text: str) -> None:
+        if text:
+            self._stream.write(text)
+        self._stream.flush()
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        """Write texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)  # `isatty`, `encoding`, `buffer` and all else

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workkit.cli import quoting
+from workkit.cli import spelling, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import instant_lines
 from workkit.cli.known import check_known
@@ -24,9 +24,9 @@ from workkit.cli.options import (
     zone_of,
     zone_option,
 )
-from workkit.cli.printing import record, terminal
-from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import read_settings
+from workkit.cli.terminal import warnings_kept
+from workkit.contract import record
 from workkit.jobs.job import call_text
 from workkit.jobs.terms import spread_offset_ms
 from workkit.text import wording
@@ -80,9 +80,9 @@ def reschedule_command(
 
     zone = zone_of(tz, read_settings())
     if len(when) > 1:
-        meant = quoting.time_of(quoting.with_stars(when), zone)
+        meant = spelling.time_of(spelling.with_stars(when), zone)
         command = f"workkit reschedule {shlex.quote(schedule)} {shlex.quote(which)} {meant}"
-        raise quoting.Unquoted(f"WHEN is one argument. Put its words in quotes: {command}")
+        raise spelling.Unquoted(f"WHEN is one argument. Put its words in quotes: {command}")
     s = check_known(verbs.create(schedule, redis=server, tz=wording.zone_name(zone)), server=server)
     given = {"typed": when[0], "tz": wording.zone_name(zone) if is_typed("tz") else None}
     with warnings_kept():

@@ -1,4 +1,6 @@
-"""`sync`: named jobs made equal to a plan, which is shown before it is carried out."""
+"""`sync`: named jobs made equal to a plan, which is shown before it is carried out; `import`: such a plan, printed, of
+what another scheduler runs.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from workkit.cli import folder
+from workkit.cli import folder, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.known import check_order, is_new
 from workkit.cli.live import ScheduleName
@@ -29,9 +32,9 @@ from workkit.cli.options import (
     zone_of,
     zone_option,
 )
-from workkit.cli.printing import record, terminal
-from workkit.cli.printing.warning import warnings_kept
 from workkit.cli.settings import Settings, read_settings
+from workkit.cli.terminal import warnings_kept
+from workkit.contract import record
 from workkit.errors import Invalid, InvalidOptions, NotFound, WorkkitWarning
 from workkit.jobs.job import call_text
 from workkit.text import wording
@@ -276,3 +279,80 @@ def _of_module(plan: str) -> Entries:
             f"{plan} is a {type(entries).__name__}. Give a mapping: name -> the keywords of schedule.add.", given=plan
         )
     return entries
+
+
+class Source(NamedTuple):
+    """A scheduler to import from: its reader in `workkit.moving`, what is named there, and what an entry is called."""
+
+    module: str
+    takes: str
+    kind: str
+
+
+SOURCES = {
+    "crontab": Source("crontab", "FILE", "crontab"),
+    "systemd": Source("systemd", "DIR", "timers of"),
+    "celery": Source("celery", "APP", "beat schedule of the Celery app"),
+    "apscheduler": Source("apscheduler", "MODULE:SCHEDULER", "APScheduler"),
+    "rq-scheduler": Source("rq_scheduler", "URL", "rq-scheduler on"),
+}
+WITHOUT_ZONE = ("celery", "apscheduler")  # their programs name it
+REFUSED = 1
+
+
+@click.command(
+    "import",
+    cls=Command,
+    takes="SOURCE WHAT [OPTIONS]",
+    about=(
+        "Print what another scheduler runs as a plan for workkit sync. It writes to no server and starts nothing.",
+        "crontab FILE: the crontab of a user, or of a machine with --system; - is stdin. systemd DIR: the *.timer "
+        "files of a folder, with their *.service files.",
+        "celery APP: the beat_schedule of an app of this folder, named as celery -A takes it. apscheduler "
+        "MODULE:SCHEDULER: the jobs of a scheduler of this folder. Both import the program, and run no task.",
+        "rq-scheduler URL: its jobs on a Redis, which is only read.",
+        "What no plan says exactly is refused: it stands as a comment in the plan, and on stderr, with its place and "
+        "the reason. Exit status 0: all is in the plan; 1: something was refused, and the plan has the rest.",
+    ),
+    examples=(
+        "crontab -l | workkit import crontab - > plan.toml",
+        "workkit import crontab /etc/cron.d/backup --system > plan.toml",
+        "workkit import systemd /etc/systemd/system > plan.toml",
+        "workkit import celery app.tasks > plan.toml",
+        "workkit import apscheduler app.jobs:scheduler > plan.toml",
+        "workkit import rq-scheduler redis://localhost:6379/0 --tz Europe/Paris",
+        "workkit sync app-tasks plan.toml --dry-run",
+        "workkit listen app-tasks --import workkit.shell",
+    ),
+    after="Crontabs and timers run commands: workkit.shell:run runs them, on listeners that allow it with --import "
+    "workkit.shell.",
+)
+@click.argument("source", type=click.Choice(list(SOURCES)), metavar="SOURCE")
+@click.argument("what", metavar="WHAT")
+@click.option("--system", cls=Option, is_flag=True, help="crontab: its lines name a user (/etc/crontab, /etc/cron.d)")
+@zone_option("zone of the machine that runs it so far; default that of this one")
+@verbose_option
+def import_command(source: str, what: str, system: bool, tz: str | None) -> int:
+    """Print what another scheduler runs as a plan."""
+    from workkit.brokers.redis_server.address import masked
+    from workkit.moving.found import Reading, Refused
+    from workkit.moving.plan_text import plan_text, settled, source_name
+
+    if system and source != "crontab":
+        raise click.UsageError(f"--system is for crontabs; {source} has no column for a user. Leave it out.")
+    if is_typed("tz") and source in WITHOUT_ZONE:
+        raise click.UsageError(
+            f"--tz is for crontabs, timers and rq-scheduler; {source} names its zone in the program."
+        )
+    chosen = SOURCES[source]
+    reader = import_module(f"workkit.moving.{chosen.module}")
+    found = settled(reader.found_in(what, Reading.here(tz=tz, system=system)))
+    terminal.data(plan_text(found, source=source_name(chosen.kind, masked(what))).rstrip("\n"))
+    refused = [entry for entry in found if isinstance(entry, Refused)]
+    for entry in refused:
+        said = " ".join(part for part in (entry.reason, entry.instead) if part)
+        terminal.talk(
+            f"{terminal.paint('refused:', 'yellow', sys.stderr)} {wording.printable(f'{entry.where}: {entry.text}')}"
+        )
+        terminal.talk(f"  {wording.printable(said)}")
+    return REFUSED if refused else 0

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from workkit.brokers.redis_server.address import masked
+from workkit.cli import terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.commands.web_binding import Binding, check_origins, read_binding, read_root_path
-from workkit.cli.commands.web_serving import serve
+from workkit.cli.commands.web_serving import Binding, check_extra, check_origins, read_binding, read_root_path, serve
 from workkit.cli.known import check_chosen, chosen
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
@@ -24,13 +24,11 @@ from workkit.cli.options import (
     weighted,
     zone_option,
 )
-from workkit.cli.printing import terminal
 from workkit.errors import InvalidOptions, ServerUnreachable, Unsupported
 from workkit.text.wording import listed
 
 if TYPE_CHECKING:
-    from workkit.web.auth import Signer, Way
-    from workkit.web.users import Role
+    from workkit.web.auth import Role, Signer, Way
 
 
 @click.command(
@@ -149,18 +147,6 @@ def web_command(
     return serve(application, binding, root=root, said=said, opens=opens)
 
 
-def check_extra() -> None:
-    """Refuse to go on without the extra. Raises Unsupported."""
-    try:
-        import jinja2
-        import starlette
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        remedy = "Install it: pip install 'workkit[web]'."
-        raise Unsupported.about("workkit web", f"needs the extra web ({error.name} is missing)", remedy) from error
-    del jinja2, starlette
-
-
 def _way(
     binding: Binding,
     schedules: list[str],
@@ -170,9 +156,8 @@ def _way(
     proxies: tuple[str, ...],
     signer: Signer,
 ) -> Way:
-    from workkit.web.auth import Local, Proxy, UsersFile
-    from workkit.web.login import Login
-    from workkit.web.users import read_users
+    from workkit.web.auth import Local
+    from workkit.web.login import Login, Proxy, UsersFile, read_users
 
     if users:
         read_users(Path(users))  # a file that cannot be read is refused at the start
@@ -192,8 +177,8 @@ def _way(
 
 
 def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> int:
-    from workkit.web.users import add_token as new_token
-    from workkit.web.users import add_user as new_user
+    from workkit.web.login import add_token as new_token
+    from workkit.web.login import add_user as new_user
 
     if not users:
         raise click.UsageError("--add-user and --add-token need --users FILE, which they write.")
@@ -211,7 +196,7 @@ def _add(users: str | None, *, add_user: str | None, add_token: str | None) -> i
 
 
 def _named(text: str) -> tuple[str, Role]:
-    from workkit.web.users import ROLES, is_role
+    from workkit.web.auth import ROLES, is_role
 
     name, colon, role = text.rpartition(":")
     if not colon or not name or not name.isprintable() or not is_role(role):

@@ -1,22 +1,139 @@
-"""The server of `workkit web`: how it begins and ends, and how long a request may take to come in."""
+"""The server of `workkit web`: the address, or the socket of this machine, on which it listens; how it begins and ends;
+how long a request may take to come in; and the same in a thread, beside the listener of the demo.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
+import re
 import signal
 import socket
+import stat
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
-from workkit.cli import failure
-from workkit.cli.commands.web_binding import Binding, bound
-from workkit.cli.printing import terminal
-from workkit.errors import Unsupported
+from workkit.cli import failure, terminal
+from workkit.errors import InvalidOptions, Unsupported
+
+if TYPE_CHECKING:
+    from workkit.schedule import Schedule
+
+UNIX = "unix:"
+LOCALHOST = "localhost"
+BACKLOG = 128
+PIECES = ("s", "-", "metrics", "schedules.json")  # with which the addresses of spec/web.md, 1 begin
+_PATH = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """An address with its port, or the path of a socket."""
+
+    host: str = ""
+    port: int = 0
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return f"{UNIX}{self.path}" if self.path is not None else f"{_bracketed(self.host)}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.path is not None or self.host == LOCALHOST or ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names, beside numeric addresses, under which it is known."""
+        return frozenset({LOCALHOST} if self.is_local else ())
+
+    def address(self, bound_to: socket.socket, root: str = "") -> str:
+        """Say where it listens: a URL with the port that it has got, and with the path of the pages."""
+        if self.path is not None:
+            return str(self)
+        return f"http://{_bracketed(self.host)}:{bound_to.getsockname()[1]}{root}/"
+
+
+def read_binding(text: str) -> Binding:
+    """Read ``ADDRESS:PORT`` or ``unix:PATH``. Raises InvalidOptions."""
+    if text.startswith(UNIX) and text != UNIX:
+        return Binding(path=Path(text.removeprefix(UNIX)))
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if colon and host and port.isascii() and port.isdigit() and int(port) < 65536:
+        try:
+            host = host if host == LOCALHOST else str(ipaddress.ip_address(host))
+        except ValueError:
+            pass
+        else:
+            return Binding(host=host, port=int(port))
+    remedy = "Accepted: ADDRESS:PORT with a numeric address or localhost, such as 127.0.0.1:5040; or unix:PATH."
+    raise InvalidOptions.about(f"--bind {text}", "is no address with a port", remedy, given=text, where="bind")
+
+
+def check_origins(origins: Iterable[str]) -> frozenset[str]:
+    """Give the host names of origins. Raises InvalidOptions."""
+    found = set()
+    for origin in origins:
+        try:
+            parts = urlsplit(origin)
+            name = parts.hostname
+        except ValueError:
+            name = None
+        if not name or parts.scheme not in ("http", "https") or parts.path.strip("/") or parts.query:
+            remedy = "Write it as browsers show it: https://jobs.example.com"
+            raise InvalidOptions.about(f"--origin {origin}", "is no origin", remedy, given=origin, where="origin")
+        found.add(name)
+    return frozenset(found)
+
+
+def read_root_path(text: str) -> str:
+    """Read the path below which browsers see the pages: ``/ops``, or nothing. Raises InvalidOptions."""
+    path = text.removesuffix("/")
+    if path and not _PATH.fullmatch(path):
+        remedy = "Write it as browsers show it, without a final slash: /ops. Accepted: letters, digits, and . _ ~ -"
+        raise InvalidOptions.about(f"--root-path {text}", "is no path", remedy, given=text, where="root_path")
+    if path.partition("/")[2].partition("/")[0] in PIECES:
+        remedy = "Choose another path, such as /ops: it could not be told whether a proxy has stripped it."
+        trouble = "begins as addresses of the pages do"
+        raise InvalidOptions.about(f"--root-path {text}", trouble, remedy, given=text, where="root_path")
+    return path
+
+
+def bound(binding: Binding) -> socket.socket:
+    """Open the socket. Raises OSError."""
+    if binding.path is not None:
+        if binding.path.exists() and stat.S_ISSOCK(binding.path.stat().st_mode):
+            binding.path.unlink()  # of a process that was killed
+        ours = socket.socket(socket.AF_UNIX)
+        try:
+            ours.bind(str(binding.path))
+            ours.listen(BACKLOG)
+        except BaseException:
+            ours.close()
+            raise
+        return ours
+    host = "127.0.0.1" if binding.host == LOCALHOST else binding.host
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ours = socket.create_server((host, binding.port), family=family, backlog=BACKLOG)
+    # Connections take this over. asyncio sets it only where the socket names its protocol, which this one does not:
+    # the body of each answer but a connection's first would wait 40 ms for the client to acknowledge the headers.
+    ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    return ours
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
 
 TICK_S = 1  # so often the server looks whether it should tell that it lives
 STOP_S = 3  # so long requests may take to end at a stop
@@ -148,3 +265,50 @@ def _run(server: Any, bound_to: socket.socket, binding: Binding, *, announce: Ca
         if binding.path is not None:
             binding.path.unlink(missing_ok=True)
     return 0 if server.started else failure.REFUSED
+
+
+ADDRESS, ANY_PORT = "127.0.0.1:5040", "127.0.0.1:0"
+
+
+@contextmanager
+def shown(s: Schedule) -> Iterator[str]:
+    """Serve the pages of a schedule to this machine, and give their address: that of `workkit web`, or where it is
+    taken another port. SIGTERM interrupts as Ctrl-C does.
+    """
+    from workkit import asgi
+    from workkit.web.auth import Local
+
+    binding, bound_to = _bound()
+    application = asgi.build([s], way=Local(), signer=asgi.signer(), hosts=binding.names)
+    server = web_server(application)
+    serving = threading.Thread(target=server.run, kwargs={"sockets": [bound_to]}, name="workkit-web", daemon=True)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with closing(bound_to):
+        serving.start()
+        try:
+            yield binding.address(bound_to)
+        finally:
+            server.should_exit = True
+            serving.join(2 * STOP_S)
+            signal.signal(signal.SIGTERM, before)
+
+
+def _bound() -> tuple[Binding, socket.socket]:
+    binding = read_binding(ADDRESS)
+    try:
+        return binding, bound(binding)
+    except OSError:  # something listens there: perhaps `workkit web`
+        binding = read_binding(ANY_PORT)
+        return binding, bound(binding)
+
+
+def check_extra() -> None:
+    """Refuse to go on without the extra. Raises Unsupported."""
+    try:
+        import jinja2
+        import starlette
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        remedy = "Install it: pip install 'workkit[web]'."
+        raise Unsupported.about("workkit web", f"needs the extra web ({error.name} is missing)", remedy) from error
+    del jinja2, starlette

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workkit.brokers.layout import layout_of
+from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
+from workkit.cli.commands.wire_faults import SHOWN, Report, fault_record, json_bytes, say
 from workkit.cli.known import known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
-from workkit.cli.printing import record as records
-from workkit.cli.printing import terminal
-from workkit.cli.printing.faults import SHOWN, Report, fault_record, json_bytes, say
 from workkit.errors import Unsupported
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shorten
@@ -82,7 +81,7 @@ def wire_command(
         trouble = f"cannot be shown: {layout.noun} has no keys"
         raise Unsupported.about(f"the wire of {s.name}", trouble, f"Count its jobs: workkit stats {s.name}.")
     if layout.wire == "keys":
-        from workkit.cli.commands.wire_namespace import wire_namespace
+        from workkit.cli.commands.wire_faults import wire_namespace
 
         return wire_namespace(s, action, where=where, limit=limit, strict=strict, as_json=as_json, words=words)
     look = published(open_broker(s.name, redis=s.redis, dialect=s.dialect))
@@ -104,7 +103,7 @@ def _with_text(pairs: Iterable[Pair], where: str | None) -> Iterator[Pair]:
 
 def _dump(look: Published, pairs: Iterable[Pair], *, name: str, as_json: bool) -> int:
     if as_json:
-        records.show_json(map(_pair_record, pairs))
+        table.show_json(map(_pair_record, pairs))
         return 0
     now = datetime.fromtimestamp(look.now_ms / 1000, UTC)
     count = 0
@@ -255,7 +254,7 @@ def _verify(look: Published, pairs: Iterable[Pair], *, name: str, dialect: str, 
     judged = Judged(dialect=dialect, now_ms=look.now_ms)
     faults = report.counted(judged.faults(pairs))
     if as_json:
-        records.show_json(_fault_record(name, pair, fault) for pair, fault in faults)
+        table.show_json(_fault_record(name, pair, fault) for pair, fault in faults)
         return
     report.show((_brief(pair), fault) for pair, fault in faults)
     report.summary(judged.scope)

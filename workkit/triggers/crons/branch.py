@@ -22,11 +22,11 @@ from typing import TypeAlias
 
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, bits
 
-EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - EPOCH_ORDINAL
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - _EPOCH_ORDINAL
 DAY_SECONDS = 86_400
 # After 400 years the calendar repeats, weekdays included.
-CALENDAR_DAYS = 146_097
+_CALENDAR_DAYS = 146_097
 
 LENGTHS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 ALL_DAYS = (1 << 32) - 2
@@ -158,7 +158,7 @@ class Branch:
         found = self._calendar_day(day)
         if self.period == 1 or found is None:
             return found
-        limit = LAST_DAY if self._year_set != _EVERY_YEAR else day + lcm(self.period, CALENDAR_DAYS)
+        limit = LAST_DAY if self._year_set != _EVERY_YEAR else day + lcm(self.period, _CALENDAR_DAYS)
         while found is not None and found <= limit:
             day = self._aligned_day(found)
             if day == found:
@@ -182,17 +182,17 @@ class Branch:
         left = mask >> day - begin
         if left:
             return day + (left & -left).bit_length() - 1
-        last = date.fromordinal(day + EPOCH_ORDINAL)
+        last = date.fromordinal(day + _EPOCH_ORDINAL)
         for year, month in self._months(last.year, last.month):
             first = date(year, month, 1).toordinal()
             left = self.days.mask(month_length(year, month), first % 7)
             if left:
-                return first - EPOCH_ORDINAL + (left & -left).bit_length() - 2
+                return first - _EPOCH_ORDINAL + (left & -left).bit_length() - 2
         return None
 
     def _month_of(self, day: int) -> tuple[int, int, int]:
         """Give the first day of a day's month, that of the next, and which days match, the first as bit 0."""
-        start = date.fromordinal(day + EPOCH_ORDINAL)
+        start = date.fromordinal(day + _EPOCH_ORDINAL)
         begin, size = day - start.day + 1, month_length(start.year, start.month)
         matches = self.months >> start.month & 1 and start.year in self._year_set
         return begin, begin + size, self.days.mask(size, (begin + 4) % 7) >> 1 if matches else 0
@@ -251,12 +251,12 @@ Congruence: TypeAlias = tuple[int, int]
 
 ALWAYS: Congruence = (0, 1)
 Years: TypeAlias = range | tuple[int, ...]
-THURSDAY = 4  # 1970-01-01
+_THURSDAY = 4  # 1970-01-01
 
 
 def weeks(weekday: int, n: int) -> Congruence:
     """Every nth such weekday, which comes once a week."""
-    first = (weekday - THURSDAY) % 7
+    first = (weekday - _THURSDAY) % 7
     return (first + 7 * (n - 1)) % (7 * n), 7 * n
 
 
@@ -271,7 +271,7 @@ def alignment(days: Congruence | None, *, weekdays: int, clock: list[Congruence]
     if hour_step > 1 or minute_step > 1:
         found = {both(days, slot) for slot in _slots(hours, minutes, hour_step, minute_step)}
     if weekdays and found != {(0, 1)}:
-        found = {both(one, ((w - THURSDAY) % 7, 7)) for one in found for w in bits(weekdays)}
+        found = {both(one, ((w - _THURSDAY) % 7, 7)) for one in found for w in bits(weekdays)}
     allowed = sorted(one for one in found if one is not None)
     if not allowed:
         return None
@@ -281,12 +281,12 @@ def alignment(days: Congruence | None, *, weekdays: int, clock: list[Congruence]
 def _slots(hours: int, minutes: int, hour_step: int, minute_step: int) -> Iterator[Congruence | None]:
     """On which days an hour, or a minute of it, has a number that its step divides."""
     for hour in bits(hours):
-        fits = solve(24, -(hour + 1), n=hour_step)
+        fits = _solve(24, -(hour + 1), n=hour_step)
         if fits is None or minute_step == 1:
             yield fits
             continue
         for minute in bits(minutes):
-            yield both(fits, solve(1440, -(hour * 60 + minute + 1), n=minute_step))
+            yield both(fits, _solve(1440, -(hour * 60 + minute + 1), n=minute_step))
 
 
 def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Years, int]]:
@@ -296,7 +296,7 @@ def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Ye
         return
     having = [month for month in range(1, 13) if LENGTHS[month] >= day]
     for place, month in enumerate(having, 1):
-        if months >> month & 1 and (fits := solve(len(having), -place, n=n)) is not None:
+        if months >> month & 1 and (fits := _solve(len(having), -place, n=n)) is not None:
             yield narrow(years, fits, origin=FIRST_YEAR), 1 << month
 
 
@@ -325,7 +325,7 @@ def leap_only(years: Years, months: int, days: DaySet) -> Years:
     return narrow(years, (1972 - FIRST_YEAR, 4), origin=FIRST_YEAR)
 
 
-def solve(a: int, b: int, *, n: int) -> Congruence | None:
+def _solve(a: int, b: int, *, n: int) -> Congruence | None:
     """Solve a·x ≡ b (mod n) for x; None where no x does."""
     common, period, inverse = _inverse(a, n)
     return None if b % common else (b // common * inverse % period, period)
@@ -345,7 +345,7 @@ def both(one: Congruence | None, two: Congruence | None) -> Congruence | None:
     (r, p), (s, q) = one, two
     if p == 1 or q == 1:
         return two if p == 1 else one
-    found = solve(p, s - r, n=q)
+    found = _solve(p, s - r, n=q)
     return None if found is None else (r + p * found[0], lcm(p, q))
 
 

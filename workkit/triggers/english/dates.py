@@ -210,7 +210,7 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
     if (found := plurals(reader)) is not None:
         return reader.put(parts, start, weekdays=each(found), every=True)
     if (parts.every and parts.step is not None) or _weekly_follows(reader):
-        listed = weekday_list(reader)
+        listed = _weekday_list(reader)
         return reader.put(parts, start, weekdays=each(listed)) if listed else None
     mark = reader.i
     week = _next_week(reader)
@@ -261,7 +261,7 @@ def _refuse_list(reader: Reader, start: Token) -> None:
     reader.i = mark
 
 
-def weekday_list(reader: Reader) -> tuple[int, ...]:
+def _weekday_list(reader: Reader) -> tuple[int, ...]:
     """Read "monday", "monday, wednesday and friday", "weekday and saturday"; nothing if the first is none."""
     days: list[int] = []
     mark = reader.i
@@ -336,7 +336,7 @@ def exception(reader: Reader, parts: Parts) -> Parts | None:
         return None
     for word in ("not", "on"):
         reader.take(word)
-    found = plurals(reader) or weekday_list(reader)
+    found = plurals(reader) or _weekday_list(reader)
     if not found:
         raise reader.stuck()
     if reader.peek().text in PARTS:

@@ -11,7 +11,7 @@ from workkit.triggers.english.dates import dated, each, month_list, plurals, wee
 from workkit.triggers.english.marks import marks
 from workkit.triggers.english.months import ends, month_of, place_of_month
 from workkit.triggers.english.numbers import amount, integer, ordinal_number, pieces
-from workkit.triggers.english.reader import Parts, Reader, Step
+from workkit.triggers.english.reader import Parts, PhraseStep, Reader
 from workkit.triggers.english.words import (
     ADVERBS,
     MONTHS,
@@ -56,7 +56,7 @@ def times_a(reader: Reader, parts: Parts) -> Parts | None:
     if n < 1:
         raise reader.refusal("never comes", "Say at least once", start=start)
     parts = _stepped(reader, parts, n=1, unit=unit, start=start)
-    return parts if n == 1 else reader.put(parts, start, count=Step(n=n, unit=unit))
+    return parts if n == 1 else reader.put(parts, start, count=PhraseStep(n=n, unit=unit))
 
 
 def every(reader: Reader, parts: Parts) -> Parts | None:
@@ -97,7 +97,7 @@ def _stepped(reader: Reader, parts: Parts, *, n: int, unit: Unit, start: Token) 
         raise reader.refusal("never comes", "Say an interval of at least one", start=start)
     if n > MAX_STEP:
         raise reader.refusal("is out of range", f"Intervals go up to {MAX_STEP:,}", start=start)
-    parts = reader.put(parts, start, every=True, step=Step(n=n, unit=unit))
+    parts = reader.put(parts, start, every=True, step=PhraseStep(n=n, unit=unit))
     if unit == "hour" and (found := marks(reader)):
         return reader.put(parts, start, marks=found)
     return parts
@@ -107,7 +107,7 @@ def _marks(reader: Reader, parts: Parts) -> Parts | None:
     """Read "quarter past the hour", "10 to"."""
     start = reader.peek()
     found = marks(reader)
-    return reader.put(parts, start, step=Step(n=1, unit="hour"), marks=found) if found else None
+    return reader.put(parts, start, step=PhraseStep(n=1, unit="hour"), marks=found) if found else None
 
 
 def _unit(reader: Reader, parts: Parts) -> Parts | None:
@@ -270,11 +270,11 @@ def _part(reader: Reader, parts: Parts) -> Parts | None:
         remedy = f'Say "every {word} at 8:00 and every {other.text} at 8:00", with the hour of each'
         raise reader.refusal("names two parts of the day", remedy, start=start)
     reader.i = reader.tokens.index(start) + 1
-    return reader.put(parts, start, step=Step(n=1, unit="day"), day_part=word)
+    return reader.put(parts, start, step=PhraseStep(n=1, unit="day"), day_part=word)
 
 
 def _noon(reader: Reader, parts: Parts) -> Parts | None:
     """Read "every noon", "every midnight"."""
     start = reader.peek()
     seconds = reader.take_from(NAMED_TIMES)
-    return None if seconds is None else reader.put(parts, start, step=Step(n=1, unit="day"), times=(seconds,))
+    return None if seconds is None else reader.put(parts, start, step=PhraseStep(n=1, unit="day"), times=(seconds,))

@@ -7,7 +7,7 @@ from typing import Final
 
 from workkit.text.wording import MONTH_NAMES
 from workkit.triggers.english.numbers import integer
-from workkit.triggers.english.reader import Parts, Reader, Step
+from workkit.triggers.english.reader import Parts, PhraseStep, Reader
 from workkit.triggers.english.words import NAMED_TIMES, NUMBERS, RELATIVE_DAYS, TENS, UNITS, Token
 
 FRACTIONS: Final = {"half": 30, "quarter": 15}
@@ -55,7 +55,7 @@ def hour_marks(reader: Reader, parts: Parts) -> Parts | None:
 def _hourly(reader: Reader, parts: Parts) -> Parts:
     words = " ".join(token.text for token in reader.tokens[reader.i :])
     if parts.step is None and not any(often in words for often in ("every hour", "each hour", "hourly")):
-        return reader.put(parts, reader.peek(-1), every=True, step=Step(n=1, unit="hour"))
+        return reader.put(parts, reader.peek(-1), every=True, step=PhraseStep(n=1, unit="hour"))
     return parts
 
 

@@ -85,7 +85,7 @@ def month_of(reader: Reader, parts: Parts) -> Parts | None:
     unit = reader.take("month", "quarter", "year") if which is not None else None
     if which is None or unit is None:
         reader.i = mark
-        return in_months(reader, parts)
+        return _in_months(reader, parts)
     if which.text in ("this", "next"):
         if unit.text != "month":
             raise reader.refusal(
@@ -116,7 +116,7 @@ def next_month(reader: Reader, parts: Parts) -> Parts | None:
     return reader.put(parts, start, month_ahead=1 if which.text == "next" else 0)
 
 
-def in_months(reader: Reader, parts: Parts) -> Parts | None:
+def _in_months(reader: Reader, parts: Parts) -> Parts | None:
     """Read "in march", "of march 2014", "during 2027", "in january and february", "in every other march"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("in", "of", "during"):

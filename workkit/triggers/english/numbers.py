@@ -176,9 +176,9 @@ def _period(reader: Reader, token: Token) -> Amount:
     return total
 
 
-MAX_TRIES: Final = 3
+_MAX_TRIES: Final = 3
 LONG: Final = 50  # characters; from here on only the nearest phrase is tried
-MAX_UNKNOWN: Final = 4
+_MAX_UNKNOWN: Final = 4
 _LONGEST: Final = max(map(len, VOCABULARY)) + 3
 _NUMBERS: Final = frozenset((*NUMBERS, *TENS, *ORDINALS, "once", "twice", "half", "quarter", "other"))
 _SORTED: Final = sorted(word for word in VOCABULARY if len(word) > 2)
@@ -214,10 +214,10 @@ def with_suggestion(
 ) -> Misread:
     """Complete the message of `trouble` with a near phrase that is understood, if there is one.
 
-    `command` is what to try the phrase with. The search is bounded: at most `MAX_TRIES` phrases are tried.
+    `command` is what to try the phrase with. The search is bounded: at most `_MAX_TRIES` phrases are tried.
     """
     text = str(trouble.given)
-    near = islice(_near(text), MAX_TRIES if len(text) < LONG else 1)
+    near = islice(_near(text), _MAX_TRIES if len(text) < LONG else 1)
     suggestion = next((phrase for phrase in near if _is_understood(phrase, understood)), None)
     if suggestion is not None:
         remedy = f'Did you mean "{suggestion}"?' + (f' Try: {command} "{suggestion}".' if command else "")
@@ -245,7 +245,7 @@ def _is_understood(text: str, understood: Callable[[str], object]) -> bool:
 def _near(text: str) -> Iterator[str]:
     """Yield phrases in which each unknown word is the nearest known one, or is left out because it says nothing."""
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
-    if not 0 < len(unknown) <= MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
+    if not 0 < len(unknown) <= _MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
     near = [_nearest(token.text) for token in unknown]
     tries = [[words[k] for words in near] for k in range(2) if all(len(words) > k for words in near)]

@@ -28,10 +28,10 @@ from workkit.triggers.english.reader import LAST, Parts
 def days(here: Here, parts: Parts) -> Iterator[date]:
     """Yield the days that the words may name, soonest first."""
     if not parts.moved:
-        yield from _named(here, parts)
+        yield from _days_named(here, parts)
         return
     today = here.local.date()
-    for day in _named(here, parts):
+    for day in _days_named(here, parts):
         if parts.weekdays and parts.moved > 0 and today.isoweekday() == day.isoweekday():
             remedy = _either(parts, *(at + timedelta(days=parts.moved) for at in (today, day)))
             raise here.refusal("may count from today or from the next such day", remedy)
@@ -39,7 +39,7 @@ def days(here: Here, parts: Parts) -> Iterator[date]:
             yield day + timedelta(days=parts.moved)
 
 
-def _named(here: Here, parts: Parts) -> Iterator[date]:
+def _days_named(here: Here, parts: Parts) -> Iterator[date]:
     """Yield the days that are named, from which others are counted."""
     today = here.local.date()
     if parts.day is not None:
@@ -81,7 +81,7 @@ def first_day(here: Here, parts: Parts) -> date:
     today = here.local.date()
     for day in days(here, parts):
         if day >= today or parts.years or parts.day is not None:
-            contradiction(here, parts, day=day)
+            _contradiction(here, parts, day=day)
             return day
     raise here.refusal("never comes", "Name a date that there is")
 
@@ -116,7 +116,7 @@ def day_of_month(year: int, month: int, parts: Parts) -> date | None:
     return first.replace(day=day) if day <= length else None
 
 
-def contradiction(here: Here, parts: Parts, *, day: date) -> None:
+def _contradiction(here: Here, parts: Parts, *, day: date) -> None:
     """Refuse a weekday that is not the one of the date."""
     if parts.weekdays and (parts.days or parts.places) and day.isoweekday() % 7 != parts.weekdays[0][0]:
         is_, not_ = weekday_name(day), WEEKDAY_NAMES[parts.weekdays[0][0]]
@@ -153,9 +153,9 @@ def instant_meant(here: Here, parts: Parts) -> datetime:
 def _found(here: Here, parts: Parts) -> datetime:
     _check(here, parts)
     if parts.now:
-        return ceiling(here.now)
+        return _ceiling(here.now)
     if parts.instant is not None:
-        return ceiling(parts.instant)
+        return _ceiling(parts.instant)
     if parts.amount is not None:
         return _later(here, parts)
     _check_several(here, parts)
@@ -166,7 +166,7 @@ def _found(here: Here, parts: Parts) -> datetime:
     for day in days(here, parts):
         found = at_instant(here, datetime.combine(day, datetime.min.time()) + time)
         if found > here.now or fixed or (parts.this and day == here.local.date()):
-            contradiction(here, parts, day=day)
+            _contradiction(here, parts, day=day)
             _check_night(here, parts, day=day, time=time)
             return found
     raise here.refusal("never comes", "Name a date that there is")
@@ -271,7 +271,7 @@ def _later(here: Here, parts: Parts) -> datetime:
     return at_instant(here, moved) + elapsed
 
 
-def ceiling(moment: datetime) -> datetime:
+def _ceiling(moment: datetime) -> datetime:
     """Round up to the whole second, in UTC."""
     moment = moment.astimezone(UTC)
     return moment.replace(microsecond=0) + (_SECOND if moment.microsecond else timedelta(0))

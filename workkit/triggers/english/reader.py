@@ -37,7 +37,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PhraseStep:
     """Every `n` of a unit."""
 
     n: int
@@ -80,8 +80,8 @@ class Parts:
     """The first of several months to come: the end of the quarter."""
     ending: str | None = None
     """The end of what was named: month, quarter or year."""
-    step: Step | None = None
-    count: Step | None = None
+    step: PhraseStep | None = None
+    count: PhraseStep | None = None
     """`n` times a unit."""
     times: tuple[int, ...] = ()
     halved: bool = False

@@ -27,8 +27,8 @@ def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
     if any(parts.start or parts.end for parts in groups[:-1]):
         raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
     if len(groups) == 1:
-        groups = [last := from_start(here, last)]
-    pace = pace_of(here, last) if len(groups) == 1 else None
+        groups = [last := _from_start(here, last)]
+    pace = _pace_of(here, last) if len(groups) == 1 else None
     found = _calendar(here, groups) if pace is None else _paced(here, last, pace)
     if found.next_after(here.now) is None:
         trouble = found.why_never()
@@ -50,7 +50,7 @@ def _calendar(here: Here, groups: Sequence[Parts]) -> Trigger:
 
 def _paced(here: Here, parts: Parts, pace: Pace) -> Trigger:
     """Make the trigger of a plain interval, in the phase that the words choose."""
-    parts, hour = with_hour(here, parts, pace)
+    parts, hour = _with_hour(here, parts, pace)
     rules, zone = _rules(here, [parts]), here.zone
     start, end = _instants(here, parts)
     plain = Trigger(cron=None, tz=zone.key, recurs=True, rules=rules, pace=pace)
@@ -58,7 +58,7 @@ def _paced(here: Here, parts: Parts, pace: Pace) -> Trigger:
         plain = replace(plain, tz="UTC", interval=Interval(n=pace.n, unit="seconds", phase=0))
     elif (free := _zone_free(here, parts)) is not None:
         plain = replace(plain, tz="UTC", rules=(free,))
-    found = phased(here, plain, start=None if start is None else as_utc(here, start), hour=hour)
+    found = phased(here, plain, start=None if start is None else _as_utc(here, start), hour=hour)
     found = _bounded(here, found, start, end)
     return found if start is None and hour is None else replace(found, pace=None)
 
@@ -77,7 +77,7 @@ def _bounded(here: Here, trigger: Trigger, start: datetime | None, end: datetime
         cron = lower(folded, zone=zone, since=here.now) if folded is not None else None
         if folded is not None and (cron is not None or folded == rules[0]):
             return replace(trigger, cron=cron, rules=(folded,))
-    bounds = [None if wall is None else as_utc(here, wall) for wall in (start, end)]
+    bounds = [None if wall is None else _as_utc(here, wall) for wall in (start, end)]
     return replace(trigger, cron=None, start=bounds[0], end=bounds[1])
 
 
@@ -166,7 +166,7 @@ def _zone_free(here: Here, parts: Parts) -> str | None:
 _SUB_DAY: Final = ("second", "minute", "hour")
 
 
-def pace_of(here: Here, parts: Parts) -> Pace | None:
+def _pace_of(here: Here, parts: Parts) -> Pace | None:
     """Give the interval, if the words name one and nothing that says otherwise when it runs: no window, no months."""
     step = parts.step
     if parts.window or parts.marks or parts.count:
@@ -184,7 +184,7 @@ def pace_of(here: Here, parts: Parts) -> Pace | None:
     return Pace(n=counts.pop(), unit="week") if len(counts) == 1 and counts != {1} else None
 
 
-def from_start(here: Here, parts: Parts) -> Parts:
+def _from_start(here: Here, parts: Parts) -> Parts:
     """Take from its start what an interval of weeks or days leaves open: the weekday, "every 2 weeks starting friday at
     3pm", and the hour, "every 3 days starting 2027-01-31T09:00".
     """
@@ -199,7 +199,7 @@ def from_start(here: Here, parts: Parts) -> Parts:
     return replace(parts, weekdays=((first_day(here, start).isoweekday() % 7, 1),))
 
 
-def with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
+def _with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
     """Take the time of day that an interval starts at: to its day, if the words name one, else apart (in seconds)."""
     if pace.unit not in _SUB_DAY or not parts.times or not (parts.from_time or parts.start):
         return parts, None
@@ -260,6 +260,6 @@ def unfit(here: Here, parts: Parts) -> Exception | None:
     return here.refusal(f"cannot be kept: {step.n} does not divide a minute, so it fits no days and no window", remedy)
 
 
-def as_utc(here: Here, wall: datetime) -> datetime:
+def _as_utc(here: Here, wall: datetime) -> datetime:
     """Give the instant of a naive wall-clock time in the zone of the words."""
     return wall.replace(tzinfo=here.zone).astimezone(UTC)

@@ -33,7 +33,7 @@ def _explained(trigger: Trigger, origin: tuple[int, str] | None, zone: bool) -> 
     name = f" {trigger.tz}" if zone or trigger.tz != "UTC" else ""
     if not trigger.recurs:
         return _once(trigger, name)
-    if (interval := spoken_interval(trigger, origin)) is not None:
+    if (interval := _spoken_interval(trigger, origin)) is not None:
         return _bounded(interval[0], _bounds(trigger), name, is_free=interval[1])
     crons = [parse_cron(rule, stored=True, rule=True) for rule in trigger.rules]
     by_date: dict[tuple[str, ...], list[Cron]] = {}
@@ -116,7 +116,7 @@ _PRESENT: Final = 2026
 """Zones count with the offsets that they have from this year on."""
 
 
-def spoken_interval(trigger: Trigger, origin: tuple[int, str] | None) -> tuple[str, bool] | None:
+def _spoken_interval(trigger: Trigger, origin: tuple[int, str] | None) -> tuple[str, bool] | None:
     """Say an interval, but for its bounds: "every 90 seconds", "every 5 minutes starting at 0:04:56"; and tell whether
     that is the same in every zone. None where days, times of the day or minutes of the hour say it better. `origin` is
     the time of day and the zone to count from, where it is another time than the first of the day.

@@ -180,14 +180,14 @@ def _hours_window(hour: Field) -> str | None:
 def _by_fields(cron: Cron) -> str:
     """Say each field for itself: at second 5 of minutes 3 and 7 of hours 9 to 17."""
     hour, minute, second = cron.fields[4:]
-    parts = [] if second.values == [0] and not counted(second) else [_named(second, "second")]
-    parts.append(_named(minute, "minute"))
-    if parts[-1] != "every minute" or _named(hour, "hour") != "every hour":
-        parts.append(_named(hour, "hour"))
+    parts = [] if second.values == [0] and not counted(second) else [_field_text(second, "second")]
+    parts.append(_field_text(minute, "minute"))
+    if parts[-1] != "every minute" or _field_text(hour, "hour") != "every hour":
+        parts.append(_field_text(hour, "hour"))
     return "at " + " of ".join(parts)
 
 
-def _named(part: Field, name: str) -> str:
+def _field_text(part: Field, name: str) -> str:
     values = part.values
     if len(values) == part.spec.high + 1:
         return f"every {name}"

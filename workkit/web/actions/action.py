@@ -24,10 +24,10 @@ from workkit.text.wording import plural
 from workkit.verbs import control
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import author_of, producer_of
+from workkit.web.auth import Role, may
 from workkit.web.cache import Served
 from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
-from workkit.web.users import Role, may
 from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]

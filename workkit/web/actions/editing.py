@@ -13,7 +13,7 @@ from workkit.contract.composed import owning_sync
 from workkit.contract.mask import mask
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, Invalid, InvalidOptions, Unsupported
-from workkit.jobs.arguments import Known, check_known
+from workkit.jobs.arguments import KnownFunction, check_known
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.verbs import rescheduling
@@ -142,7 +142,7 @@ def _saved(doing: Doing, job: Job) -> str:
     return f"Saved {called(job)}: next {'today ' if at[:2].isdigit() else ''}{at}."
 
 
-def _known(doing: Doing, order: Order) -> Known | None:
+def _known(doing: Doing, order: Order) -> KnownFunction | None:
     return known_here(doing, order.fields.get("fn", "")) if order.fields.get("laid") else None
 
 
@@ -152,7 +152,7 @@ def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def known_here(doing: Doing, fn: str) -> Known | None:
+def known_here(doing: Doing, fn: str) -> KnownFunction | None:
     """Find the signature of a function that listeners have published."""
     try:
         return job_form.known_of(fn, doing.inspector.history.knows())

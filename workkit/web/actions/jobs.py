@@ -20,7 +20,7 @@ from workkit.verbs import control
 from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import LIST_FIELDS as ALL
 from workkit.web.actions.action import Act, Doing, Done, NotAllowed, Order, called, undoing
-from workkit.web.users import may
+from workkit.web.auth import may
 
 
 @dataclass(frozen=True, slots=True)

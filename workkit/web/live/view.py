@@ -17,9 +17,9 @@ from urllib.parse import urlencode
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
+from workkit.web.auth import Role, Who
 from workkit.web.page import Frame, Looking
 from workkit.web.response import refusal_of, render
-from workkit.web.users import Role, Who
 from workkit.web.words import url_path
 
 OPENING: Final = re.compile(r'<([a-z][a-z0-9]*)\b(?=[^<>]*? data-live\b)(?=[^<>]*? id="([^"]+)")[^<>]*>')

@@ -10,7 +10,7 @@ from typing import Any, Final
 from workkit.contract.admin import Change
 from workkit.contract.composed import owning_sync
 from workkit.errors import Invalid, NotFound, Unsupported
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job, argument_text
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
@@ -50,7 +50,7 @@ class EditView:
     options: Mapping[str, OptionField]
     boxes: tuple[Box, ...] | None
     answer: Answer
-    known: Known | None
+    known: KnownFunction | None
     functions: Mapping[str, str] | None
     zones: tuple[str, ...]
     planned: Job | None
@@ -155,14 +155,14 @@ def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
     return rescheduling.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
 
-def _knows(asked: Asked) -> tuple[bool, Mapping[str, Known]]:
+def _knows(asked: Asked) -> tuple[bool, Mapping[str, KnownFunction]]:
     try:
         return True, asked.served.inspector().history.knows()
     except Unsupported:
         return False, {}
 
 
-def _veiled(asked: Asked, known: Known | None) -> Known | None:
+def _veiled(asked: Asked, known: KnownFunction | None) -> KnownFunction | None:
     """Hide the defaults of parameters that name secrets."""
     if known is None:
         return None
@@ -173,7 +173,7 @@ def _veiled(asked: Asked, known: Known | None) -> Known | None:
     return replace(known, parameters=tuple(parameters))
 
 
-def _offered(functions: Mapping[str, Known]) -> dict[str, str]:
+def _offered(functions: Mapping[str, KnownFunction]) -> dict[str, str]:
     names = sorted(functions)[:MOST_NAMED]
     return {fn_text(name): functions[name].doc for name in names}
 

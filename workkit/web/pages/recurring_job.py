@@ -46,7 +46,7 @@ from workkit.web.pages.recurring_job_sections import (
     run_said,
     with_details,
 )
-from workkit.web.pages.single_job import Wrong
+from workkit.web.pages.single_job_sentences import Wrong
 from workkit.web.recurring_jobs import words_of
 from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came
 

@@ -10,7 +10,6 @@ from workkit.web.pages import (
     dead,
     doctor,
     edit,
-    job,
     jobs,
     jump,
     limits,
@@ -18,6 +17,7 @@ from workkit.web.pages import (
     now,
     recurring,
     runs,
+    single_job,
     timeline,
 )
 
@@ -26,7 +26,7 @@ PAGES: Final[tuple[Page, ...]] = (
     timeline.PAGE,
     recurring.PAGE,
     jobs.PAGE,
-    job.PAGE,
+    single_job.PAGE,
     runs.PAGE,
     runs.ONE,
     dead.PAGE,

@@ -1,9 +1,10 @@
-"""The page of a job that runs once: its attempts, what went wrong, its function, and what is known of it."""
+"""The page of one job. It finds the job; that of one that recurs is in `recurring_job.py`. Here the one that runs once:
+its attempts, its function, and what is known of it.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,37 +13,33 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from workkit.contract.composed import attempts_of_job
-from workkit.contract.history import FN, Cell, PastRun, Result
+from workkit.contract.composed import attempts_of_job, finished_job
+from workkit.contract.history import FN, JOB, Cell, PastRun, Result
 from workkit.contract.record import attempts_text, full_record, run_record, words_of
 from workkit.contract.where import JobQuery
-from workkit.errors import Unsupported
-from workkit.jobs.fingerprint import fingerprint, message_pattern
+from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text, arguments_text
 from workkit.jobs.meta import meta_text
 from workkit.jobs.names import shown
-from workkit.text.glance import full_moment, under
+from workkit.jobs.terms import spread_offset_ms
+from workkit.text.glance import at_moment, full_moment, under
 from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso, plural, progress
 from workkit.web.charts.attempts import Attempts, attempts
 from workkit.web.charts.axis import function_day
 from workkit.web.charts.bars import Drawing
-from workkit.web.page import Asked
+from workkit.web.dead_jobs import key_of
+from workkit.web.page import Asked, Page, View
+from workkit.web.pages import recurring_job
 from workkit.web.pages.dead import given_json
-from workkit.web.pages.single_job_sentences import JobFacts, failed_text, same_error_text, state_sentence
+from workkit.web.pages.single_job_sentences import (
+    JobFacts,
+    Wrong,
+    failed_text,
+    state_sentence,
+    wrong_of,
+)
 from workkit.web.words import pause_of, pauses_text, why_paused
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
-    """The last error. `parts`: its message in pieces, each with whether it varies; `path`: those that died of it."""
-
-    type: str
-    parts: tuple[tuple[str, bool], ...]
-    frames: tuple[CodeFrame, ...]
-    traceback: str
-    said: str
-    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +95,7 @@ class SingleJobView:
         }
 
 
-def look(asked: Asked, job: Job, raw: Job) -> SingleJobView:
+def single_view(asked: Asked, job: Job, raw: Job) -> SingleJobView:
     """Make the view of a job that was found: as it may be shown, and as it is."""
     unknown = ""
     tried: Sequence[PastRun] = ()
@@ -143,27 +140,6 @@ def _attempts(asked: Asked, job: Job, tried: Sequence[PastRun], usual_ms: float)
         tried, options=job.options, now=asked.now, zone=asked.zone, usual_ms=usual_ms,
         next_due=job.due if is_next and not runs else None, began=job.due if runs else None,
     )  # fmt: skip
-
-
-def wrong_of(job: Job, raw: Job, tried: Sequence[PastRun] = ()) -> Wrong | None:
-    """Tell the last error of a job, as it may be shown and as it is, in parts; and which attempts ended the same."""
-    failure = job.failure
-    if failure is None or raw.failure is None:
-        last = job.error
-        if not last:
-            return None
-        return Wrong(type="", parts=((last, False),), frames=(), traceback="", said="", path="")
-    failed = [run for run in tried if run.error is not None]
-    own = message_pattern(f"{failure.type}: {failure.message}"[:200])
-    same = [run.attempt + 1 for run in failed[:-1] if message_pattern(run.error or "") == own]
-    return Wrong(
-        type=failure.type,
-        parts=fingerprint(failure).parts,
-        frames=frames(failure.traceback),
-        traceback=failure.traceback,
-        said=same_error_text(same, shown=failed[-1].attempt + 1) if failed else "",
-        path=f"dead/{fingerprint(raw.failure).print}",
-    )
 
 
 def _acts(job: Job) -> tuple[str, ...]:
@@ -247,36 +223,6 @@ def _result(result: Result) -> str:
     return text if len(text) <= MOST_RESULT else f"{text[:MOST_RESULT]}…"
 
 
-_FRAME: Final = re.compile(r'  File "([^"\n]{1,1000})", line (\d{1,9})(?:, in ([^\n]{1,300}))?')
-_HEAD: Final = "Traceback (most recent call last):"
-MOST: Final = 50
-PARTS: Final = 3  # names of a path that are shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeFrame:
-    """One frame: the end of the file's path, the line, the function, and the line of source, if it was there."""
-
-    file: str
-    line: str
-    function: str
-    source: str
-
-
-def frames(traceback: str) -> tuple[CodeFrame, ...]:
-    """Read the frames of the error itself; those of its causes, which stand before it, are left out."""
-    lines = traceback.rpartition(_HEAD)[2].split("\n")
-    found: list[CodeFrame] = []
-    for number, line in enumerate(lines):
-        if (read := _FRAME.fullmatch(line)) is None:
-            continue
-        behind = lines[number + 1] if number + 1 < len(lines) else ""
-        source = behind.strip() if behind.startswith("    ") else ""
-        parts = read[1].replace("\\", "/").split("/")
-        found.append(CodeFrame(file="/".join(parts[-PARTS:]), line=read[2], function=read[3] or "", source=source))
-    return tuple(found[::-1][:MOST])
-
-
 DAY_MS: Final = 86_400_000
 MOST_RUNS: Final = 20_000  # runs through which attempts are searched
 LINE_MS: Final = 60.0  # for the place in a line of what is held
@@ -340,3 +286,72 @@ def result_of(asked: Asked, job: Job) -> Result | None:
         return None
     mask = asked.veil.usual
     return replace(last, value=MASK if mask.everything else mask.value(last.value))
+
+
+MOST_SEARCHED: Final = 20_000  # runs in which a job that is over is searched
+MOST_DEAD: Final = 20_000
+MOST_CHANGES: Final = 2_000
+
+
+def look(asked: Asked) -> View:
+    """Find the job, and make the view of its kind. Raises NotFound."""
+    found = _dead(asked, asked.params["dead"]) if "dead" in asked.params else _job(asked)
+    job = asked.veil.job(found)
+    if job.recurs and job.state != "dead":
+        # of an unnamed job it depends on the arguments, which the veil may hide
+        again = asked.retry_of(found.id)
+        return recurring_job.look(
+            asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found),
+            again=again, wrong=None if again is None else wrong_of(asked.veil.job(again), again),
+        )  # fmt: skip
+    return single_view(asked, job, found)
+
+
+def _job(asked: Asked) -> Job:
+    """Find a job by name, by id, by the beginning of one, or in history, where it is over."""
+    which = asked.names["which"]
+    inspector = asked.served.inspector()
+    try:
+        return inspector.job(which)
+    except Ambiguous:
+        raise
+    except NotFound:
+        over = finished_job(inspector, which, schedule=asked.served.name, most=MOST_SEARCHED)
+        if over is None:
+            if said := _cancelled(asked, which):
+                raise NotFound(said, given=which) from None
+            raise
+        return over
+
+
+def _cancelled(asked: Asked, which: str) -> str:
+    """Say who has cancelled a job and when, as far as the last changes tell; "" where nobody has."""
+    try:
+        for change in islice(asked.served.inspector().history.changes(), MOST_CHANGES):
+            if which not in (change.id, change.target.removeprefix(JOB)):
+                continue
+            if change.verb != "cancel":
+                return ""
+            seen = asked.veil.change(change)
+            at = at_moment(seen.at.replace(second=0, microsecond=0), asked.now, asked.zone)
+            return f"Cancelled{f' by {seen.by}' if seen.by else ''} {at}: {which}."
+    except Unsupported:
+        pass
+    return ""
+
+
+def _dead(asked: Asked, key: str) -> Job:
+    """Find one dead record of a job."""
+    which = asked.names["which"]
+    dead = islice(asked.served.inspector().jobs(state="dead"), MOST_DEAD)
+    found = next((job for job in dead if key_of(job.dead_id or job.id) == key and which in (job.id, job.name)), None)
+    if found is None:
+        remedy = "It was retried or discarded, or it is the record of another job."
+        raise NotFound.about(
+            f'no dead record "{key}" of "{which}"', f"in {asked.served.name}", remedy, given=key,
+            suggestion=which,
+        )  # fmt: skip
+    return found
+
+
+PAGE = Page(name="job", path="jobs/{which}", title="Job", template="job.html", look=look)

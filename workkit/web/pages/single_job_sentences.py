@@ -1,13 +1,16 @@
-"""What is said of a job that runs once, in its state. Pure."""
+"""What is said of a job that runs once, in its state; and what went wrong with any job, in parts. Pure."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
 from workkit.contract.history import PastRun
 from workkit.contract.record import attempts_of
+from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job
 from workkit.text.glance import away, capital, moment
 from workkit.text.wording import MILLISECOND, duration_text, listed, ordinal, plural, progress
@@ -168,3 +171,66 @@ def same_error_text(attempts: list[int], *, shown: int) -> str:
     else:
         names = listed([f"{n:,}" for n in attempts])
     return f"{said} Attempt{'s' if len(attempts) > 1 else ''} {names} ended with the same error."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """The last error. `parts`: its message in pieces, each with whether it varies; `path`: those that died of it."""
+
+    type: str
+    parts: tuple[tuple[str, bool], ...]
+    frames: tuple[CodeFrame, ...]
+    traceback: str
+    said: str
+    path: str
+
+
+def wrong_of(job: Job, raw: Job, tried: Sequence[PastRun] = ()) -> Wrong | None:
+    """Tell the last error of a job, as it may be shown and as it is, in parts; and which attempts ended the same."""
+    failure = job.failure
+    if failure is None or raw.failure is None:
+        last = job.error
+        if not last:
+            return None
+        return Wrong(type="", parts=((last, False),), frames=(), traceback="", said="", path="")
+    failed = [run for run in tried if run.error is not None]
+    own = message_pattern(f"{failure.type}: {failure.message}"[:200])
+    same = [run.attempt + 1 for run in failed[:-1] if message_pattern(run.error or "") == own]
+    return Wrong(
+        type=failure.type,
+        parts=fingerprint(failure).parts,
+        frames=frames(failure.traceback),
+        traceback=failure.traceback,
+        said=same_error_text(same, shown=failed[-1].attempt + 1) if failed else "",
+        path=f"dead/{fingerprint(raw.failure).print}",
+    )
+
+
+_FRAME: Final = re.compile(r'  File "([^"\n]{1,1000})", line (\d{1,9})(?:, in ([^\n]{1,300}))?')
+_HEAD: Final = "Traceback (most recent call last):"
+MOST: Final = 50
+PARTS: Final = 3  # names of a path that are shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFrame:
+    """One frame: the end of the file's path, the line, the function, and the line of source, if it was there."""
+
+    file: str
+    line: str
+    function: str
+    source: str
+
+
+def frames(traceback: str) -> tuple[CodeFrame, ...]:
+    """Read the frames of the error itself; those of its causes, which stand before it, are left out."""
+    lines = traceback.rpartition(_HEAD)[2].split("\n")
+    found: list[CodeFrame] = []
+    for number, line in enumerate(lines):
+        if (read := _FRAME.fullmatch(line)) is None:
+            continue
+        behind = lines[number + 1] if number + 1 < len(lines) else ""
+        source = behind.strip() if behind.startswith("    ") else ""
+        parts = read[1].replace("\\", "/").split("/")
+        found.append(CodeFrame(file="/".join(parts[-PARTS:]), line=read[2], function=read[3] or "", source=source))
+    return tuple(found[::-1][:MOST])

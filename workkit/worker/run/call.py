@@ -1,19 +1,31 @@
-"""The call of a handler: its arguments are checked, its forks are contained, and what it returns is kept as JSON."""
+"""The call of a handler, and how it ended: what becomes of its job, and its error as text.
+
+The arguments of a call are checked, its forks are contained, and what it returns is kept as JSON. The text of an error
+is without the frames through which workkit called the handler.
+"""
 
 from __future__ import annotations
 
 import inspect
+import random
+import sysconfig
+import traceback
 from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeGuard
 
 from workkit import wire
-from workkit.errors import InvalidArguments, described
+from workkit.errors import InvalidArguments, described, text_of, type_name
+from workkit.jobs import arguments, json_value, middleware
+from workkit.jobs import structured as structured_parameters
 from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_whole
 from workkit.jobs.marks import Handler
-from workkit.jobs.outcome import Failure, Kept
+from workkit.jobs.outcome import DONE, Dead, Failure, Kept, Outcome, decide, with_result
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.structured import needs_fitting, structured
-from workkit.worker.run import forks
+from workkit.worker.run import interruption
+from workkit.worker.run.run import Run
 
 MOST_BYTES = 1_000_000  # of a result, where `keep_most` is not given
 _INSTEAD = {"Pass": "Return", "in the function": "where you read it"}  # the writer's advice is about arguments
@@ -26,19 +38,19 @@ def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | No
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, marked as unfit, for
     arguments that the handler does not take; and what the handler raises.
     """
-    born, placed, named = forks.count, args, kwargs
+    born, placed, named = interruption.forks, args, kwargs
     if kwargs is not None or needs_fitting(handler):
         placed, named = _fitted(handler, args, kwargs)
     try:
         result = handler(*placed, **named) if named else handler(*placed)
     except BaseException as raised:
-        if forks.count != born:
-            forks.leave(raised)
+        if interruption.forks != born:
+            interruption.end_fork(raised)
         if isinstance(raised, TypeError) and raised.__traceback__ and raised.__traceback__.tb_next is None:
             name_misfit(handler, args, kwargs)  # no frame of the handler: the call itself failed
         raise
-    if forks.count != born:
-        forks.leave()
+    if interruption.forks != born:
+        interruption.end_fork()
     return result
 
 
@@ -101,3 +113,80 @@ def _refused(error: InvalidArguments) -> str:
     for said, instead in _INSTEAD.items():
         remedy = remedy.replace(said, instead)
     return f"{error.where} {error.trouble}. {remedy}".rstrip(". ")
+
+
+TRACEBACK_BYTES = 8192
+_WORKKIT = Path(__file__).parents[2]
+_OWN = (
+    str(_WORKKIT / "worker"),
+    str(_WORKKIT / "django"),
+    middleware.__file__,
+    arguments.__file__,
+    structured_parameters.__file__,
+    json_value.__file__,
+)
+_LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def outcome_of(run: Run) -> Outcome:
+    """Decide what becomes of the job of a run that has ended. Never raises."""
+    if run.error is None:
+        return DONE if run.kept is None else with_result(DONE, run.options, run.kept)
+    claim = run.claim
+    try:
+        outcome = decide(
+            run.error,
+            run.failure,
+            attempt=claim.attempt,
+            waits=claim.attempt - claim.failures,
+            options=run.options,
+            cancelled=run.cancelled,
+            chance=random.random(),
+        )
+    except BaseException as broken:  # the class of an error, or of a Retry's argument, is code of the handler
+        outcome = Dead(failure=run.failure or failure_of(broken))
+    return with_result(outcome, run.options)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Describe an exception, with the handler's frames only. Never raises, even if the class of the exception does."""
+    try:
+        where, text = _traced(error)
+    except BaseException as broken:  # its class, its cause or its notes are code of the handler
+        where, text = None, f"(no traceback: writing it raised {type_name(broken)})"
+    return Failure(type=type_name(error), message=text_of(error), where=where, traceback=text)
+
+
+def line_of(error: BaseException) -> str | None:
+    """Name the innermost line outside of workkit and of libraries where an error was raised: ``jobs.py:12``."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        is_library = frame.filename.startswith((str(_WORKKIT), *_LIBRARIES))
+        if not is_library and not {"site-packages", "dist-packages"} & {*Path(frame.filename).parts}:
+            return f"{Path(frame.filename).name}:{frame.lineno}"
+    return None
+
+
+def _traced(error: BaseException) -> tuple[str | None, str]:
+    """Where it was raised, and its traceback."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OWN)]
+    own = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
+    at = (own or frames)[-1:]
+    text = "".join(_without_our_frames(traceback.TracebackException(type(error), error, error.__traceback__)).format())
+    where = f"{Path(at[0].filename).name}:{at[0].lineno}" if at else None
+    return where, text if len(text) <= TRACEBACK_BYTES else "...\n" + text[-TRACEBACK_BYTES:]
+
+
+def _without_our_frames(whole: traceback.TracebackException) -> traceback.TracebackException:
+    """The same without the frames through which handlers and middleware were called, its causes included."""
+    link: traceback.TracebackException | None = whole
+    while link is not None:
+        link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(_OWN)]
+        link = link.__cause__ or link.__context__
+    return whole
+
+
+def without_ours(at: TracebackType | None) -> TracebackType | None:
+    """Drop the outermost frames of a traceback, through which a handler was called."""
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(_OWN):
+        at = at.tb_next
+    return at

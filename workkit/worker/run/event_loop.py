@@ -17,7 +17,7 @@ from workkit import events
 from workkit.clocks import measured
 from workkit.errors import WorkerLost, described
 from workkit.jobs.outcome import NotBegun
-from workkit.worker.run import forks
+from workkit.worker.run import interruption
 from workkit.worker.run.interruption import Interruption
 
 SILENT = "the event loop of coroutines does not answer: a handler blocks it"
@@ -216,7 +216,7 @@ class _Served:
         self.call(self._loop.stop)
 
     def _serve(self) -> None:
-        born = forks.count
+        born = interruption.forks
         _loops.add(self._loop)
         asyncio.set_event_loop(self._loop)
         try:
@@ -226,8 +226,8 @@ class _Served:
                 _end(self._loop)
         except BaseException as error:
             self.lost = described(error)
-        if forks.count != born:
-            forks.leave()
+        if interruption.forks != born:
+            interruption.end_fork()
         if self.lost is not None:
             _broken.append(self._loop)
         with self._lock:
@@ -243,12 +243,12 @@ class _Served:
             try:
                 self._loop.run_forever()
             except (SystemExit, KeyboardInterrupt) as error:
-                if forks.count != born:
-                    forks.leave(error)
+                if interruption.forks != born:
+                    interruption.end_fork(error)
                 what = f"{type(error).__name__} in a task or a callback of a handler"
                 self._loop.call_exception_handler({"message": what, "exception": error})
-            if forks.count != born:
-                forks.leave()
+            if interruption.forks != born:
+                interruption.end_fork()
 
     def _tick(self) -> None:
         """Count on; end the loop if other threads cannot wake it any more."""
@@ -266,7 +266,7 @@ class Watched(Coroutine[Any, Any, Any]):
     __slots__ = ("_born", "_coroutine")
 
     def __init__(self, coroutine: Body) -> None:
-        self._coroutine, self._born = coroutine, forks.count
+        self._coroutine, self._born = coroutine, interruption.forks
 
     def send(self, value: Any) -> Any:
         """Take it to its next `await`."""
@@ -297,16 +297,18 @@ class Watched(Coroutine[Any, Any, Any]):
         return getattr(self._coroutine, name)
 
     def _step(self, act: Callable[..., Any], *values: Any) -> Any:
-        if forks.count != self._born:  # another coroutine has forked on this loop
-            forks.leave()
+        if interruption.forks != self._born:  # another coroutine has forked on this loop
+            interruption.end_fork()
         try:
             awaited = act(*values)
         except BaseException as error:
-            if forks.count != self._born:
-                forks.leave(None if isinstance(error, StopIteration) else error)
+            if interruption.forks != self._born:
+                interruption.end_fork(None if isinstance(error, StopIteration) else error)
             raise
-        if forks.count != self._born:
-            forks.leave(RuntimeError("a forked child of a coroutine cannot await: the event loop is its parent's"))
+        if interruption.forks != self._born:
+            interruption.end_fork(
+                RuntimeError("a forked child of a coroutine cannot await: the event loop is its parent's")
+            )
         return awaited
 
 

@@ -19,9 +19,7 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.worker.run.interruption import Clock, Interruption
-from workkit.worker.run.progress import Progress
-from workkit.worker.run.run_log import OWN, RunLog, lines_of
-from workkit.worker.run.running_job import RunningJob
+from workkit.worker.run.running_job import OWN, Progress, RunLog, RunningJob, lines_of
 
 LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
 

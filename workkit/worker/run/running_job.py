@@ -1,17 +1,181 @@
-"""What a handler sees of its own run, and how it reports progress."""
+"""What a handler sees of its own run, and how it reports progress; the last lines that the run has logged.
+
+No handler waits for either to reach the server: the loop writes the latest report of a run, and its last lines, at once
+if it wrote some a second ago or more, else when that second is over. The lines are kept while it runs and after it
+failed: spec/history.md 7. What captures the records of `logging` is in `run.py`, which knows the current run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
 
+from workkit.clocks import time
+from workkit.contract.broker import Broker
+from workkit.contract.listener import Claim
 from workkit.errors import InvalidArguments, JobCancelled
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
 from workkit.worker.run.interruption import Clock
-from workkit.worker.run.progress import Progress
+
+MOST_LINES: Final = 200
+MOST_BYTES: Final = 16_384  # of all lines
+LONGEST_LINE: Final = 1_000  # characters
+OWN: Final = "workkit"  # its records are the listener's, not those of a handler
+_FORMAT: Final = logging.Formatter()
+
+
+class RunLog:
+    """The last lines of one run. `add` is for the threads of its handler, the rest for the loop's. `told`: how many
+    lines the server knows.
+    """
+
+    __slots__ = ("_announce", "_lines", "count", "told")
+
+    def __init__(self, announce: Callable[[], None] | None = None) -> None:
+        self._announce = announce
+        self._lines: deque[str] = deque(maxlen=MOST_LINES)
+        self.count = self.told = 0
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Keep some lines, and say that there are news."""
+        for line in lines:
+            self._lines.append(line)
+            self.count += 1
+        if self._announce is not None:
+            self._announce()
+
+    def text(self) -> str:
+        """Write the last lines, as many as fit."""
+        kept: list[str] = []
+        room = MOST_BYTES
+        for line in reversed(list(self._lines)):
+            room -= len(line.encode()) + 1
+            if room < 0:
+                break
+            kept.append(line)
+        return "\n".join(reversed(kept))
+
+    def news(self) -> list[str]:
+        """Take the lines that were added since the last call, as far as they are kept."""
+        count = self.count
+        new, self.told = min(count - self.told, MOST_LINES), count
+        return list(self._lines)[-new:] if new else []
+
+
+def lines_of(record: logging.LogRecord) -> Iterator[str]:
+    """Write a record as lines: when (UTC), its level, its logger, its message; then its traceback, if it has one. The
+    arguments of the record are code of somebody else, and may raise anything.
+    """
+    at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    text = f"{at} {record.levelname} {record.name}: {record.getMessage()}"
+    if record.exc_info and record.exc_info[0] is not None:
+        text += "\n" + _FORMAT.formatException(record.exc_info)
+    for line in text.splitlines()[-MOST_LINES:]:
+        cut = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+        yield cut.encode("utf-8", "backslashreplace").decode()  # without lone surrogates
+
+
+Progress = tuple[float, float] | str  # done and total, or the text of a check-in
+
+APART = 1.0  # seconds between two writes for one run, and before the report of an ended run is removed
+TOGETHER = 0.05  # seconds between two writes of one schedule, so that many short runs share them
+
+
+class Reporting(Protocol):
+    """The part of a run that this module needs."""
+
+    claim: Claim
+
+
+class Reports:
+    """The latest report of one run, and what it has logged. `put` and `announce` are for the threads of its handler,
+    the rest for the loop's.
+    """
+
+    __slots__ = ("_announce", "are_news", "keeps_log", "latest", "log", "run", "written_at")
+
+    def __init__(self, run: Reporting, *, announce: Callable[[Reports], None]) -> None:
+        self.run = run
+        self.latest: Progress | None = None
+        self.log: RunLog | None = None
+        self.keeps_log = False  # whether the ending of the run has stored its lines
+        self.are_news = False  # whether something is announced and not written yet
+        self.written_at = -math.inf
+        self._announce = announce
+
+    def put(self, progress: Progress) -> None:
+        """Keep a report. The first one after each write is announced."""
+        self.latest = progress
+        self.announce()
+
+    def announce(self) -> None:
+        """Say that there are news: the first after each write."""
+        if not self.are_news:
+            self.are_news = True
+            self._announce(self)
+
+
+class ProgressWriter:
+    """Writes the reports of the runs of one schedule, and what they have logged. For the loop's thread, except
+    `reports`.
+    """
+
+    def __init__(self, broker: Broker, *, post: Callable[[Callable[[], None]], None]) -> None:
+        self.at = math.inf  # when to `write` next, `time.monotonic()` seconds
+        self._broker, self._post = broker, post
+        self._news: dict[Reports, None] = {}
+        self._stored: set[Reports] = set()
+        self._written_at = -math.inf
+
+    def reports(self, run: Reporting) -> Reports:
+        """Make the place for the reports of this run. From any thread."""
+        return Reports(run, announce=lambda reports: self._post(lambda: self._announced(reports)))
+
+    def write(self, running: Collection[Reporting]) -> None:
+        """Write the reports that are due, and remove those of runs that have ended. Raises ServerUnreachable or
+        ServerRefused; then nothing is forgotten.
+        """
+        now = time.monotonic()
+        over = [reports for reports in self._stored if reports.run not in running]
+        news = [reports for reports in self._news if reports.run in running and reports.written_at + APART <= now]
+        texts: dict[object, str | None] = {reports.run.claim.receipt: None for reports in over}
+        logs = [(reports.run.claim, "") for reports in over if reports.log is not None and not reports.keeps_log]
+        counts: list[tuple[RunLog, int]] = []
+        for reports in news:
+            reports.are_news = False  # before the read: any later report is announced again
+            if reports.latest is not None:
+                texts[reports.run.claim.receipt] = json.dumps(reports.latest)
+            if (log := reports.log) is not None and log.told < log.count:
+                counts.append((log, log.count))
+                logs.append((reports.run.claim, log.text()))
+        if texts or logs:
+            self._broker.tell(texts, *([logs] if logs else []))
+            self._written_at = now
+        self._stored.difference_update(over)
+        for log, count in counts:
+            log.told = count
+        for reports in news:
+            reports.written_at = now
+            self._stored.add(reports)
+        self._news = {found: None for found in self._news if found.run in running and found.written_at != now}
+        self.at = now + APART if self._stored else math.inf
+        for reports in self._news:
+            self._wake(reports)
+
+    def _announced(self, reports: Reports) -> None:
+        self._news[reports] = None
+        self._wake(reports)
+
+    def _wake(self, reports: Reports) -> None:
+        self.at = min(self.at, max(reports.written_at + APART, self._written_at + TOGETHER))
+
 
 LONGEST_CHECKIN = 1000  # characters
 GREATEST_NUMBER = 2**53  # the greatest whole number that every reader of JSON represents exactly

@@ -16,7 +16,7 @@ from tests.servers import Server
 from workkit.brokers.gocraft.broker import GocraftBroker
 from workkit.brokers.gocraft.doctor.survey import survey
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import ENDED
+from workkit.brokers.gocraft.pool import ENDED
 from workkit.brokers.redis_server.connecting import connect
 
 DEFECTS = [

@@ -33,7 +33,7 @@ from workkit.brokers.gocraft.doctor.judge import (
 )
 from workkit.brokers.gocraft.doctor.survey import LIVES, PAGE, TYPES, Place, Survey, Text, raw, text_of
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import ENDED, Lock, relock
+from workkit.brokers.gocraft.pool import ENDED, Lock, relock
 from workkit.brokers.gocraft.text import LIFE_SECONDS, JobText, read, rewrite, unique_key_of
 from workkit.brokers.redis_server.doctor import wrong_type
 from workkit.brokers.redis_server.pages import server_ms

@@ -15,7 +15,7 @@ from workkit.brokers.gocraft.doctor.judge import LIMIT, is_whole
 from workkit.brokers.gocraft.doctor.keys import call
 from workkit.brokers.gocraft.doctor.survey import Place, Survey, Text, raw
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.gocraft.reap import STEP, hand_back
+from workkit.brokers.gocraft.pool import STEP, hand_back
 from workkit.brokers.gocraft.text import JobText, read
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.pipe import AS_READ

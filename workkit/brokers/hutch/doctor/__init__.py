@@ -24,8 +24,8 @@ from workkit.brokers.hutch.doctor.walk import walk
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import Topology
+from workkit.brokers.hutch.wire.channel import NOT_FOUND, PRECONDITION
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION
 from workkit.clocks import time
 from workkit.contract.doctor import SEVERITIES, Finding, Kind
 from workkit.errors import ServerRefused

@@ -25,9 +25,8 @@ from workkit.brokers.hutch.held import Held
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import STEPS, Exchange, Queue, Topology, dead, delays, ladder, step_exchange
-from workkit.brokers.hutch.wire.channel import Channel
+from workkit.brokers.hutch.wire.channel import NOT_FOUND, PRECONDITION, Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.refusal import NOT_FOUND, PRECONDITION
 from workkit.clocks import time
 from workkit.errors import ServerRefused
 

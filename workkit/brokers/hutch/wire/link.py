@@ -22,9 +22,7 @@ from pika.exceptions import AMQPConnectionError, AMQPError, ChannelClosedByBroke
 from workkit.brokers.hutch.address import Address
 from workkit.brokers.hutch.message import text
 from workkit.brokers.hutch.topology import Exchange, Queue, Topology
-from workkit.brokers.hutch.wire import refusal
-from workkit.brokers.hutch.wire.channel import Channel, Publisher
-from workkit.brokers.hutch.wire.refusal import NOT_FOUND
+from workkit.brokers.hutch.wire.channel import NOT_FOUND, Channel, Publisher, certain, full, translated
 from workkit.clocks import measured
 from workkit.errors import ServerError
 
@@ -170,7 +168,7 @@ class Link:
             try:
                 return future.result()
             except CancelledError:
-                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown) from None
+                raise translated(ConnectionError("it was closed here"), self._address.shown) from None
 
         return result
 
@@ -196,7 +194,7 @@ class Link:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._guard:
             if self._is_over:
-                raise refusal.translated(ConnectionError("it was closed here"), self._address.shown)
+                raise translated(ConnectionError("it was closed here"), self._address.shown)
             if self._loop is None:
                 ready: Future[asyncio.AbstractEventLoop] = Future()
                 self._thread = threading.Thread(target=_serve, args=(ready,), name=f"workkit-{self._name}", daemon=True)
@@ -210,21 +208,19 @@ class Link:
             async with asyncio.timeout(self._patience):
                 wire = await self._open()
                 if wire.is_blocked:
-                    raise refusal.full(self._address.shown)
+                    raise full(self._address.shown)
                 return await work(wire)
         except ServerError:
             raise
         except TimeoutError as error:
             if wire is not None and wire.is_blocked:
-                raise refusal.full(self._address.shown) from error
+                raise full(self._address.shown) from error
             if wire is not None:  # its state is not known: begin anew
                 wire.lost(error)
                 wire.abort()
-            raise refusal.translated(error, self._address.shown) from error
+            raise translated(error, self._address.shown) from error
         except (AMQPError, OSError) as error:
-            raise refusal.translated(
-                error, self._address.shown, user=self._address.user, vhost=self._address.vhost
-            ) from error
+            raise translated(error, self._address.shown, user=self._address.user, vhost=self._address.vhost) from error
 
     async def _open(self) -> Wire:
         if self._connecting is None:
@@ -299,7 +295,7 @@ async def _connected(parameters: pika.ConnectionParameters) -> Wire:
 
     def end(_: Any, reason: BaseException) -> None:
         if not opened.done():  # some of its errors share no class with the others
-            reason = refusal.certain(reason, said)
+            reason = certain(reason, said)
             opened.set_exception(reason if isinstance(reason, AMQPError | OSError) else AMQPConnectionError(reason))
         elif not opened.cancelled() and opened.exception() is None:
             opened.result().lost(reason)

@@ -12,9 +12,8 @@ from pika.exceptions import ChannelClosedByBroker
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import DEAD, Names
 from workkit.brokers.hutch.topology import STEPS, arrival, dead, final_key, ladder, main, step_exchange
-from workkit.brokers.hutch.wire.channel import UNKNOWN, Publisher, Sending
+from workkit.brokers.hutch.wire.channel import UNKNOWN, Publisher, Sending, is_about_message
 from workkit.brokers.hutch.wire.link import Link, Wire
-from workkit.brokers.hutch.wire.refusal import is_about_message
 from workkit.errors import ServerFull, ServerRefused
 
 

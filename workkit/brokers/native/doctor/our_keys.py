@@ -14,12 +14,12 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.doctor import WAIT, tally
+from workkit.brokers.native.additions import is_plan_field
 from workkit.brokers.native.change.runs import Pauses
 from workkit.brokers.native.doctor.jobs import Loose, tidy
 from workkit.brokers.native.entry import PAUSED, item_id, read_entry, read_parked, under
 from workkit.brokers.native.look.past import missed_pages
 from workkit.brokers.native.look.published import SUSPECTS, Places, wait_a_moment
-from workkit.brokers.native.plans import is_plan_field
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
 from workkit.brokers.redis_server.control import LAST_MS, is_control, is_info, read_packed, read_said

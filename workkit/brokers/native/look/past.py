@@ -26,7 +26,7 @@ from workkit.contract.history import FN, TIERS, Bucket, Cell, Day, PastRun, Resu
 from workkit.contract.inspector import Missed
 from workkit.contract.where import no_place
 from workkit.errors import NotFound
-from workkit.jobs.arguments import Known
+from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
 
@@ -203,7 +203,7 @@ class NativeHistory:
         names = names_behind(self.server, self.keys.result("")) or ()
         return {name for name in names if not name.startswith(NAMED)}
 
-    def knows(self) -> dict[str, Known]:
+    def knows(self) -> dict[str, KnownFunction]:
         """Read which functions the living listeners know: see `History.knows`."""
         key = self.keys.functions
         with self.server.translated() as client:

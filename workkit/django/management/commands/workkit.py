@@ -13,8 +13,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from workkit.brokers.redis_server.address import masked
 from workkit.cli import main
-from workkit.cli.host import Host
 from workkit.cli.options import SCHEDULES_ENV
+from workkit.cli.settings import Host
 from workkit.django.apps import schedules
 from workkit.text.wording import listed
 from workkit.verbs.creation import Schedule

@@ -1,1 +1,0 @@
-"""How values look on a terminal, in a log and as JSON."""

@@ -1,1 +1,0 @@
-"""Worker processes for handlers that keep an interpreter busy."""

@@ -1,1 +1,0 @@
-"""Several listener processes under one supervisor."""
