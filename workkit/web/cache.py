@@ -175,12 +175,13 @@ class _Kept:
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
     """One schedule, `s`. `checkup` is what the doctor last found; `zone` is that of its times. It notes since when the
-    server does not answer. Thread-safe.
+    server does not answer. `flags`: how a command names its server and layout. Thread-safe.
     """
 
     s: Schedule
     zone: tzinfo
     checkup: Checkup
+    flags: Sequence[str] = ()
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)

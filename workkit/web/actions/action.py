@@ -50,7 +50,8 @@ class Order:
     """One act: a verb, the jobs it names, and the other fields that were filled in.
 
     The rest is for an order that undoes another act. `act`: what carries it out, where no form may ask for it. `kept`:
-    what must still hold. `until`: until when it can be done; None: as long as results of acts are kept.
+    what must still hold. `until`: until when it can be done; None: as long as results of acts are kept. `form`: the id
+    of the form by which it came.
     """
 
     verb: str
@@ -59,6 +60,7 @@ class Order:
     act: Act | None = None
     kept: Any = None
     until: datetime | None = None
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
