@@ -1,4 +1,4 @@
-"""Every key of the native layout, as functions of the schedule's name. No other place builds a key. The table in
+"""Every key of the native layout, as functions of the schedule's name. No other module builds a key. The table in
 spec/layouts/native.md says who writes each key, its size and its life. The heads of scripts use these names.
 """
 
@@ -10,8 +10,8 @@ SIGNS: Final = {
     "jobs": "hash", "next": "zset", "listeners": "zset", "graves": "hash", "control": "hash", "stats": "hash",
     "plans": "hash", "lately": "hash", "runs": "stream", "changes": "stream",
 }  # fmt: skip
-"""Keys, and their types, of which a schedule has at least one as long as its server knows it; besides these, days of
-`Keys.past`.
+"""Keys and their types. A schedule has at least one of them for as long as its server knows it; or else it has only
+days of `Keys.past`.
 """
 
 
@@ -26,7 +26,7 @@ class Keys:
         self.next = f"{schedule}:next"  # sorted set: queue item -> due ms. Published
         self.listeners = f"{schedule}:listeners"  # sorted set: listener -> its last heartbeat
         self.again = f"{schedule}:again"  # sorted set: entry -> when. Retries, and occurrences that were handed back
-        self.ended = f"{schedule}:ended"  # set of recurring jobs whose last occurrence was admitted
+        self.ended = f"{schedule}:ended"  # set of recurring jobs that have had their last occurrence admitted
         self.slots = f"{schedule}:slots"  # sorted set of open occurrences and taken slots, by key
         self.errors = f"{schedule}:errors"  # hash: occurrence -> its last error
         self.crashed = f"{schedule}:crashed"  # hash: occurrence -> crashes, for items back in `next`
@@ -51,7 +51,7 @@ class Keys:
         self.days = f"{schedule}:days"  # hash: recurring job -> its past days
         self.runs = f"{schedule}:runs"  # stream of single runs
         self.logs = f"{schedule}:logs"  # hash: a run -> the last lines that it has logged
-        self.functions = f"{schedule}:functions"  # hash: what listeners tell of the functions that they know
+        self.functions = f"{schedule}:functions"  # hash: the functions that listeners know, and their descriptions
         self.changes = f"{schedule}:changes"  # stream of who changed what
 
     def running(self, listener: str) -> str:

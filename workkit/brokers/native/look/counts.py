@@ -1,7 +1,7 @@
-"""How many jobs of a native schedule are in each state, by the rules of `Listing`, which shows them.
+"""Count the jobs of a native schedule in each state, by the rules of `Listing`, which shows them.
 
-The server counts what stands in `S:next`, and what a rate holds. Only while a function is paused are the payloads of
-all queued jobs read, because nothing else tells their function.
+The server counts the items of `S:next` and the entries that a rate holds. Only while a function is paused are the
+payloads of all queued jobs read, because nothing else tells their function.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from workkit.jobs.job import Job
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read
-Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; and when it is due
+Item = tuple[bytes, float]  # an item of `S:next` or of an entry of `S:again`, and its due ms
 
 
 @dataclass(slots=True)
 class Owed:
-    """How many of the first entries of `S:again` are in which state. `plain`: those that wait, or are due, as items of
-    `S:next` do. `read`: how many were looked at.
+    """The first entries of `S:again`, counted by state. `plain`: entries that wait, or are due, as items of `S:next`
+    do. `read`: the number of entries that were looked at.
     """
 
     now: int
@@ -67,7 +67,7 @@ class Owed:
 
     def rest(self, total: int, turns: int) -> tuple[int, int]:
         """Count the entries that were not looked at: those that a rate holds, and all others, which count as retries.
-        `turns`: how many entries a rate holds, by `S:turns`.
+        `turns`: the number of entries that a rate holds, by `S:turns`.
         """
         unread = max(0, total - self.read)
         held = min(unread, max(0, turns - self.held))
@@ -139,13 +139,13 @@ def known_until(control: Control) -> int | str:
 
 
 def _late_ms(scores: Iterable[float], now: int) -> int | None:
-    """Tell how long what is due for longest has been due."""
+    """Return how long the oldest due job has been due, in ms."""
     earliest = min(map(whole_ms, scores), default=now + 1)
     return now - earliest if earliest <= now else None
 
 
 def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterator[Item]:
-    """Find what is queued although its job or its function is paused."""
+    """Find the queued jobs with a paused id, name or function."""
     ids = _paused_ids(listing, [target.removeprefix(JOB) for target in control.paused if target.startswith(JOB)])
     functions = {target.removeprefix(FN) for target in control.paused if target.startswith(FN)}
     if not functions:
@@ -172,7 +172,7 @@ def _of(listing: Listing, page: list[Item], ids: set[str], functions: set[str]) 
 
 
 def _paused_ids(listing: Listing, targets: list[str]) -> set[str]:
-    """Tell the ids of jobs that are paused by name or by id."""
+    """Return the ids of jobs that are paused by name or by id."""
     if not targets:
         return set()
     with listing.server.translated() as client:
@@ -191,7 +191,7 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
 
 
 def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
-    """Count what waits in `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
+    """Count the jobs of `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
     queues = (keys.next, keys.again)
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
@@ -202,7 +202,7 @@ def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
     return [sum(found[at : at + len(queues)]) for at in range(0, len(found), len(queues))]
 
 
-NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last request, and its description
+NO_CLAIMS = 2  # fields in the hash of a listener that are no claims: its last request, its description
 
 
 def read_pulse(listing: Listing) -> Pulse:
@@ -290,7 +290,7 @@ def read_pulse(listing: Listing) -> Pulse:
 def _jobs(
     listing: Listing, claims: Sequence[Sequence[Row]], soon: Sequence[Row], *, marked: set[bytes], now: int
 ) -> tuple[list[list[Job]], list[Job]]:
-    """Read the claims of each listener, and what waits, with one question for all payloads."""
+    """Read the claims of each listener, and the waiting jobs. Ask for all payloads at once."""
     ids = list(dict.fromkeys(row.id for rows in (*claims, soon) for row in rows))
     payloads = dict(zip(ids, listing.payloads(ids), strict=True))
     running = [
@@ -310,7 +310,7 @@ def _jobs(
 
 
 def _standing(job: Job, now: int, control: Control) -> Job:
-    """Say in which state a job is that waits in the queue."""
+    """Set the state of a job that waits in the queue."""
     if job.state in ("held", "retrying"):
         return job
     if control.paused and (pause := pause_of(job, control)) is not None:
