@@ -284,7 +284,7 @@ def read_state(part: Any) -> tuple[int, int | None]:
 def _former(id: str, payload: str, decode: Callable[[str, bytes], Job]) -> Job | None:
     try:
         return decode(id, payload.encode()) if payload else None
-    except CorruptRecord:  # nobody can tell its function
+    except CorruptRecord:  # its content is unknown
         return None
 
 

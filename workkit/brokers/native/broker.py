@@ -181,9 +181,7 @@ class NativeBroker(Additions):
         return self._waiting.pop([self._keys.wake], seconds) is not None
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
-        """Read the trace contexts of the additions of these jobs; None for a job without one. Any thread
-        may call it.
-        """
+        """Read the trace contexts of the additions of these jobs; None if there is none. Any thread may call it."""
         with self._server.translated() as client:
             found = client.mget([self._keys.trace(claim.id) for claim in claims])
         return [None if text is None else read_context(bytes(text).decode("ascii", "replace")) for text in found]

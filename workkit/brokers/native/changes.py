@@ -1,4 +1,4 @@
-"""The bytes of changes: an entry of `S:changes`, as scripts write it and as it is read. Pure."""
+"""The bytes of changes: an entry of `S:changes`, packed for the scripts, and as it is read. Pure."""
 
 from __future__ import annotations
 

@@ -245,9 +245,7 @@ def slot(tier: Tier, ms: int) -> str:
 
 
 def slots(tier: Tier, since_ms: int, until_ms: int) -> Iterator[tuple[int, str]]:
-    """Yield the cells of a span: the begin of each, and the end of its key. The span is cut to the time
-    that is kept.
-    """
+    """Yield the cells of a span: the start of each, and the end of its key. The span is cut to the kept time."""
     width = TIERS[tier]
     first = max(since_ms, until_ms - KEPT_MS[tier]) // width * width
     for start in range(first, until_ms, width):

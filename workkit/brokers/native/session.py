@@ -228,7 +228,7 @@ class Session:
         return held
 
     def _step(self, act: Callable[[], None]) -> None:
-        """Repeat the outstanding request, under its old number. Register if there is no name. Then call `act`, which
+        """Repeat outstanding requests, under their old numbers. Register if there is no name. Then call `act`, which
         applies the answers. If the server has forgotten steps, send `resync` and begin again.
         """
         while True:
@@ -344,7 +344,7 @@ class Session:
         earlier registration here; return None if there are no others.
         """
         ends: list[Ending] = []
-        plain: list[bytes] = []  # endings that need no map: a one-shot, done at its first attempt. Most do
+        plain: list[bytes] = []  # endings that need no map, as most: a one-shot, done at its first attempt
         others: list[Ending] = []
         taken = size = 0
         fields: list[bytes] = []

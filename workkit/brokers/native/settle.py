@@ -162,9 +162,7 @@ def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:
 
 
 def _kept(receipt: Receipt) -> list[tuple[str, int]]:
-    """Find the slots that an occurrence keeps until it is over, so that no other run of its job or key
-    starts before.
-    """
+    """Find the slots that an occurrence keeps until it is over, so that no other run of its job or key starts."""
     return [slot for slot in receipt.entry.slots if slot[0].startswith(TO_THE_END)]
 
 

@@ -50,8 +50,8 @@ class NativeInspector:
         self.history = NativeHistory(server=server, keys=keys, waiting=waiting, listing=self._listing)
 
     def is_known(self) -> bool:
-        """Say whether the server knows the schedule. This takes one round trip; two if the server has no key of it but
-        days of its past, or nothing: see `Inspector.is_known`.
+        """Say whether the server knows the schedule: see `Inspector.is_known`. This takes one round trip; two if the
+        server does not know it, or has only past days of it.
         """
         with self.server.translated() as client:
             if client.exists(*sign_keys(self.keys)):

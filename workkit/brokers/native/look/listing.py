@@ -28,7 +28,7 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
-AT_ONCE = 50  # listeners, with their claims read in one round trip
+AT_ONCE = 50  # listeners that are read in one round trip, with their claims
 JOB = "job:"
 Progress = tuple[float, float] | str
 

@@ -201,9 +201,9 @@ def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: C
     return Recurs(key=key, job=job, state=state, due=at, attempt=attempt, why=why)
 
 
-MOST_KEYS = 1_000  # keys of limits that are read with the number of their waiting jobs
+MOST_KEYS = 1_000  # keys of limits; the waiting jobs of at most this many are counted
 MOST_HELD = 1_000  # entries held by rates that are read; the turns tell how many wait behind them
-START = b"start:"  # prefix of a rate key that limits the lateness of its next start, and is no turn
+START = b"start:"  # prefix of a rate key: how late its next start may be; it is no turn
 UNIQUE = b"unique:"
 ALONE = (b"over:", UNIQUE)  # keys that allow one run
 
