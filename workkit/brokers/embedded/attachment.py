@@ -230,7 +230,7 @@ def _leave(place: Path, *, users: int) -> None:
     os.close(users)  # not unlocked: a forked child shares this lock, and is a user until it ends
     with suppress(OSError, EmbeddedError), _gate(place, seconds=5.0), _opened(place / "users.lock") as probe:
         if not _take(probe, fcntl.LOCK_EX) and _take(probe, fcntl.LOCK_SH):
-            return  # others use it; if not even the shared lock is to be had, the keeper was quicker
+            return  # others use it; if the shared lock cannot be had either, the keeper was quicker
         for address in _addresses(place):
             ask_program(address, "SHUTDOWN NOSAVE")  # no snapshot; the append-only file is flushed to disk
         if _until(lambda: _is_free(place / "server.lock"), seconds=STOP_SECONDS) and _address(place).parent != place:

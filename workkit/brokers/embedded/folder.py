@@ -133,7 +133,7 @@ def _strange(place: Path, *, is_writable: bool) -> Iterator[str]:
 
 
 def _check(place: Path) -> None:
-    """Refuse a path in place of one of our files that is none: a link, another kind, or another user's file."""
+    """Refuse a path that should be one of our files and is not: a link, another kind, or another user's file."""
     for path, there in _looked_over(place):
         wanted = next((what for names, what in _KINDS if names.fullmatch(path.name)), None)
         if wanted is None:

@@ -15,7 +15,7 @@ LOG_BYTES = 1 << 20
 
 
 def keep(users: str, log: str, *, command: list[str]) -> None:
-    """Run `command` until it ends by itself or nobody else holds the file `users` locked."""
+    """Run `command` until it ends by itself, or until no other process holds the lock on the file `users`."""
     said, says = os.pipe()
     server = os.fork()
     if not server:

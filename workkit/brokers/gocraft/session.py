@@ -129,7 +129,7 @@ class Session:
         return Turn(claims=claims, wake_in_ms=wake_in_ms, refused=self._take_refused())
 
     def _begin(self) -> None:
-        """Repeat the outstanding request. Become a pool if this session is none."""
+        """Repeat the outstanding request. Become a pool if this session is not a pool."""
         if self._outstanding is not None:
             self._send()
         self._take_unique()

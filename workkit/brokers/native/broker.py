@@ -139,7 +139,7 @@ class NativeBroker(Additions):
         return orders
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Show the progress of runs, and what they have logged."""
+        """Store the progress and the logs of runs."""
         self._session.tell(said, logs)
 
     @property

@@ -35,7 +35,7 @@ class Keys:
         self.wake = f"{schedule}:wake"  # list of at most one token
         self.watch = f"{schedule}:watch"  # string: the next due time, and the listener that wakes for it
         self.cancelled = f"{schedule}:cancelled"  # sorted set: cancelled id -> when
-        self.stats = f"{schedule}:stats"  # hash: what:hour -> count
+        self.stats = f"{schedule}:stats"  # hash: kind:hour -> count
         self.control = f"{schedule}:control"  # hash of the pauses, and of the schedule's own limits
         self.waiting = f"{schedule}:waiting"  # sorted set of parked entries, by the key under which they wait
         self.unique = f"{schedule}:unique"  # hash: unique key -> id
@@ -52,7 +52,7 @@ class Keys:
         self.runs = f"{schedule}:runs"  # stream of single runs
         self.logs = f"{schedule}:logs"  # hash: a run -> the last lines that it has logged
         self.functions = f"{schedule}:functions"  # hash: the functions that listeners know, and their descriptions
-        self.changes = f"{schedule}:changes"  # stream of who changed what
+        self.changes = f"{schedule}:changes"  # stream of changes and their authors
 
     def running(self, listener: str) -> str:
         """Hash of the records of one listener."""
@@ -71,7 +71,7 @@ class Keys:
         return f"{self.schedule}:first:{level}"
 
     def past(self, slot: str) -> str:
-        """Hash: subject -> what was counted in one span of time."""
+        """Hash: subject -> its counts in one span of time."""
         return f"{self.schedule}:past:{slot}"
 
     def result(self, which: str) -> str:

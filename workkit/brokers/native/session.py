@@ -53,7 +53,7 @@ class Session:
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
         self.control: Control = FREE  # pauses and limits, as far as this session knows
-        self._version = b""  # of the control key: the server answers only what is new
+        self._version = b""  # version of the control key: the server answers only news
         self._news: Control | None = None  # a newer control that the caller has not read yet
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None

@@ -7,14 +7,15 @@ list for a call. ``-- ARGV number now`` names arguments: the script gets them as
 end with ``...``: ``jobs...`` gives `jobs_at`, the place where a list of any length begins. A second line of the same
 form continues the first.
 
-A line ``-- part: NAME`` includes code that several scripts share: the file NAME in the folder `parts` of the layout,
-else in the one beside this file, for what several layouts share. It may name other parts. Each part comes into a script
-once, where it is named first. The head of a part says which keys and arguments of the script it uses.
+A line ``-- part: NAME`` includes code that several scripts share. The code is the file NAME in the folder `parts` of
+the layout, or else in the folder `parts` beside this file, which has the parts that several layouts share. A part may
+name other parts. Each part comes into a script once, at its first mention. The head of a part names the keys and
+arguments of the script that it uses.
 
 A script asks its server for the time. Some managed servers refuse TIME within scripts, and a user may lack the right to
-call it at all. Then the client passes the time to the script; the other scripts stay as they are. Nobody pays for this
-where TIME works: a server is asked about it only after it has refused a script (spec/layouts/native.md, "A server
-without TIME").
+call it at all. Then the client passes the time to the script. Scripts that need no time stay unchanged. Where TIME
+works, this costs nothing: a server is asked about it only after it has refused a script (spec/layouts/native.md, "A
+server without TIME").
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Script:
     def keys(self, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
         """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
 
-        The caller passes what the head names in brackets under that name: ``claim.keys(keys, listener=name)`` for
+        The caller passes each argument in brackets under its name in the head: ``claim.keys(keys, listener=name)`` for
         ``running(listener)``. Raises TypeError if one of them is missing, or if the head has no such name.
         """
         if of.keys() != {key.of for key in self.declared if key.of}:

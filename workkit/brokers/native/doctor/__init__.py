@@ -171,7 +171,7 @@ class Fleet:
             yield NO_LISTENER.found(what, self._listen)
 
     def _unrun(self) -> Iterator[Finding]:
-        """Name jobs that every listener has given back, by function."""
+        """Report jobs that every listener has given back, by function."""
         live = sum(peer.is_live for peer in self.peers)
         by_name: dict[str, list[bytes]] = {}
         ids = sorted(self.skipped)

@@ -229,7 +229,7 @@ def _parked_keys(places: Places) -> Iterator[bytes]:
 
 
 def _parted(places: Places, key: bytes) -> int:
-    """Count what is parked under a pause that has ended."""
+    """Count the jobs that are parked under a pause that has ended."""
     k = places.keys
     stands, count = places.piped(lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True)
     return 0 if stands else int(count)

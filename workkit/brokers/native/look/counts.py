@@ -181,7 +181,7 @@ def _paused_ids(listing: Listing, targets: list[str]) -> set[str]:
 
 
 def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
-    """Add up the counters of `S:stats` by what they count."""
+    """Add up the counters of `S:stats` by their kind."""
     totals: dict[str, int] = {}
     for field, n in stats.items():
         what = field.decode("utf-8", "replace").rpartition(":")[0]
