@@ -227,7 +227,9 @@ def is_special(job: NewJob) -> bool:
 def trace_rows(
     jobs: Sequence[NewJob], stored: Sequence[Stored], *, now_ms: int
 ) -> tuple[tuple[str, ...], list[str | int]]:
-    """Make the ids and the rows of `trace.lua`. A row has a trace context and the two ids that its job may get."""
+    """Make the ids and the rows of `trace.lua`. Each job with a trace context has the two ids that it may get, and its
+    life in ms with the context.
+    """
     ids: list[str] = []
     rows: list[str | int] = []
     for job, what in zip(jobs, stored, strict=True):

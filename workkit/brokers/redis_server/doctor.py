@@ -74,7 +74,7 @@ def wrong_types(server: Server, expected: Mapping[str, str], *, why: str) -> Ite
 
 LEAST = (6, 2)
 CLOCK_MS = 1_000  # ms; with a larger difference, the two clocks disagree about "now"
-LOW = 0.10  # of maxmemory: less free memory is a finding
+LOW = 0.10  # part of maxmemory; less free memory is a finding
 USUAL_PORT = 6379  # the port that redis-cli uses without an option
 ONE_SLOT = "A script moves a job between keys in one step. A cluster allows that only within one slot."
 

@@ -21,7 +21,7 @@ from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node,
 from workkit.clocks import time
 from workkit.errors import InvalidSchedule
 
-HOPS = 3  # most nodes that one call asks while it follows a slot
+HOPS = 3  # times that one call follows a slot to another node
 PAUSES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)  # seconds between tries while the keys of the slot move
 
 

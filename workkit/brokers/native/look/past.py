@@ -275,8 +275,8 @@ class NativeHistory:
 
 
 def _log_name(of: Job | PastRun) -> str | None:
-    """Name the log of a past run, of a run in progress, or of the last run of a dead job; None for any other job. Its
-    log is then the last one that its runs have left.
+    """Name the log of a past run, of a run in progress, or of the last run of a dead job. Return None for any other
+    job: its log is the last one that its runs have left.
     """
     if isinstance(of, PastRun):
         return of.log or ""
