@@ -1,6 +1,7 @@
-"""A schedule's name and its server to its brokers. No I/O, but for `embedded://`, whose server is started.
+"""Open the brokers of a schedule from its name and its server. No I/O, except that `embedded://` starts its server.
 
-What the native layout on one server does not need is imported where it is used: a program starts in less time.
+Modules that the native layout on one server does not need are imported where they are used, so that a program starts in
+less time.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def open_broker(
     shards: int = 1,
     layout: str = NATIVE,
 ) -> Producer:
-    """Open the broker of schedule `name`, as `Layout.read` gave its server and the options of its layout; of several
-    shards only the producer (to listen: `open_brokers`).
+    """Open the broker of schedule `name`, with its server and the options of its layout as `Layout.read` returned them.
+    For several shards, open only the producer (to listen: `open_brokers`).
 
     Raises InvalidSchedule, EmbeddedError, Unsupported.
     """
@@ -99,7 +100,7 @@ def _opened(names: list[str], redis: Any, own: Own | None, *, layout: str, how: 
 
 
 def find_schedules(*, redis: Any, layout: str = NATIVE, seconds: float | None = None) -> Found:
-    """Find the names of the schedules on a server, each shard by its own; look for so many `seconds` at most. Raises
+    """Find the names of the schedules on a server, each shard by its own name. Search for at most `seconds`. Raises
     InvalidSchedule, EmbeddedError, ServerError, Unsupported.
     """
     if rehearsal.current is not None:

@@ -1,4 +1,4 @@
-"""The URL of a server, or a client, to the server. No I/O, but for `embedded://`, whose server is started."""
+"""Make the server from a URL or a client. No I/O, except that `embedded://` starts its server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from workkit.brokers.redis_server.server import Server
 
 
 def check(redis: Any, *, schedule: str | None = None) -> None:
-    """Refuse what is neither a URL nor a client, without connecting; and, with `schedule`, a name that cannot be used
-    in a cluster. Raises InvalidSchedule.
+    """Refuse a value that is neither a URL nor a client, without connecting. With `schedule`, also refuse a name that
+    cannot be used in a cluster. Raises InvalidSchedule.
     """
     if isinstance(redis, str) and redis.startswith("embedded:"):
         from workkit.brokers.embedded.attachment import folder_of

@@ -1,4 +1,6 @@
-"""What the doctors of all layouts share: findings are counted and limited, and each kind of them stands once."""
+"""Helpers that the doctors of all layouts share: they count and limit findings, and collect each kind of
+finding once.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ DEAD = Kind(
 
 
 def tally(count: int, noun: str, one: str = "", many: str = "") -> str:
-    """Count things, as a subject with its verb: ``1 job waits``, ``1,204 jobs wait``."""
+    """Count things as a subject with its verb: ``1 job waits``, ``1,204 jobs wait``."""
     return f"{plural(count, noun)} {one if count == 1 else many}".rstrip()
 
 
@@ -34,8 +36,8 @@ def kinds_of(*modules: ModuleType) -> tuple[Kind, ...]:
 
 
 def limited(findings: Iterable[Finding], *, schedule: str) -> Iterator[Finding]:
-    """Pass on at most 1,000 findings of one kind, then one that counts the rest. All but those of the server get the
-    schedule's name. Where the doctor repairs one, that is its remedy.
+    """Pass on at most 1,000 findings of one kind, then one that counts the rest. All findings get the schedule's name,
+    except those of the server. A finding that the doctor repairs gets that repair as its remedy.
     """
     counts: dict[str, int] = {}
     fix = (CommandLine(verb="doctor", schedule=schedule, options=(FIX,)),)
@@ -57,8 +59,8 @@ def limited(findings: Iterable[Finding], *, schedule: str) -> Iterator[Finding]:
 
 
 def dead(count: int, *, schedule: str, kept: str, since: str = "") -> Iterator[Finding]:
-    """Name the jobs of the dead set, if there are any. `kept`: how long they stay, as a sentence; `since`: when they
-    failed, as the end of one.
+    """Report the jobs of the dead set, if there are any. `kept`: how long they stay, as a sentence. `since`: when they
+    failed, as the end of a sentence.
     """
     if count:
         what = f"{plural(count, 'job')} failed for good{since}"

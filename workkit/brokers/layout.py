@@ -1,5 +1,5 @@
-"""What a layout can do, as a value. The folder of each layout has one in its `layout.py`. Code above this folder asks
-the value, and names no layout.
+"""The abilities of a layout, as a value. The folder of each layout has one in its `layout.py`. Code above this folder
+reads the value, and names no layout.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_REDIS: Final = "redis://127.0.0.1:6379/"
 REDIS_VARIABLES: Final = ("WORKKIT_REDIS_URL", "REDIS_URL")
 AT_ONCE: Final = 500
-"""How many dead jobs an admin takes in one call, where its layout does not say otherwise."""
+"""The number of dead jobs that an admin takes in one call, unless its layout has another number."""
 NATIVE: Final = "native"
-"""The name of the layout of a schedule for which nobody names another one."""
+"""The name of the layout of a schedule if none is named."""
 
 _MODULES = {
     NATIVE: ("workkit.brokers.native.layout", "NATIVE"),
@@ -32,20 +32,20 @@ _MODULES = {
     "hutch": ("workkit.brokers.hutch.layout", "HUTCH"),
     "event": ("workkit.brokers.hutch.layout", "EVENT"),
 }
-"""Where the value of each layout is. It is imported when somebody asks for it: no program imports a layout that it does
-not use.
+"""The module and name of the value of each layout. It is imported at its first use: no program imports a layout that it
+does not use.
 """
 
 COMMON: Final = ("redis", "shards", "limit", "rate", "history")
 """Options of `create` that any layout may take; others belong to some layouts only."""
 
 _UNSET: Final = {"shards": 1}
-"""Values of options of `create` that are as good as none."""
+"""Values of options of `create` that count as unset."""
 
 
 class Keeps(StrEnum):
-    """What a layout may keep, or let its users do, beside jobs that run once. REMEMBER, PLAN, BY_TIME, LIMITS and
-    QUEUES tell which of the protocols of `contract/optional.py` it has.
+    """Features of a layout beside jobs that run once. REMEMBER, PLAN, BY_TIME, LIMITS and QUEUES show which of the
+    protocols of `contract/optional.py` it has.
     """
 
     RECUR = "jobs that recur"
@@ -79,7 +79,9 @@ class Keeps(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a layout takes no such option, and what to do. `unless`: the option beside which it takes it."""
+    """The reason why a layout refuses an option, and the remedy. `unless`: another option; beside it, the layout
+    accepts this one.
+    """
 
     trouble: str
     remedy: str
@@ -90,11 +92,11 @@ class Refusal:
 class OwnOption:
     """An option of `create`, and of the command line, that belongs to some layouts only.
 
-    `variable`: the environment variable that holds without it; `is_flag_variable`: the help shows it beside the flag.
-    `default`: what holds without both. `meaning`, `metavar`: for the help. `tried`: what else people call it in
-    settings. `is_place`: it says where the server is. `misplaced`: what a command says of it in other layouts; empty
-    where it may be given all the same. `to_meaning`: its meaning for the other side of a forward; empty where that has
-    none. `forwarded`: what to do where a forward was given it for its own side.
+    `variable`: the environment variable that applies if the option is missing. `is_flag_variable`: the help shows it
+    beside the flag. `default`: the value if both are missing. `meaning`, `metavar`: for the help. `tried`: other names
+    that people use in settings. `is_place`: it names the server. `misplaced`: the trouble that a command reports in
+    other layouts; empty if they accept it. `to_meaning`: its meaning for the other side of a forward; empty if that
+    side has no such option. `forwarded`: the remedy if a forward has it for its own side.
     """
 
     name: str
@@ -111,7 +113,7 @@ class OwnOption:
 
 
 class Own(Protocol):
-    """The options that one layout alone takes, read and checked. A frozen value: it goes from `create` to `open`."""
+    """The options that only one layout takes, read and checked. A frozen value that `create` passes to `open`."""
 
     def masked(self) -> Own:
         """Hide the passwords."""
@@ -125,17 +127,17 @@ def _fits(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
 class Layout:
     """One layout.
 
-    `title`: what a schedule is there, in the help; `noun`: the same in few words. `server`: the product that holds it.
-    `schemes`: those of its URLs. `has_job_names`: its jobs have names that programs in other languages share;
-    `has_any_name`: any text is one; `has_patterns`: a listener may serve a pattern of names. `own`: options that only
-    some layouts take. `refuses`: options of `create` that it refuses. `keeps`: what it keeps; `keeps_beside`: what it
-    keeps too with a Redis beside its server. `patience`: after how long a checkup calls a job that waits nowhere a
-    fault, where nobody says otherwise. `at_once`: how many dead jobs its admin takes in one call. `wire`: what
-    `workkit wire` shows, items with their jobs, or keys; empty: nothing.
+    `title`: describes a schedule of this layout in the help; `noun`: the same in few words. `server`: the product that
+    holds it. `schemes`: those of its URLs. `has_job_names`: its jobs have names that programs in other languages share;
+    `has_any_name`: any text is a name; `has_patterns`: a listener may serve a pattern of names. `own`: options that
+    only some layouts take. `refuses`: options of `create` that it refuses. `keeps`: its features; `keeps_beside`:
+    further features with a Redis beside its server. `patience`: after this time a checkup reports a job that waits
+    nowhere, unless the caller names another time. `at_once`: the number of dead jobs that its admin takes in one call.
+    `wire`: the things that `workkit wire` shows, items with their jobs, or keys; empty: nothing.
 
     `check` refuses, without I/O, a name or a place that cannot be used, and returns the server (a URL, a client or
     None) and the options of its own. `open` opens the broker of one schedule, or of one shard. `find` finds the names
-    of the schedules of a server. `unfit` says why a forward refuses arguments; empty where a job can have them.
+    of the schedules of a server. `unfit` explains why a forward refuses arguments; empty if a job can have them.
     """
 
     name: str
@@ -160,20 +162,20 @@ class Layout:
 
     @property
     def place(self) -> OwnOption | None:
-        """The option that says where its server is; None where `redis` does."""
+        """The option that names its server; None if `redis` does."""
         return next((option for option in self.own if option.is_place), None)
 
     @property
     def place_variables(self) -> tuple[str, ...]:
-        """The environment variables that say where its server is."""
+        """The environment variables that name its server."""
         return REDIS_VARIABLES if self.place is None else (self.place.variable,)
 
     def kept(self, *, with_redis: bool) -> frozenset[Keeps]:
-        """What it keeps; `with_redis`: with a Redis beside its server."""
+        """Its features; `with_redis`: with a Redis beside its server."""
         return self.keeps | self.keeps_beside if with_redis else self.keeps
 
     def takes(self, option: str) -> bool:
-        """Tell whether `create` takes an option, at least beside another one."""
+        """Say whether `create` takes an option, at least beside another one."""
         return option not in self.refuses if option in COMMON else option in {one.name for one in self.own}
 
     def read(self, name: str, given: Mapping[str, Any]) -> tuple[Any, Own | None]:
@@ -201,13 +203,13 @@ _known: dict[str, Layout] = {}
 
 
 def register(layout: Layout) -> None:
-    """Add a layout to those that can be chosen by their names, for this process."""
+    """Add a layout to those that can be chosen by name, for this process."""
     _known[layout.name] = layout
     _forget()
 
 
 def withdraw(layout: Layout) -> None:
-    """Take back what `register` did."""
+    """Undo `register`."""
     del _known[layout.name]
     _forget()
 
@@ -233,7 +235,7 @@ def names_of(some: Iterable[Layout]) -> str:
 
 
 def titles() -> str:
-    """Say for a help what a schedule is in each layout."""
+    """Explain, for a help, the meaning of a schedule in each layout."""
     found: dict[str, list[Layout]] = {}
     for one in layouts():
         found.setdefault(one.title, []).append(one)
@@ -262,7 +264,7 @@ def owners(option: str) -> list[Layout]:
 
 
 def chosen_layout(name: str | None = None) -> Layout:
-    """Find the layout of that name, else the one that WORKKIT_LAYOUT names, else the native one. Raises
+    """Find the layout of that name, or else the one that WORKKIT_LAYOUT names, or else the native one. Raises
     InvalidSchedule.
     """
     chosen = name or os.environ.get("WORKKIT_LAYOUT") or NATIVE
@@ -273,7 +275,7 @@ def chosen_layout(name: str | None = None) -> Layout:
 
 
 def redis_or_usual(redis: Any) -> Any:
-    """Return the Redis that is given, else the URL of the one that holds where none is named."""
+    """Return the caller's Redis, or else the URL that applies if none is named."""
     if redis is not None:
         return redis
     return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)

@@ -1,8 +1,9 @@
-"""The private server of a test: while there is one, every schedule of this process is there, whatever server it names.
+"""The private server of a test. While it exists, every schedule of this process is on it, whatever server the schedule
+names.
 
-`workkit.testing` begins and ends it. So a test reaches no server of production, and nothing of production knows of a
-test clock: spec/layouts/native.md, "Test clock". The scripts of such a server are those of production, with another
-text of one part: the one that tells the time. Its clients ask for the time in the same way.
+`workkit.testing` begins and ends it. So a test reaches no server of production, and production code knows no test
+clock: spec/layouts/native.md, "Test clock". The scripts of such a server are those of production, except for the part
+that tells the time. Its clients ask for the time in the same way.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.errors import Unsupported
 
 KEY = "workkit:test-clock"
-FOLDER = "test_clock"  # of the parts that stand for those of production
+FOLDER = "test_clock"  # folder of the parts that replace those of production
 current: Rehearsal | None = None
 Heard = Callable[[str, Sequence[NewJob], Sequence[Added]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one must know of a schedule, beside its name, to listen to it."""
+    """The facts about a schedule, beside its name, that a listener needs."""
 
     dialect: str
     shards: int
@@ -40,7 +41,7 @@ class Shape:
 
 @dataclass(slots=True, eq=False)
 class Rehearsal:
-    """A private server, the schedules that were used there, and who hears of additions."""
+    """A private server, the schedules that were used there, and a callback for additions."""
 
     url: str
     heard: Heard
@@ -53,7 +54,7 @@ class Rehearsal:
         self.used[name] = Shape(dialect, shards)
 
     def check(self, layout: str) -> None:
-        """Refuse a layout whose scripts and keys follow no test clock. Raises Unsupported."""
+        """Refuse a layout with scripts and keys that follow no test clock. Raises Unsupported."""
         if layout != "native":
             trouble = "has no test clock: workkit.testing takes native schedules only"
             remedy = "Call its handlers as functions, or use schedule.drain with a server of your own."
@@ -66,8 +67,8 @@ class Rehearsal:
         return made
 
     def broker(self, name: str, **how: Any) -> NativeBroker:
-        """Make the broker of a schedule, or of one of its shards, on this server; `how` as for `NativeBroker`. No
-        I/O.
+        """Make the broker of a schedule, or of one of its shards, on this server; `how` as for
+        `NativeBroker`. No I/O.
         """
         return _Rehearsed(self.server(name), schedule=name, heard=self.heard, **how)
 
@@ -79,7 +80,7 @@ class Rehearsal:
 
 
 class _Rehearsed(NativeBroker):
-    """The broker of production; the test hears what it has added."""
+    """The broker of production, which also reports its additions to the test."""
 
     def __init__(self, server: OnTestClock, *, schedule: str, heard: Heard, **how: Any) -> None:
         super().__init__(server, schedule=schedule, **how)
@@ -119,7 +120,7 @@ def on_test_clock(url: str, *, schedule: str, layout: str) -> OnTestClock:
 
 
 def set_test_clock(server: Server, at_ms: int) -> None:
-    """Set the clock to an instant, where it stands until it is set again. Raises ServerUnreachable, ServerRefused."""
+    """Set the clock to an instant. It stays there until it is set again. Raises ServerUnreachable, ServerRefused."""
     with server.translated() as client:
         client.set(KEY, at_ms)
 

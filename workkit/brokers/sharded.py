@@ -1,4 +1,4 @@
-"""Any layout's broker over several shards: schedules of one layout that users see as one.
+"""The broker of any layout over several shards: schedules of one layout that users see as one.
 
 Each member of a side follows a rule: which shards it asks, and how their answers become one. The tables at the end of
 this file give the rule of each member. A listener has no such broker: it registers with each shard.
@@ -36,17 +36,19 @@ Answer = Callable[[], list[Added]]
 
 
 class Part(Producer, Protocol):
-    """The broker of one shard: what it has beside the contract."""
+    """The broker of one shard, with its member beside the contract."""
 
     def spread(self, jobs: Sequence[NewJob], shards: Sequence[Any]) -> list[tuple[list[int], Answer]]:
-        """Send each job to its shard: for each shard the places of its jobs, and what waits for its answer."""
+        """Send each job to its shard. Return for each shard the places of its jobs, and a function that waits for its
+        answer.
+        """
 
 
 class Sharded:
     """The producer of a schedule of several shards. Thread-safe if the brokers of the shards are.
 
     A job goes to the shard of its id, or of its name, unique key or window. So a name leads to its shard, and most ids
-    do too; a job with a unique key, a second equal `queued` job and a job of another program may be in any shard.
+    do too. A job with a unique key, a second equal `queued` job and a job of another program may be in any shard.
     """
 
     def __init__(self, shards: Sequence[Part], *, schedule: str) -> None:
@@ -82,7 +84,7 @@ class Sharded:
         return self._shards[0].now_ms()
 
     def check(self, job: NewJob) -> None:
-        """Refuse what a shard cannot keep: see `Producer.check`."""
+        """Refuse jobs that a shard cannot keep: see `Producer.check`."""
         self._shards[0].check(job)
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Answer:
@@ -104,7 +106,9 @@ class Sharded:
         return answer
 
     def batch(self, which: str | Batch) -> Batch:
-        """Find and keep no batch: it moves on in one step, and shards have none. Raises NotFound, Unsupported."""
+        """Refuse: a batch advances in one step, and several shards have no common step. Raises NotFound,
+        Unsupported.
+        """
         if isinstance(which, Batch):
             raise Unsupported(f"{self.schedule} has several shards: a batch cannot be resumed there.", given=which.id)
         raise NotFound(f'no batch "{which}" in {self.schedule}: it has several shards.', given=which)
@@ -122,7 +126,7 @@ class _Inspectors(Side):
 
 
 def _lately(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Each job runs in one shard."""
+    """Merge the last runs of the shards. Each job runs in one shard."""
     return {job: rules.first_full([part[job] for part in parts]) for job in parts[0]}
 
 
@@ -142,13 +146,13 @@ def _functions(parts: list[Mapping[str, Cell]]) -> dict[str, Cell]:
 
 
 def _refused(parts: list[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """A listener gives jobs back in each shard by itself."""
+    """Merge the answers of the shards: a listener gives jobs back in each shard by itself."""
     names = dict.fromkeys(name for part in parts for name in part)
     return {name: sorted({fn for part in parts for fn in part.get(name, ())}) for name in names}
 
 
 def _page(now_ms: Callable[[], int], side: Side, member: str, query: JobQuery) -> JobPage:
-    """Merge the walks of the shards: a place is one place for each."""
+    """Merge the walks of the shards. A place holds one place of each shard."""
     places = [""] * len(side.shards) if query.after is None else query.after.split(",")
     if len(places) != len(side.shards):
         raise no_place(query.after or "")
@@ -170,7 +174,7 @@ def _page(now_ms: Callable[[], int], side: Side, member: str, query: JobQuery) -
 
 
 def _job(side: Side, member: str, which: str) -> Job:
-    """A name leads to its shard. The beginning of an id may be that of jobs in several shards."""
+    """Find a job: a name leads to its shard; the beginning of an id may match jobs of several shards."""
     if (named := side.home(which).under(which)) is not None:
         return cast("Job", side.home(which).job(named))
     if len(which) != ID_DIGITS:
@@ -182,7 +186,7 @@ def _job(side: Side, member: str, which: str) -> Job:
 
 
 def _graves(side: Side, member: str, *, after: str = "", limit: int = 500) -> Graves:
-    """One shard after the other."""
+    """Read one shard after the other."""
     count = len(side.shards)
     afters = after.split(",") if after else [""] * count
     if len(afters) != count:
@@ -200,18 +204,18 @@ def _graves(side: Side, member: str, *, after: str = "", limit: int = 500) -> Gr
 
 
 def _limits(side: Side, member: str, *, like: str = "") -> list[LimitUse]:
-    """Each holds in its shard."""
+    """Read the limits of each shard: a limit applies within its shard."""
     return worst_first(rules.concatenated(side.ask(member, like=like)), like=like)
 
 
 def _records(bound: str, place: str, side: Side, member: str, **how: Any) -> Iterator[Any]:
-    """The last written one first. A place is the number of a shard and the place there, which begins with milliseconds:
-    of what was written in one millisecond, that of the first shard comes first. `bound`: the keyword behind which a
-    shard goes on; `place`: where a record has its place.
+    """Merge the records of the shards, the latest first. A place is the number of a shard and the place there, which
+    begins with milliseconds. Of records of the same millisecond, that of the first shard comes first. `bound`: the
+    keyword behind which a shard continues. `place`: the attribute of a record with its place.
     """
     number, there = _numbered(side, how.pop(bound, None))
     if number is not None:
-        getattr(side.shards[number], member)(**{bound: there})  # refuses what is no place
+        getattr(side.shards[number], member)(**{bound: there})  # refuses a text that is no place
     ms = there.partition("-")[0]
 
     def of_shard(n: int) -> Iterator[Any]:
@@ -250,7 +254,7 @@ def _result_id(side: Side, member: str, which: str) -> str | None:
 
 
 def _results(side: Side, member: str, id: str, *, after: str | None = None, wait_ms: int = 0) -> Sequence[Result]:
-    """A job's results are where it ran. Wait in the shard where it is or has been."""
+    """Read a job's results where it ran. Wait in the shard where it is or has been."""
     shards = by_home(side.shards, id)
     if after is None:
         return next((found for shard in shards if (found := shard.results(id))), [])
@@ -259,8 +263,8 @@ def _results(side: Side, member: str, id: str, *, after: str | None = None, wait
 
 
 def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> bool:
-    """A job is paused in its shard, a listener is quieted in the one that it serves, and a change is undone in the one
-    that made it; all else is for every shard.
+    """Pause a job in its shard, quiet a listener in the shard that it serves, and undo a change in the shard that made
+    it. Apply all other changes to every shard.
     """
     match change:
         case Undo(place=place):
@@ -286,7 +290,7 @@ def _steer(brokers: Sequence[Part], side: Side, member: str, change: Steer) -> b
 
 
 def _reschedule(side: Side, member: str, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
-    """Each in its shard. Of several, all are looked at before the first one is changed."""
+    """Reschedule each job in its shard. If there are several, look at all before the first one is changed."""
 
     def moved(job: Job, dry: bool) -> list[Job]:
         return first_found(side.shards, job.id, lambda shard: list(shard.reschedule([job], to, dry_run=dry)))
@@ -296,7 +300,7 @@ def _reschedule(side: Side, member: str, jobs: Sequence[Job], to: NewTime, *, dr
 
 
 def _retry(side: Side, member: str, dead: Sequence[Job], *, delays_ms: Sequence[int] = (), **how: Any) -> list[Revival]:
-    """One step in each shard."""
+    """Retry in one step in each shard."""
     answers: list[Revival] = ["gone"] * len(dead)
     for shard in side.shards:
         left = [place for place, answer in enumerate(answers) if answer == "gone"]
@@ -317,7 +321,7 @@ def _decide(side: Side, member: str, plans: Sequence[CodePlan], *, mode: Mode) -
 
 
 def _withdraw(side: Side, member: str, names: Sequence[str], **plan: Any) -> bool:
-    """Each from the shard of its name."""
+    """Withdraw each job from the shard of its name."""
     homes: dict[Any, list[str]] = {}
     for name in names:
         homes.setdefault(side.home(name), []).append(name)
@@ -325,7 +329,7 @@ def _withdraw(side: Side, member: str, names: Sequence[str], **plan: Any) -> boo
 
 
 def _checkup(side: Side, member: str, *, patience_ms: int) -> Iterator[Finding]:
-    """Shard by shard. A fault without a subject that several shards have is named once."""
+    """Check shard by shard. A fault without a subject that several shards have is reported once."""
     known: set[tuple[str, str]] = set()
     for number, shard in enumerate(side.shards):
         for finding in shard.checkup(patience_ms=patience_ms):

@@ -1,5 +1,5 @@
-"""How one schedule is divided into shards: their names, the shard to which a job is added, and the usual rules by which
-answers of shards become one (`sharded.py` has the others).
+"""How one schedule is divided into shards: their names, the shard to which a job is added, and the usual rules that
+merge the answers of shards (`sharded.py` has the others).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def shard_names(name: str, shards: int) -> list[str]:
     """Name the schedules that together are schedule `name`: itself, or ``{name.0}``, ``{name.1}`` and so on, without
-    the braces of `name`. A cluster puts each into a slot of its own. Raises InvalidSchedule.
+    the braces of `name`. A cluster puts each into its own slot. Raises InvalidSchedule.
     """
     if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
         raise InvalidSchedule(f"shards={shards!r} is out of range. Accepted: 1 to {MOST_SHARDS}.", given=shards)
@@ -35,7 +35,7 @@ def shard_names(name: str, shards: int) -> list[str]:
 
 
 def shard_in(name: str) -> tuple[str, int] | None:
-    """Read the name of a shard: the schedule that it belongs to, and its number; None for any other name."""
+    """Read the name of a shard: its schedule and its number; None for any other name."""
     found = _SHARD.fullmatch(name)
     return (found[1], int(found[2])) if found and int(found[2]) < MOST_SHARDS else None
 
@@ -52,7 +52,7 @@ def shard_of_text(text: str, shards: int) -> int:
 
 def first_found(shards: Sequence[S], id: str, verb: Callable[[S], T]) -> T:
     """Ask the shard of an id first, then the others, and return the first answer. Raises NotFound if no shard has the
-    job, if possible one with a suggestion.
+    job, if possible with a suggestion.
     """
     refused: list[NotFound] = []
     for shard in by_home(shards, id):
@@ -64,7 +64,7 @@ def first_found(shards: Sequence[S], id: str, verb: Callable[[S], T]) -> T:
 
 
 def by_home(shards: Sequence[S], id: str) -> list[S]:
-    """Order the shards: the one of an id first."""
+    """Order the shards: the shard of an id first."""
     try:
         home = shard_of(id, len(shards))
     except ValueError:  # it is not the beginning of an id
@@ -73,7 +73,7 @@ def by_home(shards: Sequence[S], id: str) -> list[S]:
 
 
 class Side:
-    """One side of all shards, such as their inspectors: a member does what its rule says."""
+    """One side of all shards, such as their inspectors. Each member follows its rule."""
 
     def __init__(self, shards: Sequence[Any], rules: Mapping[str, Rule]) -> None:
         self.shards, self.rules = tuple(shards), rules
@@ -94,7 +94,7 @@ class Side:
 
 
 Rule = Callable[..., Any]
-"""What a member does: it gets the side, the name of the member and the arguments of the call."""
+"""The rule of a member: it gets the side, the name of the member and the arguments of the call."""
 
 
 def first(side: Side, member: str, *args: Any, **how: Any) -> Any:
@@ -103,43 +103,43 @@ def first(side: Side, member: str, *args: Any, **how: Any) -> Any:
 
 
 def of_id(side: Side, member: str, job: Job, *args: Any, **how: Any) -> Any:
-    """Ask the shard that has the job: that of its id first. Raises NotFound."""
+    """Ask the shard that has the job. Try the shard of its id first. Raises NotFound."""
     return first_found(side.shards, job.id, lambda shard: getattr(shard, member)(job, *args, **how))
 
 
 def told(side: Side, member: str, *args: Any, **how: Any) -> list[Any]:
-    """Tell all shards; only the first one records who changes them."""
+    """Call all shards; only the first one records the author of the change."""
     one, *others = side.shards
     return [getattr(shard, member)(*args, **how) for shard in (one, *(shard.by(None) for shard in others))]
 
 
 def joined(join: Callable[[list[Any]], Any]) -> Rule:
-    """Ask every shard, and make one answer of theirs."""
+    """Ask every shard, and merge their answers into one."""
     return lambda side, member, *args, **how: join(side.ask(member, *args, **how))
 
 
 def sides(side: Side, member: str, *args: Any, **how: Any) -> Side:
-    """Make the same side of what each shard answers."""
+    """Ask every shard for a side, and make one side of them."""
     return Side(side.ask(member, *args, **how), side.rules)
 
 
 def in_order(key: Callable[[Any], Any]) -> Rule:
-    """Merge the listings of the shards, which are in this order each, while they are read."""
+    """Merge the listings of the shards while they are read. Each listing has this order."""
     return joined(lambda parts: merge(*parts, key=key))
 
 
 def put_together(parts: list[Any]) -> dict[Any, Any]:
-    """Make one mapping of several."""
+    """Merge several mappings into one."""
     return {key: value for part in parts for key, value in part.items()}
 
 
 def concatenated(parts: list[Any]) -> list[Any]:
-    """Make one list of several."""
+    """Concatenate several lists."""
     return list(chain.from_iterable(parts))
 
 
 def summed_places(parts: list[Any]) -> list[Any]:
-    """Add up what stands in the same place of each list."""
+    """Add up the numbers at the same place of each list."""
     return [sum(found) for found in zip(*parts, strict=True)]
 
 

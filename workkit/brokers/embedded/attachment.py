@@ -1,10 +1,11 @@
-"""A private server process for one folder, found again by every process that names the folder.
+"""A private server process for one folder. Every process that names the folder finds it again.
 
-Three locks in the folder tell who is there, and the kernel drops each with its holder, however that ended. Every user
-holds `users.lock` shared. The server and its keeper hold `server.lock`: while it is held, no second server starts.
-Whoever starts or leaves holds `gate.lock` for that moment. The keeper is a bare interpreter and the server's parent: it
-waits to have `users.lock` to itself; then nobody is left, not even users that were killed, and it stops the server.
-Knows folders, processes and two commands of the server, and nothing of jobs or client libraries.
+Three locks in the folder show which processes are there. The kernel drops each lock when its holder ends, in whatever
+way. Every user holds `users.lock` shared. The server and its keeper hold `server.lock`: while it is held, no second
+server starts. A process that starts or leaves holds `gate.lock` for that moment. The keeper is a bare interpreter and
+the server's parent. It waits until it has `users.lock` alone; then no user is left, not even a killed one, and it stops
+the server. This module knows folders, processes and two commands of the server. It knows no jobs and no client
+libraries.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ LONGEST_SOCKET = 100  # bytes; the limit is 107 on Linux and 103 on macOS
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbeddedServer:
-    """One attachment to the private server of `folder`; `pid` and `version` as they were when attaching.
+    """One attachment to the private server of `folder`; `pid` and `version` are those at the time of attaching.
 
-    `url` is what `redis.Redis.from_url` takes. It stays the same when the server is started again.
+    `url` is a URL for `redis.Redis.from_url`. It stays the same when the server is started again.
     """
 
     folder: Path
@@ -53,7 +54,7 @@ class EmbeddedServer:
     version: str
 
     def close(self) -> None:
-        """Leave. The last to leave, of all processes, waits until the server has saved and stopped. Never raises."""
+        """Leave. The last user of all processes waits until the server has saved and stopped. Never raises."""
         with _mutex:
             seat = _seats.get(self.folder)
             if seat is None or self not in seat.handles:
@@ -64,8 +65,8 @@ class EmbeddedServer:
                 _leave(self.folder, users=seat.users)
 
     def revive(self) -> bool:
-        """Start the server again if it is gone, with the data on disk. True: this call has started it. Of several
-        processes and threads one does. Raises EmbeddedError, OSError.
+        """Start the server again if it is gone, with the data on disk. True: this call has started it. If several
+        processes and threads call this, one of them starts it. Raises EmbeddedError, OSError.
         """
         binary, ours = find_program()
         with _gate(self.folder, seconds=GATE_SECONDS):
@@ -91,7 +92,7 @@ class _Seat:
 
 _mutex = threading.RLock()
 _seats: dict[Path, _Seat] = {}
-_passing: set[int] = set()  # descriptors of locks that are held for a moment only
+_passing: set[int] = set()  # descriptors of locks that are held only for a moment
 
 
 def folder_of(url: str) -> Path:
@@ -118,9 +119,9 @@ def folder_of(url: str) -> Path:
 
 
 def attach(folder: Path) -> EmbeddedServer:
-    """Start the private server of `folder`, or find the one that runs, and stay its user until closed or exited.
+    """Start the private server of `folder`, or find the running one, and stay its user until closed or exited.
 
-    Makes the folder if need be. Returns when the server answers and its data are loaded. Raises EmbeddedError.
+    Makes the folder if it is missing. Returns when the server answers and its data are loaded. Raises EmbeddedError.
     """
     binary, ours = find_program()
     try:
@@ -152,7 +153,7 @@ def attach(folder: Path) -> EmbeddedServer:
 
 @contextmanager
 def temporary() -> Iterator[EmbeddedServer]:
-    """Give a private server in a temporary folder; the folder is removed afterwards, data and all."""
+    """Start a private server in a temporary folder. The folder and its data are removed afterwards."""
     with (
         tempfile.TemporaryDirectory(prefix="workkit-", ignore_cleanup_errors=True) as folder,
         attach(Path(folder)) as server,
@@ -161,13 +162,13 @@ def temporary() -> Iterator[EmbeddedServer]:
 
 
 def _seat(place: Path) -> _Seat:
-    """Become a user of the folder, or return what makes this process one already."""
+    """Become a user of the folder, or return the seat that this process already has."""
     users = opened_folder(place / "users.lock", os.O_RDWR)
     if seat := _seats.get(place):
         if os.path.sameopenfile(seat.users, users):
             os.close(users)
             return seat
-        os.close(_seats.pop(place).users)  # of an earlier folder of this path, removed since; its keeper sees to it
+        os.close(_seats.pop(place).users)  # of an earlier folder of this path; its keeper stops its server
     if not _until(lambda: _take(users, fcntl.LOCK_SH), seconds=STOP_SECONDS):
         os.close(users)
         trouble = f"{shown_path(place)}: its server has been stopping for {STOP_SECONDS:.0f} s"
@@ -177,7 +178,7 @@ def _seat(place: Path) -> _Seat:
 
 
 def _serve(place: Path, *, binary: str, ours: Release) -> Running:
-    """Find the folder's server or start it, and wait until its data are loaded. The gate is held meanwhile."""
+    """Find the folder's server or start it, and wait until its data are loaded. The caller holds the gate."""
     deadline, started = time.monotonic() + ANSWER_SECONDS, False
     recorded = _recorded(place)
     while time.monotonic() < deadline:
@@ -204,7 +205,7 @@ def _serve(place: Path, *, binary: str, ours: Release) -> Running:
 def _spawn(place: Path, *, binary: str, held: int) -> None:
     """Start keeper and server in a session of their own, so that no Ctrl-C or closed terminal reaches them.
 
-    They inherit `held`, the lock that says that the folder has a server, and keep it as long as either lives.
+    They inherit `held`, the lock for a running server of the folder, and keep it while either of them lives.
     """
     address = _address(place)
     if address.parent != place:
@@ -225,11 +226,11 @@ def _spawn(place: Path, *, binary: str, held: int) -> None:
 
 
 def _leave(place: Path, *, users: int) -> None:
-    """Stop being a user; as the last one, stop the server. Whatever fails here, the keeper does it a moment later."""
+    """Stop being a user. The last user stops the server. If that fails, the keeper stops it a moment later."""
     os.close(users)  # not unlocked: a forked child shares this lock, and is a user until it ends
     with suppress(OSError, EmbeddedError), _gate(place, seconds=5.0), _opened(place / "users.lock") as probe:
         if not _take(probe, fcntl.LOCK_EX) and _take(probe, fcntl.LOCK_SH):
-            return  # others use it; if not even the shared lock is to be had, the keeper was quicker
+            return  # others use it; if the shared lock cannot be had either, the keeper was quicker
         for address in _addresses(place):
             ask_program(address, "SHUTDOWN NOSAVE")  # no snapshot; the append-only file is flushed to disk
         if _until(lambda: _is_free(place / "server.lock"), seconds=STOP_SECONDS) and _address(place).parent != place:
@@ -243,7 +244,7 @@ def _leave_all() -> None:
 
 
 def _after_fork() -> None:
-    """In a forked child: give up the locks of a moment that other threads of the parent held just then."""
+    """In a forked child, close the momentary locks that other threads of the parent held at the fork."""
     global _mutex
     _mutex = threading.RLock()
     for descriptor in _passing:
@@ -299,9 +300,11 @@ def _until(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def _address(place: Path) -> Path:
-    """Return where the server's socket goes: into the folder, or a short-named one if that path would be too long.
+    """Return the place of the server's socket: in the folder, or in a folder with a short name if that path is too
+    long.
 
-    The name tells a folder from an earlier one of the same path, whose server removes its socket when it stops.
+    The name distinguishes a folder from an earlier one of the same path. The server of the earlier folder removes its
+    socket when it stops.
     """
     near = place / f"server-{(place / 'server.lock').stat().st_ino:x}.sock"
     digest = hashlib.sha1(os.fsencode(place), usedforsecurity=False).hexdigest()[:16]
@@ -310,9 +313,9 @@ def _address(place: Path) -> Path:
 
 
 def _addresses(place: Path) -> set[Path]:
-    """Return where a server of this folder may listen: one with another TMPDIR left a note.
+    """Return the places where a server of this folder may listen. A server with another TMPDIR leaves a note.
 
-    A note that came with a copy of another folder names another socket, and is not followed; nor is one into a folder
+    A note that was copied with another folder names another socket, and is ignored. So is a note that names a folder
     that others can reach.
     """
     address, recorded = _address(place), _recorded(place)
@@ -323,7 +326,7 @@ def _addresses(place: Path) -> set[Path]:
 
 
 def _recorded(place: Path) -> tuple[Release, Path] | None:
-    """Return which server wrote the folder's data last, and its socket."""
+    """Return the server that wrote the folder's data last, and its socket."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((place / "server.json").read_bytes())
         release = Release(product=str(note["product"]), version=str(note["version"]))
@@ -350,7 +353,7 @@ def _refuse_newer(place: Path, *, theirs: Release, ours: Release, pid: int | Non
 
 
 def _failed(place: Path, trouble: str) -> EmbeddedError:
-    """Say what became of the server, with the last words of its log."""
+    """Make the error for a server that failed, with the last words of its log."""
     words = ""
     with suppress(OSError):
         lines = (place / "server.log").read_text(errors="replace").splitlines()[-3:]

@@ -1,7 +1,8 @@
-"""The folder of an embedded server and our files in it: one user's alone, and no link in it is ever followed.
+"""The folder of an embedded server and our files in it. It belongs to one user alone, and this module never follows a
+link in it.
 
-Whoever can write into the folder, or could before it was ours alone, may have put a link where a file of ours belongs.
-Knows file names, modes and owners, and nothing of servers or locks.
+A user who can write into the folder, or could do so earlier, may have put a link in place of one of our files. This
+module knows file names, modes and owners. It knows no servers and no locks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from workkit.errors import EmbeddedError, WorkkitWarning
 
 ANOTHER = 'name another folder: redis="embedded:///FOLDER".'
-_OTHERS = 0o077  # what anybody but the owner may do
+_OTHERS = 0o077  # mode bits of all users but the owner
 _FILES = re.compile(
     r"(users|server|gate)\.lock|server\.log(\.old)?|server\.json(\.new)?|\.gitignore|dump\.rdb|temp-.*\.(rdb|aof)"
     r"|appendonly\.aof.*"
@@ -31,10 +32,10 @@ _KINDS = (
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Make the folder if need be, for this user alone, and return its real path.
+    """Make the folder if it is missing, for this user alone, and return its real path.
 
-    A folder that others can reach is closed to them, with a WorkkitWarning, if it holds nothing but our files. Raises
-    EmbeddedError where it holds other things, is another user's, or has a link where a file of ours belongs.
+    A folder that others can reach is closed to them, with a WorkkitWarning, if it holds only our files. Raises
+    EmbeddedError if it holds other files, belongs to another user, or has a link in place of one of our files.
     """
     place = Path(os.path.realpath(folder))
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,13 +53,15 @@ def prepare_folder(folder: Path) -> Path:
             _close(place, there, mode=stat.S_IMODE(found.st_mode))
     finally:
         os.close(there)
-    if not any(place.iterdir()):  # never where something else lives: git would lose sight of it
+    if not any(place.iterdir()):  # only in an empty folder: otherwise git would ignore the other files
         write_file(place / ".gitignore", "*\n")
     return place
 
 
 def opened_folder(path: Path, flags: int) -> int:
-    """Open a file of ours, made if need be, and return its descriptor. Raises EmbeddedError where it is a link."""
+    """Open one of our files, make it if it is missing, and return its descriptor. Raises EmbeddedError
+    if it is a link.
+    """
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -73,13 +76,13 @@ def opened_folder(path: Path, flags: int) -> int:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file of ours anew. Raises EmbeddedError where it is a link."""
+    """Write one of our files anew. Raises EmbeddedError if it is a link."""
     with os.fdopen(opened_folder(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
         file.write(text)
 
 
 def is_private(folder: Path) -> bool:
-    """Whether this is a folder, no link to one, that nobody but this user can reach into."""
+    """Whether this is a folder, not a link to one, and only this user can reach into it."""
     try:
         there = folder.lstat()
     except OSError:
@@ -88,7 +91,9 @@ def is_private(folder: Path) -> bool:
 
 
 def shown_path(folder: Path) -> str:
-    """How messages name a folder or a file: relative to the current folder, if it lies there; a last link unread."""
+    """Name a folder or a file for messages: relative to the current folder, if it lies there. A last link is not
+    followed.
+    """
     path, here = os.path.join(os.path.realpath(folder.parent), folder.name), os.path.realpath(".")
     if folder.name in ("", "..") or folder.is_dir():
         path = os.path.realpath(folder)
@@ -96,9 +101,9 @@ def shown_path(folder: Path) -> str:
 
 
 def _close(place: Path, descriptor: int, *, mode: int) -> None:
-    """Close a folder to others. What they put into it until then is looked for once more."""
+    """Close a folder to others. Then check once more for files that others have put into it."""
     strange = next(_strange(place, is_writable=bool(mode & 0o022)), None)
-    is_shared = mode & stat.S_ISVTX  # such as /tmp: others would miss it
+    is_shared = mode & stat.S_ISVTX  # such as /tmp: other users need it
     if strange or is_shared:
         remedy = ANOTHER if is_shared else f"chmod 700 {shown_path(place)}, or {ANOTHER}"
         raise EmbeddedError(
@@ -119,7 +124,7 @@ def _close(place: Path, descriptor: int, *, mode: int) -> None:
 
 
 def _strange(place: Path, *, is_writable: bool) -> Iterator[str]:
-    """What speaks against closing a folder: things in it that are not ours, or that others may have put there."""
+    """Give a reason not to close a folder: files in it that are not ours, or that others may have put there."""
     for path, there in _looked_over(place):
         if not any(names.fullmatch(path.name) for names, _ in _KINDS):
             yield f'holds other things, such as "{path.name}"'
@@ -128,7 +133,7 @@ def _strange(place: Path, *, is_writable: bool) -> Iterator[str]:
 
 
 def _check(place: Path) -> None:
-    """Refuse what stands where a file of ours belongs, and is none: a link, another kind, or another user's."""
+    """Refuse a path that should be one of our files and is not: a link, another kind, or another user's file."""
     for path, there in _looked_over(place):
         wanted = next((what for names, what in _KINDS if names.fullmatch(path.name)), None)
         if wanted is None:
@@ -144,7 +149,9 @@ def _check(place: Path) -> None:
 
 
 def _looked_over(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """What is in a folder, links unread, by name. A running server removes files of its own meanwhile."""
+    """List the entries of a folder by name, without following links. A running server removes some of its own
+    meanwhile.
+    """
     with os.scandir(place) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             with suppress(FileNotFoundError):

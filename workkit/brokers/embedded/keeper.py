@@ -1,7 +1,7 @@
-"""The keeper of an embedded server: runs it, bounds its log, and stops it when its last user is gone.
+"""The keeper of an embedded server: it runs the server, bounds its log, and stops it when its last user is gone.
 
-A program of its own, run by file name in a bare interpreter, so it imports nothing but the standard library:
-`keeper USERS_LOCK LOG COMMAND...`. It outlives the process that starts it, and ends with the server.
+It is a program of its own that a bare interpreter runs by file name, so it imports only the standard library: `keeper
+USERS_LOCK LOG COMMAND...`. It outlives the process that starts it, and ends with the server.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ LOG_BYTES = 1 << 20
 
 
 def keep(users: str, log: str, *, command: list[str]) -> None:
-    """Run `command` until it ends by itself or nobody else holds the file `users` locked."""
+    """Run `command` until it ends by itself, or until no other process holds the lock on the file `users`."""
     said, says = os.pipe()
     server = os.fork()
     if not server:
@@ -29,7 +29,7 @@ def keep(users: str, log: str, *, command: list[str]) -> None:
     def stop_when_left() -> None:
         fcntl.flock(
             os.open(users, os.O_RDWR | os.O_NOFOLLOW), fcntl.LOCK_EX
-        )  # held until the keeper ends: newcomers wait for that
+        )  # held until the keeper ends: new users wait for that
         stop()
 
     signal.signal(signal.SIGTERM, stop)
@@ -52,7 +52,7 @@ def _become(command: list[str], *, says: int) -> None:
 
 
 def _write(log: str, text: bytes) -> None:
-    """Append to the log; where a link took its place meanwhile, or that of the old one, the words are dropped."""
+    """Append to the log. Drop the words if a link has replaced the log or the old log."""
     if os.path.exists(log) and os.path.getsize(log) > LOG_BYTES and not os.path.islink(f"{log}.old"):
         os.replace(log, f"{log}.old")
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as file:
@@ -64,4 +64,4 @@ if __name__ == "__main__":
         os._exit(0)
     os.umask(0o077)
     keep(*sys.argv[1:3], command=sys.argv[3:])
-    os._exit(0)  # not held up by the thread that waits for the lock
+    os._exit(0)  # exits at once: do not wait for the thread that waits for the lock

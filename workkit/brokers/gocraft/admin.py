@@ -1,6 +1,6 @@
 """Change a namespace by hand: pause and resume, cancel and run one job, retry and discard dead ones.
 
-Python finds the texts of a job and decides, a script moves them. Each change is one script, and may be repeated.
+Python finds the texts of a job and decides; a script moves them. Each change is one script, and may be repeated.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GocraftAdmin:
     schedule: str
 
     def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> GocraftAdmin:
-        """Return itself: changes are not recorded, and none can be undone."""
+        """Return itself: this layout records no changes, and can undo none."""
         return self
 
     def note(self, verb: str, after: Mapping[str, Any], *, times: int = 1, job: Job | None = None) -> None:
@@ -80,8 +80,8 @@ class GocraftAdmin:
         raise unsteered(change)
 
     def cancel(self, job: Job, *, listener: str | None = None) -> Job:
-        """Remove a waiting job, or mark one that a pool of ours runs: see `Admin.cancel`. Raises Unsupported for a job
-        that a Go pool runs, and for one run of a job.
+        """Remove a waiting job, or mark a job that one of our pools runs: see `Admin.cancel`. Raises Unsupported for a
+        job that a Go pool runs, and for one run of a job.
         """
         if listener is not None:
             raise not_one_run(job)
@@ -96,13 +96,13 @@ class GocraftAdmin:
         raise unmoved(jobs[0], to)
 
     def run(self, job: Job) -> Job:
-        """Put a job that waits, or is dead, into its queue now: see `Admin.run`."""
+        """Put a waiting or dead job into its queue now: see `Admin.run`."""
         return self._jobs.run(job)
 
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Take jobs out of the dead set to run again: see `Admin.retry`. `args` is an object: keyword arguments."""
+        """Take jobs out of the dead set to run again: see `Admin.retry`. `args`: an object of keyword arguments."""
         return self._dead_set.retry(dead, args=args, delays_ms=delays_ms)
 
     def discard(self, dead: Sequence[Job]) -> int:
@@ -140,7 +140,7 @@ class Pauses:
 
 
 def _name(target: str) -> str:
-    """The job name of a target; nothing for the whole namespace. Raises Unsupported for one job."""
+    """The job name of a target; empty for the whole namespace. Raises Unsupported for one job."""
     kind, _, of = target.partition(":")
     if kind == "job":
         remedy = "Pause all jobs of its name (fn=), or cancel this one."
@@ -156,7 +156,7 @@ class DeadSetChange:
     keys: Keys
 
     def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
-        """See `Admin.retry`. The bytes of a job stay as they are, but for `t` and what its failures left."""
+        """See `Admin.retry`. The bytes of a job stay as they are, except `t` and the fields of its failures."""
         if args is not None and not isinstance(args, Mapping):
             remedy = 'Write them as an object: {"address": "tracy@domain.com"}.'
             trouble = "is given by position: a gocraft job takes keyword arguments"
@@ -194,7 +194,7 @@ class DeadSetChange:
 @dataclass(frozen=True, slots=True)
 class Move:
     """A member of a sorted set as `requeue.lua` takes it. `due_s` None: into its queue now. `key`: the unique key that
-    it takes, with what it holds then; `has_key`: it has it already.
+    it takes, with the new value of the key. `has_key`: it has the key already.
     """
 
     place: SortedSet
@@ -222,8 +222,8 @@ def requeue(server: Server, keys: Keys, moves: Sequence[Move]) -> list[Revival]:
 
 
 def revival(keys: Keys, raw: bytes, text: JobText, *, now_s: int, due_s: int | None = None) -> Move:
-    """Move a dead job as one that has not failed. A unique one takes its key again, which its first start freed; one
-    that was buried before that has it still. Raises CorruptRecord.
+    """Move a dead job as one that has not failed. Its first start freed its unique key, so a unique job takes the key
+    again. A job that was buried before its start still has the key. Raises CorruptRecord.
     """
     new = rewrite(raw, t=now_s, fails=0, err="", failed_at=0)
     key = unique_key_of(keys, text) or ""
@@ -243,7 +243,7 @@ def _record(job: Job) -> bytes:
     return (job.dead_id or "").encode("utf-8", "surrogateescape")
 
 
-TRIES = 5  # of a step, if its job moves meanwhile
+TRIES = 5  # tries of one step, if its job moves meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +255,7 @@ class JobChange:
     schedule: str
 
     def cancel(self, job: Job) -> Job:
-        """See `Admin.cancel`. A waiting job frees the unique key that it holds. Raises Unsupported where a Go pool runs
+        """See `Admin.cancel`. A waiting job frees the unique key that it holds. Raises Unsupported if a Go pool runs
         the job.
         """
         for _ in range(TRIES):
@@ -275,7 +275,7 @@ class JobChange:
         raise NotFound(f'no job "{job.id}" in {self.schedule}: it ended meanwhile.', given=job.id)
 
     def run(self, job: Job) -> Job:
-        """See `Admin.run`. A job that is in its queue stays there; a dead one counts its failures from 0 again."""
+        """See `Admin.run`. A job that is in its queue stays there. A dead job counts its failures from 0 again."""
         for _ in range(TRIES):
             found = [one for one in self._found(job.id) if one.place != "running"]
             if any(one.place == "queue" for one in found):
@@ -293,7 +293,7 @@ class JobChange:
         raise NotFound(f"{_named(job)} no longer waits in {self.schedule}.", given=job.id)
 
     def _found(self, id: str) -> list[Standing]:
-        """Find the texts of a job: usually one."""
+        """Find the texts of a job. Usually there is one."""
         found = [one for one in Places(self.server, self.keys, about=id).everywhere() if one.id == id]
         return found or [one for one in Places(self.server, self.keys).everywhere() if one.id == id]
 

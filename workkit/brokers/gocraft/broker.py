@@ -1,4 +1,6 @@
-"""The gocraft broker: it adds jobs to a namespace that pools of gocraft/work share, and serves it as one pool."""
+"""The gocraft broker: it adds jobs to a namespace that it shares with pools of gocraft/work, and serves the namespace
+as one pool.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ GRACE_MS = 1000  # heartbeats are whole seconds
 
 
 class _Producer:
-    """A token and the number of its last request: a script recognises a repeated request by them."""
+    """A token and the number of its last request. A script recognises a repeated request by them."""
 
     __slots__ = ("number", "token")
 
@@ -49,7 +51,7 @@ class GocraftBroker:
     def __init__(self, server: Server, *, schedule: str, timeout_ms: int = 10_000) -> None:
         self._server, self._schedule, self._keys = server, schedule, Keys(schedule)
         self._add = load("gocraft")["add"]
-        self._producers: list[_Producer] = []  # those that no thread uses now
+        self._producers: list[_Producer] = []  # producers that no thread uses now
         self._clock = ServerClock(server)
         patience_ms = timeout_ms + GRACE_MS
         self._session = Session(server, keys=self._keys, schedule=schedule, patience_ms=patience_ms)
@@ -98,13 +100,13 @@ class GocraftBroker:
         return self._clock.now_ms()
 
     def check(self, job: NewJob) -> None:
-        """Refuse what a job text cannot say: see `Producer.check`."""
+        """Refuse a job that a job text cannot express: see `Producer.check`."""
         check(job)
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
-        under its number: nothing is added twice. Raises Unsupported for what a job text cannot say. See
-        `Producer.adding` for `step`.
+        under its number, so nothing is added twice. `step`: see `Producer.adding`. Raises Unsupported for a job that a
+        job text cannot express.
         """
         if len(jobs) > MOST:
             raise ValueError(f"{len(jobs)} jobs in one call; at most {MOST}")
@@ -139,12 +141,12 @@ class GocraftBroker:
 
     @property
     def plans(self) -> NoReturn:
-        """Jobs have no names here. Raises Unsupported."""
+        """Raise Unsupported: jobs have no names in this layout."""
         trouble = "is something the gocraft layout cannot do yet"
         raise Unsupported.about("a plan of named jobs", trouble, "Use a native schedule for it.")
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a pool. Raises InvalidOptions where it serves no name, InvalidFunction for one that no job can have,
+        """Become a pool. Raises InvalidOptions if it serves no name, InvalidFunction for a name that no job can have,
         Unsupported for limits that no pool keeps, CronError for a spec of a periodic job.
         """
         if not info.serves:
@@ -168,11 +170,13 @@ class GocraftBroker:
         return self._session.claim(limit, ends=ends, now_ms=now_ms)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Grant what was asked: a job is only taken while its name is below its limit."""
+        """Admit all claims: a pool takes a job only while its name is below its limit."""
         return Turn(claims=[claim for claim, _ in asked])
 
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Send a heartbeat, whose answer is there already; remember which pools look dead, for `maintain`."""
+        """Send a heartbeat, and return its answer, which has come already. Remember the pools that look dead, for
+        `maintain`.
+        """
         orders = self._session.beat()
         return lambda: orders
 
@@ -181,8 +185,8 @@ class GocraftBroker:
         self._session.tell(said)
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Enqueue periodic jobs; take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold what Go
-        pools would bury. `reconsider`: serve again the names that were given up.
+        """Enqueue periodic jobs. Take back the jobs of dead pools, ours and Go's: (pool, jobs) for each. Hold the jobs
+        that Go pools would bury. `reconsider`: serve again the names that were given up.
         """
         if reconsider:
             self._session.reconsider()
@@ -204,7 +208,7 @@ class GocraftBroker:
         return found is not None
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
-        """Find none: this layout carries no trace context."""
+        """Return None for each: this layout carries no trace context."""
         return [None] * len(claims)
 
     def pass_on(self) -> None:

@@ -1,5 +1,5 @@
-"""Job texts as the values of the contract: a claim, a Job, what a new job is written as, and what each outcome does to
-a job that a pool holds, as a row for `turn.lua` (parts/ending.lua). Pure.
+"""Convert job texts to the values of the contract and back: a claim, a Job, a new job, and the effect of each outcome
+on a held job, as a row for `turn.lua` (parts/ending.lua). Pure.
 
 Normative: spec/layouts/gocraft.md, sections 2, 3 and 5 to 7.
 """
@@ -31,14 +31,14 @@ DEFAULT_MAX_FAILS: Final = 4
 
 
 USUAL_RUN: Final = RunOptions(retries=DEFAULT_MAX_FAILS - 1, backoff="quartic")
-"""How a failed job is tried again where its handler says nothing, as in a Go pool."""
+"""The retries of a failed job if its handler names none, as in a Go pool."""
 
 _DAY_MARGIN: Final = 3600
 
 
 @dataclass(slots=True, eq=False)
 class Receipt:
-    """What a pool holds: `queue`, the name of the queue it came from; `raw`, its exact bytes in progress."""
+    """A job that a pool holds: `queue`, the name of the queue it came from; `raw`, its exact bytes in progress."""
 
     pool: str
     queue: str
@@ -47,14 +47,16 @@ class Receipt:
 
     @property
     def occurrence(self) -> str:
-        """The run, as cancellations name it: the id of its job, or the SHA-1 of a text without one."""
+        """The name of the run for cancellations: the id of its job, or the SHA-1 of a text without an id."""
         found = "" if self.text is None else self.text.id
         return found or sha1(self.raw, usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One job as `add.lua` takes it. `due_s` None: now. `key`: its unique key, with what it holds and for how long."""
+    """One job as `add.lua` takes it. `due_s` None: now. `key`: its unique key, with the value of the key
+    and its life.
+    """
 
     id: str
     name: str
@@ -75,8 +77,8 @@ def read_claim(
     queue: str, raw: bytes, *, pool: str, crashes: int, describe: Callable[[Claim], Job], limits: Mapping[str, int],
     serves: Container[str], since_s: int = 0,
 ) -> Claim:  # fmt: skip
-    """Read bytes that were taken from a queue. Never raises: what is no job text becomes a claim with a trouble.
-    `serves`: the names that the pool serves. `since_s`: it has not been due before.
+    """Read bytes that were taken from a queue. Never raises: bytes that are no job text become a claim with a trouble.
+    `serves`: the names that the pool serves. `since_s`: the earliest possible due time, in epoch seconds.
     """
     try:
         text = read(raw)
@@ -104,7 +106,7 @@ def read_claim(
 
 
 def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None = None, id: str | None = None) -> Job:
-    """Show a job text as a Job. `id`: of a text that may have none."""
+    """Show a job text as a Job. `id`: the id of a text that may have none."""
     due = text.t * 1000 if due_ms is None else due_ms
     return Job(
         id=text.id if id is None else id,
@@ -128,7 +130,9 @@ def instant_of(ms: int) -> datetime | None:
 
 
 def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:
-    """Write the texts of new jobs. Raises Unsupported for what the layout cannot say, InvalidArguments."""
+    """Write the texts of new jobs. Raises Unsupported for a job that the layout cannot express, and
+    InvalidArguments.
+    """
     ids = os.urandom(12 * len(jobs)).hex()
     made = [_row(keys, job, ids[24 * n : 24 * n + 24], now_ms) for n, job in enumerate(jobs)]
     for job, row in zip(jobs, made, strict=True):
@@ -140,7 +144,7 @@ def read_added(made: Sequence[Row], reply: Sequence[Any]) -> list[Added]:
     """Read the answer of `add.lua`. Raises ValueError for an answer of another form."""
     added = []
     for row, state in zip(made, map(int, reply[1:]), strict=True):
-        is_stored = state == 1 or not row.key  # else another text waits, at a time of its own
+        is_stored = state == 1 or not row.key  # otherwise another text waits, at its own time
         id = row.id if is_stored or row.value[:1] == b"{" else ""
         due_ms = 1000 * (row.t if row.due_s is None else row.due_s)
         added.append(Added(id=id, due_ms=due_ms if is_stored else None, new=state == 1))
@@ -169,12 +173,12 @@ def _row(keys: Keys, job: NewJob, id: str, now_ms: int) -> Row:
 
 
 def short_sha1(content: str) -> str:
-    """Make an id of what a job is: the first 24 digits of its SHA-1."""
+    """Make an id from the content of a job: the first 24 digits of its SHA-1."""
     return sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:24]
 
 
 def _is_at(job: NewJob) -> bool:
-    """Whether its time was said as an instant, so that the same addition made twice is one job."""
+    """Whether its time is an instant in the caller's terms. The same addition made twice is then one job."""
     return job.trigger is not None and not job.queued and not job.entrance.many
 
 
@@ -193,11 +197,11 @@ def key_map(key: str) -> dict[str, Any]:
 
 
 def check(job: NewJob) -> None:
-    """Refuse what a job text cannot say. Raises Unsupported, InvalidFunction, InvalidArguments."""
+    """Refuse a job that a job text cannot express. Raises Unsupported, InvalidFunction, InvalidArguments."""
     check_name(job.fn)
     if job.identity is not None and not is_plain(
         job.fn
-    ):  # where it comes from, it names a function of Python or Clojure
+    ):  # in the layout of its origin, it names a function of Python or Clojure
         trouble, remedy = "is no plain name, and a forward passes on only these", 'Give a name such as "send_email".'
         raise InvalidFunction.about(f'fn="{brief(job.fn)}"', trouble, remedy, where="fn", given=job.fn)
     if job.args:
@@ -242,8 +246,8 @@ MOST_ERROR = 2000  # characters of an error that are kept
 
 
 def ending_row(ending: Ending, *, now_ms: int) -> Sequence[Any]:
-    """Make the row of one ending: queue, exact bytes, letter, new text, score, crashes, inner name. The usual one, of a
-    job that is done, has the first three alone.
+    """Make the row of one ending: queue, exact bytes, letter, new text, score, crashes, inner name. The usual row, of a
+    job that is done, has only the first three.
 
     Letters: d done, q to the head of its queue, h held by us until the score, r retry, x dead, u set aside unread.
     """

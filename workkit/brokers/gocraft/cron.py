@@ -1,12 +1,13 @@
-"""The specs of periodic jobs as Go pools read them, when they fire, and the runs that every pool of a fleet, in Go or
-here, writes alike. What Go refuses is refused with its place. Pure. Normative: spec/layouts/gocraft.md, section 4.
+"""The specs of periodic jobs as Go pools read them, the times when they fire, and the runs, which every pool of a fleet
+writes alike, in Go or here. A spec that Go refuses is refused with its place. Pure. Normative: spec/layouts/gocraft.md,
+section 4.
 
 This grammar is not that of workkit's own cron strings: ``7`` is no weekday, ``N/step`` runs to the greatest value, and
-a spec may name a zone. workkit's own cron engine is not asked either: where a clock changes it runs a skipped time at
-the end of the gap and a repeated time once, and Go skips the one and repeats the other. Go walks the clock of the zone,
-unit by unit, and looks again at the greater units only where a unit comes back to its least value. In zones whose clock
-changes at midnight, or by part of an hour, what that walk passes over never fires, and a Go pool does not fire it
-either.
+a spec may name a zone. workkit's own cron engine does not compute the times either. At a change of the clock it runs a
+skipped time at the end of the gap and a repeated time once; Go skips the first and repeats the second. Go walks the
+clock of the zone, unit by unit, and looks again at the greater units only if a unit comes back to its least value. In
+some zones the clock changes at midnight, or by part of an hour. A time that the walk skips there never fires, in a Go
+pool or here.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ ACCEPTED: Final = (
 EVERY: Final = "@every "
 _UTC: Final = ZoneInfo("UTC")
 _BLANKS: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_FIELD: Final = re.compile(f"[^{_BLANKS}]+")  # Go parts fields by these
-_MOST_FAULTS: Final = 10  # that a suggestion repairs
+_FIELD: Final = re.compile(f"[^{_BLANKS}]+")  # Go separates fields by these
+_MOST_FAULTS: Final = 10  # faults that a suggestion repairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronSpec:
     """A spec of fields, each as a bit set of the values that match.
 
-    `zone` is None where the spec names none: it goes by the local zone of the process. `either_day`: both day fields
-    are restricted, so that one of them has to match and not both.
+    `zone` is None if the spec names none: the local zone of the process applies. `either_day`: both day fields are
+    restricted, so one of them has to match and not both.
     """
 
     text: str
@@ -61,7 +62,7 @@ class CronSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EverySpec:
-    """``@every``: so many whole seconds after the time it is asked from, one at least."""
+    """``@every``: a number of whole seconds after the time from which it is asked, at least one."""
 
     text: str
     seconds: int
@@ -71,7 +72,7 @@ PeriodicSpec = CronSpec | EverySpec
 
 
 def read_spec(text: str) -> PeriodicSpec:
-    """Read the spec of a periodic job as a Go pool does. Raises CronError with the place, what is accepted, and, where
+    """Read the spec of a periodic job as a Go pool does. Raises CronError with the place, the accepted values, and, if
     there is a near one, a spec that Go accepts.
     """
     if not isinstance(text, str):
@@ -84,7 +85,7 @@ def read_spec(text: str) -> PeriodicSpec:
 
 
 def _repaired(text: str | None) -> str | None:
-    """Find what a suggestion comes to once its own faults are repaired too; None where one of them has no remedy."""
+    """Repair the faults of a suggestion too, one after the other. None if one of them has no remedy."""
     for _ in range(_MOST_FAULTS):
         if text is None:
             return None
@@ -116,7 +117,7 @@ def _read(text: str) -> PeriodicSpec:
 
 
 def _zone(text: str) -> tuple[ZoneInfo | None, int]:
-    """Read the zone in front, None for ``Local``, and find where the rest begins."""
+    """Read the zone at the front, None for ``Local``, and find the place where the rest begins."""
     start = text.index("=") + 1
     name, blank, rest = text[start:].partition(" ")
     if not blank:
@@ -202,16 +203,16 @@ _MINUTE, _HOUR = 60, 3600
 def next_activation(spec: PeriodicSpec, after: int, *, local: ZoneInfo) -> int | None:
     """Find the first second of a spec strictly after `after` (epoch seconds); None if there is none in five years.
 
-    A spec without a zone goes by `local`. The interval of ``@every`` begins at `after`.
+    A spec without a zone uses `local`. The interval of ``@every`` begins at `after`.
     """
     if isinstance(spec, EverySpec):
         return after + spec.seconds
     if not (spec.second and spec.minute and spec.hour and spec.month):
-        return None  # a list without items names nothing, which Go finds out second by second
+        return None  # a list without items matches nothing, which Go finds out second by second
     try:
         start = after + 1
         found = _Walk(spec, tz=spec.zone or local, start=start).find()
-        # Where a clock goes back by other than an hour, the walk can come out before its start, for ever in Go.
+        # If a clock goes back by other than an hour, the walk can end before its start, and never ends in Go.
         while found is not None and found <= after:
             start += _HOUR
             found = _Walk(spec, tz=spec.zone or local, start=start).find()
@@ -221,8 +222,8 @@ def next_activation(spec: PeriodicSpec, after: int, *, local: ZoneInfo) -> int |
 
 
 class _Walk:
-    """A walk over the clock of a zone. Each `to_...` moves to the first value of its unit that matches, and answers
-    False where it came back to the least value, so that the greater units must be looked at again.
+    """A walk over the clock of a zone. Each `to_...` moves to the first value of its unit that matches. It returns
+    False if the unit came back to its least value, so that the greater units must be checked again.
     """
 
     def __init__(self, spec: CronSpec, *, tz: ZoneInfo, start: int) -> None:
@@ -294,7 +295,9 @@ class _Walk:
         return day or weekday if self._spec.either_day else day and weekday
 
     def _is_first_move(self) -> bool:
-        """Tell whether the lesser units still have the values of the start; from then on they have their least."""
+        """Say whether the lesser units still have the values of the start. After the first move they have their least
+        values.
+        """
         first, self._has_moved = not self._has_moved, True
         return first
 
@@ -307,33 +310,33 @@ class _Walk:
         self._shown = local.replace(tzinfo=None, fold=0)
 
     def _instant(self, shown: datetime) -> int:
-        """Give the instant of a local time as Go's `time.Date` does, near a change of the clock too."""
+        """Return the instant of a local time as Go's `time.Date` does, near a change of the clock too."""
         wall = round((shown.replace(tzinfo=UTC) - _EPOCH) / timedelta(seconds=1))
         return wall - offset_at(self._tz, wall - offset_at(self._tz, wall))
 
 
 HORIZON_SECONDS: Final = 240
-"""How far ahead a Go pool enqueues runs: those before this many seconds from now."""
+"""Seconds from now: a Go pool enqueues the runs before this time."""
 
 _PREFIX: Final = "periodic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodicJob:
-    """A job name and the spec by which its runs are enqueued. `args` is an extension: Go pools enqueue none."""
+    """A job name and the spec by which its runs are enqueued. `args` is an extension: Go pools enqueue no arguments."""
 
     name: str
     spec: PeriodicSpec
     args: Mapping[str, Any] | None = None
 
     def id_at(self, second: int) -> str:
-        """Make the id of one run: ``periodic:NAME:SPEC:EPOCH``, the spec as it was written."""
+        """Make the id of one run: ``periodic:NAME:SPEC:EPOCH``, with the spec as the user wrote it."""
         return f"{_PREFIX}:{self.name}:{self.spec.text}:{second}"
 
     def text_at(self, second: int) -> bytes:
-        """Write the job text of one run; `t` is the time of the run itself, so that all pools write equal bytes.
+        """Write the job text of one run. `t` is the time of the run itself, so that all pools write equal bytes.
 
-        Raises InvalidArguments for what JSON cannot carry.
+        Raises InvalidArguments for values that JSON cannot carry.
         """
         return write(JobText(name=self.name, id=self.id_at(second), t=second, args=self.args))
 
@@ -341,7 +344,7 @@ class PeriodicJob:
 def activations(spec: PeriodicSpec, *, after: int, before: int, local: ZoneInfo) -> Iterator[int]:
     """List the runs strictly after one epoch second and strictly before another, in order.
 
-    A spec without a zone goes by `local`. The runs of ``@every`` are counted from `after`.
+    A spec without a zone uses `local`. The runs of ``@every`` are counted from `after`.
     """
     second = next_activation(spec, after, local=local)
     while second is not None and second < before:

@@ -1,7 +1,7 @@
-"""JSON as Go's encoding/json writes it, up to Go 1.21, and lengths of time as Go writes them, ``1h30m10s``. Pure.
+"""JSON as Go's encoding/json writes it, up to Go 1.21, and durations as Go writes them, ``1h30m10s``. Pure.
 
-The JSON is that of job texts and of unique keys; reading is in `text.py`. A length follows ``@every``: workkit's own
-grammar of durations knows more words and days, so a text of it is offered in Go's form where Go refuses it. Normative:
+The JSON is that of job texts and of unique keys; `text.py` reads them. A duration follows ``@every``. workkit's own
+grammar of durations knows more words and days, so a text of it is offered in Go's form if Go refuses it. Normative:
 spec/layouts/gocraft.md, sections 2 and 4.
 """
 
@@ -17,18 +17,18 @@ from workkit.jobs.json_value import at_key, check_finite, check_key, integer_tex
 
 _SHORT: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED: Final = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029\ud800-\udfff]')
-_BROKEN: Final = "\\ufffd"  # what Go writes for a byte that is not UTF-8
+_BROKEN: Final = "\\ufffd"  # Go writes this for a byte that is not UTF-8
 _PLAIN_FROM, _PLAIN_BELOW = 1e-6, 1e21  # floats between these have no exponent
 _Place = str | tuple["_Place", str | int]
-_MOST_BITS: Final = 1023  # an integer of no more is finite as a float
+_MOST_BITS: Final = 1023  # an integer of at most this many bits is finite as a float
 
 
 def dumps(value: Any, place: str = "args") -> str:
     """Write a value as Go does: keys sorted by their UTF-8 bytes, no blanks, HTML characters escaped.
 
-    A surrogate, which is how Python keeps a byte that is not UTF-8, becomes ``\\ufffd``. Integers keep all their
-    digits. Raises InvalidArguments, with the place of the value behind `place`, for NaN, infinities, keys that are no
-    text, types that JSON cannot carry, and integers so great that Go refuses to read them.
+    Python keeps a byte that is not UTF-8 as a surrogate; it becomes ``\\ufffd``. Integers keep all their digits. Raises
+    InvalidArguments, with the place of the value behind `place`, for NaN, infinities, keys that are no text, types that
+    JSON cannot carry, and integers that Go refuses to read because they are too great.
     """
     try:
         return _text(value, place)
@@ -43,7 +43,7 @@ def string(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """Write a finite float: its shortest digits, without a point where it is whole; ``1e+21``, ``1e-7``."""
+    """Write a finite float: its shortest digits, without a point if it is whole; ``1e+21``, ``1e-7``."""
     size = abs(value)
     sign = "-" if repr(value)[0] == "-" else ""
     if size == 0:
@@ -105,7 +105,7 @@ def _integer(value: int, place: _Place) -> str:
 
 
 def _named(place: _Place) -> str:
-    """Write a place as Python would index it. Only errors need it, so it travels in parts."""
+    """Write a place as Python would index it. Only errors need it, so the place is passed in parts."""
     if isinstance(place, str):
         return place
     holder, key = place
@@ -113,7 +113,7 @@ def _named(place: _Place) -> str:
 
 
 def is_beyond_float(value: float) -> bool:
-    """Tell whether a number, an integer too, is too great for a float of 64 bits: Go refuses to read it."""
+    """Say whether a number, also an integer, is too great for a float of 64 bits. Go refuses to read such a number."""
     try:
         return not isfinite(float(value))
     except OverflowError:
@@ -136,7 +136,7 @@ _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
 
 
 class Misread(Exception):
-    """A text is no duration of Go: the `trouble`, and its offset."""
+    """A text is no duration of Go. It has the `trouble` and its offset."""
 
     def __init__(self, trouble: str, at: int) -> None:
         super().__init__(trouble, at)
@@ -170,7 +170,7 @@ def nanoseconds(text: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """Give this fraction of a unit, rounded as Go does: in floats, by as many digits as fit into 63 bits."""
+    """Return this fraction of a unit, rounded as Go does: in floats, with as many digits as fit into 63 bits."""
     while int(digits or 0) >= _MOST:
         digits = digits[:-1]
     return int(float(digits or 0) * (unit / float(10 ** len(digits))))
@@ -188,7 +188,7 @@ def written(length: timedelta) -> str:
 
 
 def in_go_form(text: str) -> str | None:
-    """Write a length in workkit's words, such as "5 minutes" or "1d", as Go reads it; None if it is none."""
+    """Write a length in workkit's words, such as "5 minutes" or "1d", as Go reads it; None if it is no length."""
     from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     try:

@@ -1,6 +1,6 @@
-"""Every key of the gocraft layout, as functions of the namespace. No other place builds a key. The table with contents
-and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this table; a key of our own begins with
-`NSworkkit:`, which no key of theirs does.
+"""Every key of the gocraft layout, as functions of the namespace. No other module builds a key. The table with contents
+and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this table. A key of our own begins with
+`NSworkkit:`, and no key of theirs does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workkit.jobs.names import LONGEST
 SIGNS: Final = {
     "known_jobs": "set", "worker_pools": "set", "workkit:paused": "string", "workkit:paused_names": "set",
 }  # fmt: skip
-"""Keys, and their types, of which a namespace has at least one from its first job, pool or pause on."""
+"""Keys and their types. A namespace has at least one of them from its first job, pool or pause on."""
 
 _OF_JOBS = "jobs:"
 _IN_PROGRESS = ":inprogress"
@@ -21,7 +21,7 @@ _SIDES = (":paused", ":max_concurrency", ":lock", ":lock_info", _IN_PROGRESS)
 
 
 def name_trouble(name: str) -> str | None:
-    """Say why no job of ours can have a name, as the end of a sentence; None where one can."""
+    """Explain why no job of ours can have a name, as the end of a sentence; None if one can."""
     if not 0 < len(name) <= LONGEST:
         return f"has {len(name):,} characters, and a job name has 1 to {LONGEST}" if name else "is empty"
     if any("\ud800" <= char <= "\udfff" for char in name):
@@ -36,8 +36,8 @@ class Keys:
 
     namespace: str
     prefix: str = field(init=False, repr=False, compare=False)
-    """What every key begins with: an empty namespace adds nothing, any other ends in exactly the colon that it has, or
-    in one that it gets.
+    """The beginning of every key. An empty namespace adds nothing. Any other namespace ends in one colon: its own, or
+    an added one.
     """
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Keys:
 
     @property
     def queue_prefix(self) -> str:
-        """What a job name is put behind to make the key of its queue. Scripts get it as an argument."""
+        """The text before a job name in the key of its queue. Scripts get it as an argument."""
         return self._key(_OF_JOBS)
 
     def queue(self, name: str) -> str:
@@ -78,7 +78,7 @@ class Keys:
     def in_progress_owner(self, key: str) -> tuple[str, str] | None:
         """Split the key of an in-progress list into job name and pool; None for any other key.
 
-        The pool is what follows the last colon, as a job name may hold colons and a pool id does not.
+        The pool is the part after the last colon: a job name may contain colons, and a pool id does not.
         """
         if not (key.startswith(self.queue_prefix) and key.endswith(_IN_PROGRESS)):
             return None
@@ -130,7 +130,7 @@ class Keys:
         return self._key(f"worker_pools:{pool}")
 
     def worker(self, worker: str) -> str:
-        """Hash: what one worker runs now."""
+        """Hash: the present job of one worker."""
         return self._key(f"worker:{worker}")
 
     @property
@@ -138,11 +138,11 @@ class Keys:
         """String, an integer: the second at which some pool last enqueued periodic jobs."""
         return self._key("last_periodic_enqueue")
 
-    # Keys of our own, which Go pools do not look at.
+    # Our own keys. Go pools do not look at them.
 
     @property
     def held(self) -> str:
-        """Sorted set: job text -> due second, of jobs that some living pool does not serve and would bury."""
+        """Sorted set: job text -> due second, of jobs that some live pool does not serve and would bury."""
         return self._key("workkit:scheduled")
 
     @property
@@ -161,11 +161,13 @@ class Keys:
         return self._key("workkit:crashes")
 
     def record(self, pool: str) -> str:
-        """String: the number of the last turn of one of our pools, and what it was answered."""
+        """String: the number of the last turn of one of our pools, and its answer."""
         return self._key(f"workkit:pool:{pool}")
 
     def taken(self, pool: str) -> str:
-        """String: the number of the last turn for which one of our pools took unique keys, and what they held."""
+        """String: the number of the last turn in which one of our pools took unique keys, and the values
+        of the keys.
+        """
         return self._key(f"workkit:taken:{pool}")
 
     def producer(self, token: str) -> str:
@@ -173,7 +175,7 @@ class Keys:
         return self._key(f"workkit:producer:{token}")
 
     def cancelled(self, pool: str) -> str:
-        """Set: exact bytes in progress of the jobs that one of our pools runs and shall interrupt."""
+        """Set: exact bytes in progress of the jobs that one of our pools runs and must interrupt."""
         return self._key(f"workkit:cancelled:{pool}")
 
     @property
@@ -187,17 +189,17 @@ class Keys:
         return self._key("workkit:paused_names")
 
     def wake(self, name: str) -> str:
-        """List: a token, while a pool of ours that sleeps should look at the queue of this name."""
+        """List: a token, while a sleeping pool of ours should look at the queue of this name."""
         return self._key(f"workkit:wake:{name}")
 
     @staticmethod
     def any_key(key: str) -> str:
-        """A key under its whole name, for a script that takes any of them."""
+        """A key by its whole name, for a script that takes any key."""
         return key
 
 
 def _glob(text: str) -> str:
-    """Escape what a glob of Redis reads as more than itself."""
+    """Escape the special characters of a glob of Redis."""
     return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
 
 

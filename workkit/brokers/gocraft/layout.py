@@ -1,4 +1,4 @@
-"""What the gocraft layout can do, as a value, and how the broker of a namespace is opened."""
+"""The gocraft layout as a value: its abilities, and how the broker of a namespace is opened."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GOCRAFT = Layout(
         Keeps.UNIQUE, Keeps.PAUSE, Keeps.CANCEL_DELAYED, Keeps.CANCEL, Keeps.RUN, Keeps.BATCH, Keeps.LOOK,
         Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.BY_TIME, Keeps.LIMITS, Keeps.CHECK,
     }),
-    patience="1 minute",  # a unique key lives a day only
+    patience="1 minute",  # a unique key lives only a day
     wire="keys",
     check=_check,
     open=_open,

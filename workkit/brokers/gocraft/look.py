@@ -30,14 +30,14 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
 
-SHORTEST = 6  # characters of an id that name a job
+SHORTEST = 6  # fewest characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua
 NAMESPACES = Signs(SIGNS, globs=("*:[kw]*[sd]",))
 MOST_NEAR = 5000  # jobs to search for the nearest id
 
 
 def namespaces(server: Server, *, seconds: float | None = None) -> Found:
-    """Find the namespaces of a server, but for the empty one; look for so many `seconds` at most."""
+    """Find the namespaces of a server, except the empty one. Search for at most `seconds`."""
     return find_names(server, NAMESPACES, seconds=seconds)
 
 
@@ -98,19 +98,19 @@ class GocraftInspector:
         )
 
     def pulse(self) -> Pulse:
-        """Look at it by the other calls: see `Inspector.pulse`."""
+        """Read the pulse with the other calls: see `Inspector.pulse`."""
         with self.server.translated() as client:
             now_ms = _now_ms(client)
         return composed_pulse(self, now_ms=now_ms)
 
     def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first. What
-        is seen while pools work: see `Walk`.
+        """Page through the jobs: running ones, then waiting ones, soonest first, then dead ones, latest first. `Walk`
+        explains which jobs are seen while pools work.
         """
         return (job for job in self._jobs(self._places, state) if state in (None, job.state))
 
     def unlisted(self) -> Mapping[JobState, str]:
-        """All states can be listed."""
+        """Return nothing: all states can be listed."""
         return {}
 
     def page(self, query: JobQuery) -> JobPage:
@@ -120,7 +120,7 @@ class GocraftInspector:
         return counted_page(self, query, now=now, clock_s=monotonic)
 
     def job(self, which: str) -> Job:
-        """Find one job by id, or by the beginning of an id. Raises NotFound, also where several begin like this."""
+        """Find one job by id, or by the beginning of an id. Raises NotFound, also if several ids begin with it."""
         found: dict[str, Job] = {}
         for job in self._about(which):
             if job.id == which:
@@ -145,7 +145,7 @@ class GocraftInspector:
         raise NotFound.about(f'no job "{which}"', f"in {where}", remedy, where=where, given=which, suggestion=near)
 
     def _about(self, which: str) -> Iterator[Job]:
-        """Find the jobs with an id, and those with one that begins like this."""
+        """Find the jobs with an id, and those with an id that begins with it."""
         for job in self._jobs(Places(self.server, self.keys, about=which), None) if which else ():
             if _is_named(job, which):
                 yield job
@@ -164,14 +164,14 @@ class GocraftInspector:
         return Graves(jobs=jobs, after=behind, again=place_before(behind), is_last=is_last, most=DEAD_KEPT)
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands still."""
+        """Say for each of these jobs whether it is still in the dead set."""
         with self.server.translated() as client:
             return stand(
                 client, self.keys.dead, [(job.dead_id or "").encode("utf-8", "surrogateescape") for job in dead]
             )
 
     def listeners(self) -> list[ListenerInfo]:
-        """List the pools, ours and Go's, and what each holds."""
+        """List the pools, ours and Go's, with the jobs that each holds."""
         found = []
         with self.server.translated() as client:
             now_ms = _now_ms(client)
@@ -201,11 +201,13 @@ class GocraftInspector:
         return sorted(found, key=lambda info: info.beat_ms or 0, reverse=True)
 
     def control(self) -> Control:
-        """Read which names are paused, and whether the whole namespace is."""
+        """Read the paused names, and the pause of the whole namespace."""
         return read_control(self.server, self.keys)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which names have a limit over all pools, and how many of their jobs run. Nobody waits but in a queue."""
+        """List the names with a limit over all pools, and count their running jobs. Other jobs of these names wait in
+        queues.
+        """
         names = self._places.names()
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
@@ -228,11 +230,11 @@ class GocraftInspector:
 
     @property
     def history(self) -> NoReturn:
-        """Raise Unsupported: nothing is kept of past runs."""
+        """Raise Unsupported: this layout keeps no past runs."""
         raise no_history()
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what is scheduled, or to be tried again, by its time: see `ByTime.ahead`. Scores are seconds."""
+        """Count the scheduled jobs and the retries by time: see `ByTime.ahead`. Scores are seconds."""
         sets = (self.keys.scheduled, self.keys.retry)
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
@@ -281,7 +283,7 @@ class GocraftInspector:
                 yield as_job(one.text, id=one.id, schedule=self.schedule, state=state, due_ms=due_ms)
 
     def _dead(self, one: Standing) -> Job:
-        """Show a member of the dead set. One that cannot be read is shown too: only `discard` removes it."""
+        """Show a member of the dead set, even an unreadable one: only `discard` removes it."""
         name = one.raw.decode("utf-8", "surrogateescape")
         if one.text is None:
             error, due = "the text of this job cannot be read", instant_of(whole_ms(1000 * one.score))
@@ -290,7 +292,7 @@ class GocraftInspector:
         return replace(job, dead_id=name)
 
     def _queued_at(self, raw: bytes) -> int | None:
-        """When a job came into its queue, in epoch ms; None where its text cannot be read."""
+        """Return when a job came into its queue, in epoch ms; None if its text cannot be read."""
         try:
             return read(raw).t * 1000
         except CorruptRecord:
@@ -306,7 +308,7 @@ def _due(job: Job) -> float:
 
 
 def _count(text: bytes | None) -> int:
-    """Read a counter; one that is no number counts as 0."""
+    """Read a counter. A value that is no number counts as 0."""
     return int(text) if text is not None and text.isdigit() and len(text) < 10 else 0
 
 
@@ -321,14 +323,14 @@ def _now_ms(client: Any) -> int:
 
 
 WITH_ALL: Final = b"workkit:all"
-"""What the key of a name holds that is paused with its whole namespace; `lua/parts/pausing.lua` says the same."""
+"""The value of a name's pause key if the whole namespace is paused; `lua/parts/pausing.lua` has the same value."""
 
 NO_REASON: Final = "1"  # as Go programs write it
 _NO_REASONS: Final = ("", "0", NO_REASON, "true")
 
 
 def read_control(server: Server, keys: Keys) -> Control:
-    """Read the pauses. Any value of any type pauses a name; a text is its reason."""
+    """Read the pauses. Any value of any type pauses a name. A text is its reason."""
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
         pipe.smembers(keys.known_jobs)

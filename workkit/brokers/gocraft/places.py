@@ -1,7 +1,8 @@
-"""The jobs of a namespace where they are: in queues, in sorted sets, in progress. Reads page by page, changes nothing.
+"""Read the jobs of a namespace at their places: in queues, in sorted sets, in progress. Reads page by page, changes
+nothing.
 
-A unique job by key runs with the text that its unique key holds; so that text is the one that is read here. Pools move
-jobs meanwhile: a cursor on a queue, a list whose next job is its last element, reads a text that stays once, and a walk
+A unique job by key runs with the text in its unique key, so that text is the one that is read here. Pools move jobs
+meanwhile. So a cursor on a queue, a list that has its next job at its end, reads a text that stays once; and a walk
 lists the jobs of the whole namespace.
 """
 
@@ -24,18 +25,19 @@ from workkit.jobs.job import JobState
 
 SortedSet = Literal["scheduled", "retry", "held", "held_retry", "dead"]
 SORTED_SETS: Final[tuple[SortedSet, ...]] = ("scheduled", "retry", "held", "held_retry", "dead")
-"""In the order in which the scripts number them, from 1."""
+"""The sorted sets, in the order in which the scripts number them, from 1."""
 _SIMPLE = re.compile(r"[0-9A-Za-z_-]+")  # written in JSON as it is
-_UNUSUAL = re.compile(  # a text whose job may have another id than the bytes show, or a short one of its own
+_UNUSUAL = re.compile(  # a text of a job that may have another id than the bytes show, or a short own id
     rb'\\u|nique|"id":"(?:"|[^"]*:)', re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One text where it is: `raw`, its exact bytes there; `text`, the job that runs, and None for what is no job text.
+    """One text at its place: `raw`, its exact bytes there; `text`, the job that runs, or None if the bytes are no job
+    text.
 
-    `place` is its sorted set, "queue", or "running". `name` is that of its queue. `score` is in seconds.
+    `place` is its sorted set, "queue", or "running". `name` is the name of its queue. `score` is in seconds.
     """
 
     place: SortedSet | Literal["queue", "running"]
@@ -47,12 +49,12 @@ class Standing:
 
     @property
     def id(self) -> str:
-        """The id of its job; for a text without one, the SHA-1 of its bytes."""
+        """The id of its job; for a text without an id, the SHA-1 of its bytes."""
         found = "" if self.text is None else self.text.id
         return found or sha1(self.raw, usedforsecurity=False).hexdigest()
 
     def holds_key(self, keys: Keys) -> str:
-        """The unique key that it holds while it waits for its first start; else nothing."""
+        """The unique key that it holds while it waits for its first start; empty if it holds none."""
         if self.text is None or not self.text.unique or self.text.fails or self.place in ("running", "dead"):
             return ""
         key = unique_key_of(keys, self.text) or ""
@@ -61,8 +63,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of one namespace. `about`: an id or the beginning of one; texts that surely have another are passed
-    over without being read.
+    """The places of one namespace. `about`: an id or the beginning of one. Texts that surely have another id are
+    skipped unread.
     """
 
     server: Server
@@ -70,20 +72,20 @@ class Places:
     about: str = ""
 
     def names(self) -> list[str]:
-        """The job names that are known."""
+        """The known job names."""
         return self._members(self.keys.known_jobs)
 
     def pools(self) -> list[str]:
-        """The ids of the pools that are listed."""
+        """The ids of the listed pools."""
         return self._members(self.keys.worker_pools)
 
     def running(self, pool: str, names: Sequence[str]) -> Iterator[tuple[Standing, bool]]:
-        """What a pool has in progress, the oldest of each name first; and whether it was cancelled."""
+        """The jobs that a pool has in progress, the oldest of each name first, each with whether it was cancelled."""
         cancelled, *lists = piped(self.server, lambda pipe: self.ask_running(pipe, pool, names), whole=True)
         yield from self.in_progress(pool, names, cancelled, lists)
 
     def ask_running(self, pipe: Any, pool: str, names: Sequence[str]) -> None:
-        """Ask for what a pool has in progress; `in_progress` reads the answers."""
+        """Ask for the jobs that a pool has in progress; `in_progress` reads the answers."""
         pipe.smembers(self.keys.cancelled(pool))
         for name in names:
             pipe.lrange(self.keys.in_progress(name, pool), 0, -1)
@@ -91,7 +93,7 @@ class Places:
     def in_progress(
         self, pool: str, names: Sequence[str], cancelled: Container[bytes], lists: Iterable[list[bytes]]
     ) -> Iterator[tuple[Standing, bool]]:
-        """Read what `ask_running` has asked for."""
+        """Read the answers to the questions of `ask_running`."""
         for name, texts in zip(names, lists, strict=True):
             for raw in reversed(texts):
                 if not self._is_other(raw):
@@ -107,12 +109,12 @@ class Places:
         return self._as_they_run([Standing("queue", name, raw, _read(raw)) for raw in texts if not self._is_other(raw)])
 
     def timed(self, place: SortedSet) -> Iterator[Standing]:
-        """The members of one sorted set, by score; dead ones the latest first."""
+        """The members of one sorted set, by score; of the dead set, the latest first."""
         for page in self.cursor(place).pages():
             yield from self.in_set(place, page)
 
     def cursor(self, place: SortedSet) -> Cursor:
-        """Stand before the first member of a sorted set."""
+        """Make a cursor before the first member of a sorted set."""
         return Cursor(self.server, getattr(self.keys, place), latest_first=place == "dead")
 
     def in_set(self, place: SortedSet, page: Iterable[Scored]) -> Iterator[Standing]:
@@ -124,7 +126,7 @@ class Places:
         return iter(found) if place == "dead" else self._as_they_run(found)
 
     def everywhere(self) -> Iterator[Standing]:
-        """Every text of the namespace: what waits, what runs, what is dead."""
+        """Every text of the namespace: waiting, running and dead jobs."""
         names = self.names()
         for place in SORTED_SETS[:-1]:
             yield from self.timed(place)
@@ -135,7 +137,7 @@ class Places:
         yield from self.timed("dead")
 
     def _as_they_run(self, found: Sequence[Standing]) -> Iterator[Standing]:
-        """Put the text that a unique key holds in place of the listed one."""
+        """Replace the listed text by the text in the unique key."""
         keys = [one.holds_key(self.keys) for one in found]
         asked = [key for key in keys if key]
         if not asked:
@@ -145,16 +147,16 @@ class Places:
             pipe = client.pipeline(transaction=False)
             for key in asked:
                 pipe.get(key)
-            values = iter(pipe.execute(raise_on_error=False))  # another program may keep anything there
+            values = iter(pipe.execute(raise_on_error=False))  # another program may have stored any value there
         for one, key in zip(found, keys, strict=True):
             value: Any = next(values) if key else None
             text = _read(value) if isinstance(value, bytes) and value[:1] == b"{" else None
-            if text is not None and one.text is not None:  # what runs is not due before the place that it takes
+            if text is not None and one.text is not None:  # the replaced text bounds its due time
                 text = replace(text, t=max(text.t, one.text.t))
             yield one if text is None else Standing(one.place, one.name, one.raw, text, one.score)
 
     def _is_other(self, raw: bytes) -> bool:
-        """Whether a text cannot be the one that is looked for, because it has another id."""
+        """Whether a text has another id than the one that is searched."""
         if not self.about or not _SIMPLE.fullmatch(self.about):
             return False
         return self.about.encode() not in raw and b'"id":"' in raw and not _UNUSUAL.search(raw)
@@ -190,15 +192,15 @@ QUEUED: tuple[JobState, ...] = ("due", "paused")
 STATE: dict[SortedSet, JobState] = {
     "scheduled": "waiting", "held": "waiting", "retry": "retrying", "held_retry": "retrying", "dead": "dead"
 }  # fmt: skip
-_ASKED = 3  # texts of the last page that the server is asked for, if none of them is near
+_ASKED = 3  # texts of the last page to search on the server, if none of them is near
 
 
 class QueueCursor:
     """A place in a queue: behind the texts of the last page. Numbers count from the next job, from 0.
 
-    Each page is asked for from the last text on. Once that was not where it had been, it is asked for from a page
-    earlier. If no text of the last page is there, the server looks for some of them. If it finds none, all that was
-    read has been taken.
+    Each page is asked for from the last text on. Once that text was not in its place, the page is asked for from a page
+    earlier. If no text of the last page is there, the server searches some of them. If it finds none, pools have taken
+    all texts that were read.
     """
 
     def __init__(self, server: Server, key: str) -> None:
@@ -216,7 +218,7 @@ class QueueCursor:
                 yield page
 
     def ask(self, pipe: Any) -> None:
-        """Ask for the next page, for a caller that asks for other things in the same step. `take` reads the answer."""
+        """Ask for the next page. The caller may ask other questions in the same step. `take` reads the answer."""
         pipe.lrange(self._key, -(self._start + self._size), -(self._start + 1))
 
     def take(self, window: list[bytes]) -> list[bytes] | None:
@@ -241,7 +243,9 @@ class QueueCursor:
         return PAGE + (self._at - self._start + 1 if self._page else 0)
 
     def _last_of(self, texts: list[bytes], expected: int) -> int | None:
-        """Find the last text of the page that is there: if it is there more than once, by its old number."""
+        """Find the last text of the page that is still there. If the text is there more than once, use
+        its old number.
+        """
         if expected < len(texts) and texts[expected] == self._page[-1]:
             return expected
         there = set(texts)
@@ -268,13 +272,13 @@ class QueueCursor:
 class Walk:
     """One listing of a namespace.
 
-    It begins with one look: in one step it reads what all pools have in progress, and the first page of each queue and
-    sorted set. So if each of these fits a page (500 jobs), the listing has every text that exists, and each once. Of a
-    longer one, the further pages are read one by one, each from behind the last text of the page before. A text that
-    the first look found in progress is left out there. What pools take before its page is read is found by `again`, if
-    it is in progress or in a first page then.
+    It begins with one look: in one step it reads the jobs that all pools have in progress, and the first page of each
+    queue and sorted set. If each of these fits a page (500 jobs), the listing has every text that exists, and each
+    once. The further pages of a longer one are read one by one, each from behind the last text of the page before. A
+    text that the first look found in progress is left out there. Pools may take jobs before their page is read. `again`
+    finds these if they are then in progress or in a first page.
 
-    With a `state` only the places that can hold such jobs are read. It remembers 8 bytes of each text that it has had.
+    With a `state`, only the places that can hold such jobs are read. It remembers 8 bytes of each text that it has had.
     """
 
     def __init__(self, places: Places, state: JobState | None = None, *, but_for: Iterable[int] | None = None) -> None:
@@ -284,7 +288,7 @@ class Walk:
         self._sets = {place: places.cursor(place) for place in SORTED_SETS if state in (None, STATE[place])}
         self._queues: dict[str, QueueCursor] = {}
         self._names, self._pools = places.names(), places.pools()
-        self._first: dict[SortedSet, list[Standing]] = {}  # what the first look found in each sorted set
+        self._first: dict[SortedSet, list[Standing]] = {}  # the first look's page of each sorted set
         self._first_queued: dict[str, list[Standing]] = {}
         self._in_progress = self._look()
         self._running = {one.id for one, _ in self._in_progress}
@@ -292,21 +296,21 @@ class Walk:
 
     @property
     def is_long(self) -> bool:
-        """Whether there is more than the first look has read; `dead` does not count: nothing leaves it by itself."""
+        """Whether there is more than the first look has read. `dead` does not count: nothing leaves it by itself."""
         waiting = [cursor for place, cursor in self._sets.items() if place != "dead"]
         return not all(queue.is_over for queue in self._queues.values()) or not all(one.is_over for one in waiting)
 
     def again(self) -> Walk:
-        """Look again, once, for what this walk has not had."""
+        """Look again, once, for texts that this walk has not had."""
         return Walk(self._places, but_for=self._had)
 
     @property
     def names(self) -> list[str]:
-        """The names whose queues are read."""
+        """The names of the queues that are read."""
         return list(self._queues)
 
     def running(self) -> Iterator[tuple[Standing, bool]]:
-        """What the pools have in progress, and whether it was cancelled."""
+        """The jobs that the pools have in progress, each with whether it was cancelled."""
         fresh = {id(one) for one in self._fresh([one for one, _ in self._in_progress])}
         return (pair for pair in self._in_progress if id(pair[0]) in fresh)
 
@@ -319,7 +323,7 @@ class Walk:
                 yield from self._fresh(self._elsewhere(self._places.in_queue(name, texts)))
 
     def timed(self, place: SortedSet) -> Iterator[Standing]:
-        """The members of one sorted set, by score; dead ones the latest first."""
+        """The members of one sorted set, by score; of the dead set, the latest first."""
         if place not in self._sets:
             return
         yield from self._fresh(self._first[place])
@@ -331,7 +335,7 @@ class Walk:
         return [one for one in found if one.id not in self._running]
 
     def _fresh(self, found: list[Standing]) -> Iterator[Standing]:
-        """Leave out what the walk before has had, and remember the others."""
+        """Leave out texts that the walk has had, and remember the others."""
         marks = [hash(one.id) for one in found]
         met = set(marks).intersection(self._but_for) if self._but_for is not None else ()
         for one, mark in zip(found, marks, strict=True):
@@ -340,7 +344,7 @@ class Walk:
                 yield one
 
     def _look(self) -> list[tuple[Standing, bool]]:
-        """Read all places in one step, also of names and pools that came meanwhile."""
+        """Read all places in one step, including names and pools that came meanwhile."""
         places = self._places
         while True:
             if self._wants_queued:

@@ -1,10 +1,9 @@
-"""What the workers of a pool run, as Go's web page shows it: one hash for each busy worker, at most once a second. And
-what becomes of a dead pool: in steps, what it ran goes back to its queues, and what it had ended to the dead set. Locks
-are compared with what is in progress, and repaired: by the doctor, and by every pool for its own names.
+"""Show the running jobs of a pool for Go's web page: one hash for each busy worker, written at most once a second. Hand
+back the jobs of a dead pool in steps: unfinished jobs go back to their queues, ended ones to the dead set. Compare
+locks with the jobs in progress, and repair them: the doctor does so, and every pool for its own names.
 
 A unique job by key runs with the text that its unique key holds then. A Go pool ends that text, and the listed one
-stays in its list. Which texts these are, `lua/parts/ended.lua` says. Normative: spec/layouts/gocraft.md, sections 9 and
-12.
+stays in its list. `lua/parts/ended.lua` finds these texts. Normative: spec/layouts/gocraft.md, sections 9 and 12.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class Observer:
     def __init__(self, server: Server, keys: Keys) -> None:
         self._server, self._keys = server, keys
         self.workers: tuple[str, ...] = ()
-        self._shows: dict[str, Receipt] = {}  # worker -> what its hash says
+        self._shows: dict[str, Receipt] = {}  # worker -> the job in its hash
         self._began: dict[Receipt, int] = {}
         self._said: dict[Receipt, tuple[str, int]] = {}  # check-ins, with their second
         self._news: set[Receipt] = set()
         self._written_at = 0.0
 
     def begin(self, threads: int) -> None:
-        """Name as many workers as there are threads."""
+        """Name one worker for each thread."""
         self.workers = tuple(secrets.token_hex(12) for _ in range(max(1, threads)))
         self._shows, self._began, self._said, self._news = {}, {}, {}, set()
 
@@ -59,7 +58,7 @@ class Observer:
             self._news.add(receipt)
 
     def write(self, held: Sequence[Claim], *, now_ms: int) -> None:
-        """Write what changed: the first jobs held are what the workers run. Raises ServerUnreachable, ServerRefused."""
+        """Write the changes. The workers run the first jobs held. Raises ServerUnreachable, ServerRefused."""
         now = time.monotonic()
         if now - self._written_at < APART or not (held or self._shows):
             return
@@ -109,16 +108,16 @@ class Observer:
 
 STEP: Final = 500  # jobs in one step
 ENDED: Final = "ended without leaving the in-progress list"
-"""What the dead set says of a text that a Go pool has ended and left in its list."""
+"""The error in the dead set for a text that a Go pool has ended and left in its list."""
 
 
 def hand_back(
     server: Server, keys: Keys, *, pool: str, beat: str, names: Sequence[str], is_dead: bool = True
 ) -> tuple[int, int] | None:
-    """Hand back up to `STEP` jobs of a pool: (moved, left). None if its heartbeat is not `beat` any more: it lives.
+    """Hand back up to `STEP` jobs of a pool: (moved, left). None if its heartbeat is no longer `beat`: it lives.
 
-    `beat`: as it was seen; empty: none; "*": any. `names`: more names that it may have jobs of. `is_dead`: count each
-    job as one that a pool died with. What has ended goes to the dead set before.
+    `beat`: the heartbeat as it was read; empty: none; "*": any. `names`: more names of jobs that it may have.
+    `is_dead`: count a pool's death for each job. Ended jobs go to the dead set first.
     """
     script = load("gocraft")["reap"]
     head = [pool, keys.prefix, beat, STEP, int(is_dead), len(names), *names]
@@ -147,8 +146,8 @@ NAMES_AT_ONCE = 100  # names in one round trip
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One lock: `how` it differs from what is in progress (empty: it does not), its value (empty: none), the jobs that
-    run, and the fields of `lock_info` of pools that are gone.
+    """One lock: `how` it differs from the jobs in progress (empty: it does not), its value (empty: none), the running
+    jobs, and the fields of `lock_info` of pools that are gone.
     """
 
     how: bytes
@@ -158,12 +157,12 @@ class Lock:
 
     @property
     def number(self) -> int | None:
-        """Its value; None where it is missing or no number that pools count with."""
+        """Its value; None if it is missing or no number that pools count with."""
         return int(self.value) if self.value.lstrip(b"-").isdigit() and len(self.value) < 16 else None
 
 
 def relock(server: Server, keys: Keys, seen: Mapping[str, bytes], *, pools: Sequence[str] = ()) -> dict[str, Lock]:
-    """Compare the locks of these names. Repair each one that still differs in the way that was `seen` before.
+    """Compare the locks of these names. Repair each lock that still differs in the way that was `seen` before.
 
     `pools`: unlisted pools that may have in-progress lists.
     """

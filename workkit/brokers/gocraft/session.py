@@ -1,7 +1,8 @@
 """A pool in a namespace, as one listener: one number for each turn, one outstanding request.
 
-If a reply is lost, the session repeats the request under its number: it has one effect. If its pool was taken for dead,
-all its claims are fenced, and it begins again as another pool. Normative: spec/layouts/gocraft.md, sections 7 to 9.
+If a reply is lost, the session repeats the request under its number, and the request has one effect. If other pools
+took this pool for dead, all its claims are fenced, and it registers as another pool. Normative:
+spec/layouts/gocraft.md, sections 7 to 9.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Released
 
 MOST = 500  # jobs, or endings, in one turn
-FULL = 3.0  # seconds between two heartbeats; in between a pool only looks whether work is there
+FULL = 3.0  # seconds between two heartbeats; in between a pool only checks for work
 PAGE = 100  # due members of each sorted set that one turn returns
 
 
@@ -40,7 +41,7 @@ class _Gone(Exception):
 
 class Session:
     """One pool. For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next
-    `claim` then first repeats what was outstanding.
+    `claim` then first repeats the outstanding request.
     """
 
     def __init__(self, server: Server, *, keys: Keys, schedule: str, patience_ms: int) -> None:
@@ -51,7 +52,7 @@ class Session:
         self._priorities: dict[str, int] = {}
         self._limits: dict[str, int] = {}
         self._packed = b""  # the names with their priorities and limits
-        self._fields: list[Any] = []  # of the heartbeat
+        self._fields: list[Any] = []  # the fields of the heartbeat
         self._outstanding: tuple[list[Any], list[Ending]] | None = None
         self._taking: tuple[str, list[Claim]] | None = None
         self._held: dict[Receipt, Claim] = {}
@@ -59,13 +60,13 @@ class Session:
         self._refused: list[Claim] = []
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
-        self._offset = 0  # due members that no living pool serves
+        self._offset = 0  # due members that no live pool serves
         self._number = self._now_ms = 0
         self._full_at = 0.0  # when to send the next heartbeat; a look between two costs less
         self.observer = Observer(server, keys)
         self.pool = ""
         self.stale: list[tuple[str, str]] | None = None  # news of pools that look dead: id, heartbeat
-        self._rivals: set[str] = set()  # news of names whose later jobs a living Go pool would bury
+        self._rivals: set[str] = set()  # news of names with later jobs that a live Go pool would bury
         self.left: list[str] = []  # ids under which this session was taken for dead
 
     @property
@@ -128,7 +129,7 @@ class Session:
         return Turn(claims=claims, wake_in_ms=wake_in_ms, refused=self._take_refused())
 
     def _begin(self) -> None:
-        """Repeat what is outstanding; become a pool if this session is none."""
+        """Repeat the outstanding request. Become a pool if this session is not a pool."""
         if self._outstanding is not None:
             self._send()
         self._take_unique()
@@ -159,7 +160,7 @@ class Session:
         return due
 
     def _send(self) -> list[tuple[int, bytes]]:
-        """Send the outstanding turn, and apply its answer. Returns the due members: sorted set, bytes."""
+        """Send the outstanding turn, and apply its answer. Return the due members: sorted set, bytes."""
         assert self._outstanding is not None
         args, ends = self._outstanding
         reply = self._call("turn", args, self.pool)
@@ -179,14 +180,14 @@ class Session:
                 known[raw] -= 1
                 continue
             fresh.append(self._taken(queue.decode(), raw, died))
-        if args[5]:  # a turn that took nothing says nothing about what is due
+        if args[5]:  # a turn that takes no jobs reports nothing about due jobs
             wake = float(wake_in)
             self._wake_in_ms = None if wake < 0 or wake == float("inf") else wake
         self._sort(fresh)
         return list(zip(due[::2], due[1::2], strict=True))
 
     def _taken(self, queue: str, raw: bytes, crashes: int, *, since_s: int = 0) -> Claim:
-        """Hold what was taken. `since_s`: when the text in whose place it runs came into the queue."""
+        """Hold the claim of a taken text. `since_s`: when the text that it replaces came into the queue."""
         claim = read_claim(
             queue, raw, pool=self.pool, crashes=crashes, describe=self.described, limits=self._limits,
             serves=self._priorities, since_s=since_s,
@@ -195,7 +196,7 @@ class Session:
         return claim
 
     def _sort(self, fresh: Sequence[Claim]) -> None:
-        """Let plain jobs start. A unique one first frees its key; a retry or a crashed one freed it before."""
+        """Let plain jobs start. A unique job first frees its key. A retry or a crashed job freed its key before."""
         unique: list[Claim] = []
         for claim in fresh:
             text = claim.receipt.text
@@ -222,7 +223,7 @@ class Session:
             self._ready.append(claim)
 
     def _move(self, due: Sequence[tuple[int, bytes]]) -> bool:
-        """Put due jobs into their queues. Whether any was moved: then the queues are worth another look."""
+        """Put due jobs into their queues. Return whether any was moved; then check the queues again."""
         args: list[Any] = [self._now_ms, self._keys.prefix]
         for place, raw in due:
             try:
@@ -240,7 +241,7 @@ class Session:
         return receipt.pool == self.pool and receipt in self._held
 
     def _give_up_names(self, ends: Sequence[Ending]) -> None:
-        """Stop serving the names whose functions this listener cannot run: other pools take those jobs."""
+        """Stop serving names with functions that this listener cannot run: other pools take those jobs."""
         lost = {
             claim.receipt.queue
             for claim, outcome in ends
@@ -251,7 +252,7 @@ class Session:
             self._describe()
 
     def beat(self) -> Orders:
-        """Send a heartbeat, and write what the workers do; return the orders."""
+        """Send a heartbeat, write the present jobs of the workers, and return the orders."""
         try:
             self._begin()
         except _Gone:
@@ -273,7 +274,7 @@ class Session:
         return Orders(look=bool(look), cancelled=frozenset(cancelled))
 
     def take_rivals(self) -> set[str]:
-        """Return the names whose later jobs a living Go pool would bury, once after each heartbeat."""
+        """Return the names with later jobs that a live Go pool would bury, once after each heartbeat."""
         names, self._rivals = self._rivals, set()
         return names
 
@@ -283,16 +284,16 @@ class Session:
         self.observer.write([claim for claim in self._held.values() if claim.receipt.text], now_ms=self._now_ms)
 
     def leave(self) -> None:
-        """Stop as a pool: what it still holds goes back."""
+        """Stop as a pool, and give back the jobs that it still holds."""
         if not self.pool:
             return
         self.observer.end()
         while (done := self.reap(self.pool, "*", names=self.names, is_dead=False)) is not None and done[1]:
             pass
-        self.pool = ""  # not before: a stop whose reply is lost is repeated
+        self.pool = ""  # not before: a stop is repeated if its reply is lost
 
     def reap(self, pool: str, beat: str, *, names: Sequence[str], is_dead: bool = True) -> tuple[int, int] | None:
-        """Hand back what a pool holds: (moved, left); None if it lives."""
+        """Hand back the jobs that a pool holds: (moved, left); None if it lives."""
         return hand_back(self._server, self._keys, pool=pool, beat=beat, names=names, is_dead=is_dead)
 
     def described(self, claim: Claim) -> Job:

@@ -1,7 +1,7 @@
-"""The job text: one job in every list and sorted set. Written as Go writes it, read as Go reads it, and changed without
-touching any other byte. Also the key that keeps a unique job from being enqueued twice, byte for byte as Go makes it: a
-job that a Go producer enqueued and an equal one of ours have one key. Normative: spec/layouts/gocraft.md, sections 2
-and 3.
+"""The job text: one job in every list and sorted set. It is written as Go writes it, read as Go reads it, and changed
+without touching any other byte. Also the key that keeps a unique job from being enqueued twice, byte for byte as Go
+makes it: a job that a Go producer enqueued and an equal one of ours have one key. Normative: spec/layouts/gocraft.md,
+sections 2 and 3.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workkit.errors import CorruptRecord
 from workkit.triggers.crons.field import shown_text
 
 FIELDS: Final = ("name", "id", "t", "args", "unique", "unique_key", "fails", "err", "failed_at")
-"""In the order in which Go writes them."""
+"""The fields of a job text, in the order in which Go writes them."""
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _KINDS: Final[Mapping[str, tuple[type, str]]] = {
@@ -32,7 +32,8 @@ _KINDS: Final[Mapping[str, tuple[type, str]]] = {
 
 @dataclass(slots=True, kw_only=True)  # never changed; a frozen one takes thrice as long to make
 class JobText:
-    """One job as its text says it. Times are epoch seconds; "" , 0 and False mean that the text leaves a field out.
+    """One job, with the fields of its text. Times are epoch seconds; "", 0 and False mean that the text leaves a field
+    out.
 
     `unknown` holds the fields that Go does not know: name and JSON text of the value, in the order of the text.
     """
@@ -70,11 +71,11 @@ def write(job: JobText) -> bytes:
 
 
 def read(data: bytes) -> JobText:
-    """Read a job text as a Go pool does, whoever wrote it; integers in the arguments keep all their digits.
+    """Read a job text as a Go pool does, whichever program wrote it. Integers in the arguments keep all their digits.
 
-    Names of fields match in any letter case. Of fields with one name the last counts; objects of several `args` are
-    merged. `null` leaves a field as it was, and as a whole text it is the empty job. Raises CorruptRecord with the
-    reason and its place for what Go refuses.
+    Names of fields match in any letter case. If several fields have one name, the last counts; objects of several
+    `args` are merged. `null` leaves a field as it was, and as a whole text it is the empty job. Raises CorruptRecord
+    with the reason and its place for a text that Go refuses.
     """
     return _read_fresh(data) or _Document(data).job()
 
@@ -89,7 +90,7 @@ def rewrite(
 ) -> bytes:
     """Change these fields of a job text, and keep every other byte of it. None leaves a field as it is.
 
-    0 and "" remove a field, as Go leaves them out; `t` is always written. A new field comes behind the last one that
+    0 and "" remove a field, as Go leaves them out; `t` is always written. A new field comes behind the last field that
     Go writes before it. So a text that Go wrote becomes the text that Go would write. Raises CorruptRecord.
     """
     document = _Document(data)
@@ -103,13 +104,15 @@ def rewrite(
 
 @dataclass(slots=True)
 class _Member:
-    """One field of the text: `name` as Go knows it, else as written; `lead` is what parts it from the one before."""
+    """One field of the text. `name`: as Go knows it, or else as written. `lead`: the characters between it and the one
+    before.
+    """
 
     name: str
     lead: str
     key: str  # its name as written, up to where its value begins
     value: str
-    at: int = 0  # where the value begins in the text
+    at: int = 0  # the place in the text where the value begins
     parsed: Any = field(default=None, compare=False)
 
 
@@ -141,7 +144,7 @@ _FRESH: Final = re.compile(
 
 
 def _read_fresh(data: bytes) -> JobText | None:
-    """Read a text of the form that a job has before its first failure, in half the time. None for any other."""
+    """Read a text of the form that a job has before its first failure, in half the time. None for any other text."""
     try:
         text = data.decode("utf-8")
         found = _FRESH.match(text)
@@ -188,7 +191,7 @@ class _Document:
             raise self._corrupt("is not JSON: something follows its end", end)
 
     def _read(self) -> int | None:
-        """Part the text into members. None where it is `null`, which Go reads as an object without fields."""
+        """Divide the text into members. None if it is `null`, which Go reads as an object without fields."""
         text, at = self._text, self._past_blanks(0)
         if text[at : at + 1] != "{":
             value, end = _pass(text, at)
@@ -305,7 +308,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _clean(value: Any) -> Any:
-    """Put U+FFFD for each byte that is not UTF-8 and each lone surrogate, as Go reads them."""
+    """Replace each byte that is not UTF-8 and each lone surrogate by U+FFFD, as Go reads them."""
     if type(value) is str:
         return _SURROGATE.sub("\ufffd", value)
     if type(value) is list:
@@ -327,25 +330,27 @@ def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 
 BY_CONTENT: Final = b"1"
-"""What a key holds that is made of the arguments. One made of a key map holds the text of the job that will run."""
+"""The value of a key that is made from the arguments. A key made from a key map holds the text of the job that will
+run.
+"""
 
 LIFE_SECONDS: Final = 86_400
-"""How long a key lives; every duplicate renews it."""
+"""Seconds that a key lives; every duplicate renews it."""
 
 
 def unique_key(keys: Keys, name: str, args: Mapping[str, Any] | None, *, by: Mapping[str, Any] | None = None) -> str:
-    """Make the unique key of a job by its arguments, or, where `by` is not None, by that key map in place of them.
+    """Make the unique key of a job from its arguments, or from the key map `by` if it is not None.
 
     Both share one key space: a key map equal to the arguments of another job makes the same key. Raises
-    InvalidArguments for what JSON cannot carry, with its place in ``args`` or ``unique_key``.
+    InvalidArguments for values that JSON cannot carry, with the place in ``args`` or ``unique_key``.
     """
     chosen, place = (args, "args") if by is None else (by, "unique_key")
     return keys.unique(name, "" if chosen is None else f"{dumps(dict(chosen), place)}\n")
 
 
 def unique_key_of(keys: Keys, job: JobText) -> str | None:
-    """Find the unique key of a job that was read: the one that its text names, else by its arguments; None for a job
-    that is not unique.
+    """Find the unique key of a job that was read: the key that its text names, or else the key of its arguments; None
+    for a job that is not unique.
     """
     if not job.unique:
         return None

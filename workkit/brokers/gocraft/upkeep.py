@@ -1,9 +1,9 @@
-"""What a listener does beside its jobs. The reaper hands back what dead pools hold, and sets locks right. The enqueuer
-adds the runs of the periodic jobs that the pool was told of. The holder keeps later jobs of the pool from Go pools that
-do not serve them: as these jobs come due, such a pool buries them.
+"""The work of a listener beside its jobs. The reaper hands back the jobs of dead pools, and corrects locks. The
+enqueuer adds the runs of the pool's periodic jobs. The holder keeps later jobs of the pool from Go pools that do not
+serve them, because such a pool buries these jobs when they come due.
 
-A dead pool is one that is listed with an old heartbeat or none, or one that is not listed at all but has jobs in
-progress. Normative: spec/layouts/gocraft.md, sections 4, 8, 9 and 12.
+A dead pool is listed with an old heartbeat or none, or is not listed at all and has jobs in progress. Normative:
+spec/layouts/gocraft.md, sections 4, 8, 9 and 12.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Reaper:
     def __init__(self, server: Server, *, keys: Keys, session: Session, patience: float) -> None:
         self._server, self._keys, self._session, self._patience = server, keys, session, patience
         self._cursor, self._walk_at = 0, 0.0
-        self._unlisted: dict[str, tuple[float, set[str]]] = {}  # pool -> when it was first seen so, its names
+        self._unlisted: dict[str, tuple[float, set[str]]] = {}  # unlisted pool -> when it was first seen, its names
         self._bare: dict[str, float] = {}  # listed pools without a heartbeat, and since when
-        self._wrong: dict[str, bytes] = {}  # names whose lock was wrong at the last look, and how
+        self._wrong: dict[str, bytes] = {}  # names with a wrong lock at the last look, and how it was wrong
         self._locks_at = time.monotonic() + patience
 
     def reap(self) -> list[tuple[str, int]]:
@@ -67,7 +67,7 @@ class Reaper:
         return taken
 
     def _listed(self, stale: Sequence[tuple[str, str]], now: float) -> list[tuple[str, int]]:
-        """Take back the jobs of listed pools: of one without a heartbeat only if it stays so."""
+        """Take back the jobs of listed pools. A pool without a heartbeat must stay without one first."""
         bare = {pool for pool, beat in stale if not beat.isdigit()}
         self._bare = {pool: self._bare.get(pool, now) for pool in bare}
         taken = []
@@ -79,7 +79,7 @@ class Reaper:
         return taken
 
     def _all_of(self, pool: str, beat: str, *, names: tuple[str, ...] = ()) -> int | None:
-        """Take back all that a pool holds, and count it; None if it lives."""
+        """Take back all jobs that a pool holds, and count them; None if it lives."""
         count = 0
         while (done := self._session.reap(pool, beat, names=(*self._session.names, *names))) is not None:
             count += done[0]
@@ -88,8 +88,8 @@ class Reaper:
         return None
 
     def _relock(self, now: float) -> None:
-        """Set right the locks of limited names that have differed in one way from what is in progress since the last
-        look: each pool takes and ends its jobs in one step, so no step of another explains that.
+        """Correct the locks of limited names that have differed in the same way from the jobs in progress since the
+        last look: each pool takes and ends its jobs in one step, so no step of another pool explains the difference.
         """
         if now < self._locks_at:
             return
@@ -124,11 +124,11 @@ class Reaper:
 
 
 ENQUEUE_APART: Final = 60.0, 75.0
-"""Seconds between two enqueueings, drawn between these: less than a Go pool's, so that none is too late to see what a
-Go pool has added.
+"""Seconds between two enqueueings, drawn at random from this range. They are fewer than a Go pool's, so that each run
+of ours is in time to see the additions of a Go pool.
 """
 
-ENQUEUE_AGAIN: Final = 3.0  # seconds after which to try again, where another pool has just enqueued its own jobs
+ENQUEUE_AGAIN: Final = 3.0  # seconds until the next try, if another pool has just enqueued its own jobs
 _LOCALTIME: Final = Path("/etc/localtime")
 
 
@@ -143,7 +143,7 @@ class Enqueuer:
         self._at = 0.0
 
     def tell(self, serves: Mapping[str, Serving]) -> None:
-        """Take the periodic jobs of a pool. Raises CronError, and InvalidArguments for what JSON cannot carry."""
+        """Set the periodic jobs of a pool. Raises CronError, and InvalidArguments for values that JSON cannot carry."""
         self._jobs = [
             PeriodicJob(name=name, spec=read_spec(text), args=serving.options.periodic_args)
             for name, serving in serves.items()
@@ -153,7 +153,7 @@ class Enqueuer:
             job.text_at(0)
 
     def enqueue(self, names: Collection[str], *, now_ms: int) -> None:
-        """Add the runs of the next minutes if it is time to do so, for the jobs among these names."""
+        """Add the runs of the next minutes if it is time to do so, for the jobs with these names."""
         if not self._jobs or time.monotonic() < self._at:
             return
         now = now_ms // 1000
@@ -163,7 +163,7 @@ class Enqueuer:
         for job in self._jobs:
             if job.name in names:
                 after = now
-                if isinstance(job.spec, EverySpec):  # counted from the start of this pool, whenever it looks
+                if isinstance(job.spec, EverySpec):  # counted from the start of this pool, whenever it enqueues
                     after -= (now - self._start) % job.spec.seconds
                 for second in activations(job.spec, after=after, before=now + HORIZON_SECONDS, local=local_zone()):
                     rows += [job.name, second, job.text_at(second)]
@@ -173,7 +173,7 @@ class Enqueuer:
 
 @lru_cache(maxsize=1)
 def local_zone() -> ZoneInfo:
-    """Find the zone of this process as Go finds it: TZ, else the machine's; UTC where there is none."""
+    """Find the zone of this process as Go finds it: TZ, or else the machine's zone; UTC if there is none."""
     said = os.environ.get("TZ")
     try:
         if said is None:
@@ -190,18 +190,18 @@ def local_zone() -> ZoneInfo:
 
 
 HELD_AHEAD = 10  # seconds; two heartbeats lie at most 5 s apart
-MOST_PAGES = 20  # in one call, each of up to 500 members of either set
+MOST_PAGES = 20  # pages in one call, each of up to 500 members of either set
 
 
 class Holder:
-    """Moves what Go pools would bury into the keys of ours."""
+    """Moves jobs that Go pools would bury into our keys."""
 
     def __init__(self, server: Server, *, keys: Keys) -> None:
         self._server, self._keys = server, keys
         self._script = load("gocraft")["hold"]
 
     def hold(self, names: Collection[str], *, now_ms: int) -> None:
-        """Move the members with these names that are due within `HELD_AHEAD`; of very many some. Raises
+        """Move the members with these names that are due within `HELD_AHEAD`; if there are very many, only some. Raises
         ServerUnreachable, ServerRefused.
         """
         skip = {1: 0, 2: 0}

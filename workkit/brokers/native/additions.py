@@ -1,5 +1,5 @@
-"""Additions to the native layout: new jobs as bytes, the requests that store them (`add.lua`, `put.lua`) and their
-answers, and a repetition that adds nothing twice. At the end: the plans of code, `S:plans`.
+"""Add jobs to the native layout: write new jobs as bytes, send the requests that store them (`add.lua`, `put.lua`), and
+read the answers. A repeated request adds nothing twice. The end of the file has the plans of code, `S:plans`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN, USUAL
 
 MOST = 1000  # jobs in one call
-PROMPT = 0.02  # seconds; an answer that takes longer is no good measure of the clock
+PROMPT = 0.02  # seconds; a slower answer does not measure the clock well
 
 TRACED_MS = 24 * 3_600_000  # how long a trace context is kept after the first due time
-LONGEST_TRACE_MS = 31 * TRACED_MS  # and in all
-_PARTS = 5  # of the answer for one job
+LONGEST_TRACE_MS = 31 * TRACED_MS  # the longest time that a trace context is kept
+_PARTS = 5  # parts of the answer for one job
 SCRIPTS = load("native")
 
 _TRACE = attrgetter("trace")
@@ -42,8 +42,8 @@ _OURS, _count = secrets.token_hex(8), itertools.count()
 
 
 class _Producer:
-    """A token and the number of its last request, by which a script recognises a repeated request; and the keys of the
-    scripts that it calls.
+    """A producer: its token, the number of its last request, and the keys of the scripts that it calls. A script
+    recognises a repeated request by the token and the number.
     """
 
     __slots__ = ("keys", "seq", "token")
@@ -54,8 +54,8 @@ class _Producer:
 
 
 class _Request:
-    """Additions by one call of a script: `add.lua` for plain jobs, `put.lua` for jobs with terms. `args`: what the
-    script gets behind the number of the request. `places`: which of the jobs they are.
+    """Additions by one call of a script: `add.lua` for plain jobs, `put.lua` for jobs with terms. `args`: the arguments
+    after the number of the request. `places`: the places of its jobs in the list of new jobs.
     """
 
     __slots__ = ("args", "jobs", "places", "producer", "step", "stored", "verb")
@@ -84,7 +84,7 @@ class Additions:
 
     def __init__(self, server: Server, *, keys: Keys, codec: Codec, clock: ServerClock) -> None:
         self._server, self._keys, self._codec, self._clock = server, keys, codec, clock
-        self._producers: list[_Producer] = []  # those that no thread uses now
+        self._producers: list[_Producer] = []  # producers that no thread uses now
         self._traced = False
 
     def encode(self, jobs: Sequence[NewJob]) -> list[Stored]:
@@ -141,15 +141,17 @@ class Additions:
         return answer
 
     def replace(self, job: NewJob, *, stored: Stored, change: bytes) -> Added:
-        """Put a job in the place of `stored.over`, if that is as it was. `change`: who does so, for `S:changes`."""
+        """Replace the job `stored.over` by a new job, if the old one is unchanged. `change`: who does so, for
+        `S:changes`.
+        """
         request = self._request(True, [job], [stored], change=change)
         (reply,) = asked_once(self._server, [request.call(request.producer)])()
         return self._read(request, reply)[0]
 
     def _traces(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[Call]:
-        """Make the call that keeps the trace contexts of these jobs. It goes out with the additions."""
+        """Make the call that keeps the trace contexts of these jobs. It is sent together with the additions."""
         trace = SCRIPTS["trace"]
-        if not self._traced:  # so that the server knows the script, and no repetition of the whole write is needed
+        if not self._traced:  # load the script, so that the whole write need not be repeated
             self._server.call(trace, trace.keys(self._keys, ids=()), [])
             self._traced = True
         ids, rows = trace_rows(jobs, stored, now_ms=self._clock.now_ms())
@@ -171,7 +173,7 @@ class Additions:
         return added
 
     def _requests(self, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> list[_Request]:
-        """Make one request for plain jobs, and one for jobs with terms."""
+        """Make one request for the plain jobs and one for the jobs with terms."""
         places: dict[bool, list[int]] = {}
         for place, job in enumerate(jobs):
             special = (job.terms is not PLAIN or job.entrance is not USUAL) and is_special(job)
@@ -216,7 +218,7 @@ class Additions:
 
 
 def is_special(job: NewJob) -> bool:
-    """Say whether a job needs more than a plain addition: a name, a unique key, a window or a priority."""
+    """Say whether a job has a name, a unique key, a window or a priority. A plain addition cannot store these."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
     return named or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
@@ -225,7 +227,9 @@ def is_special(job: NewJob) -> bool:
 def trace_rows(
     jobs: Sequence[NewJob], stored: Sequence[Stored], *, now_ms: int
 ) -> tuple[tuple[str, ...], list[str | int]]:
-    """Make the ids and the rows of `trace.lua`: of each job that has a trace context the two ids that it may get."""
+    """Make the ids and the rows of `trace.lua`. Each job with a trace context has the two ids that it may get, and its
+    life in ms with the context.
+    """
     ids: list[str] = []
     rows: list[str | int] = []
     for job, what in zip(jobs, stored, strict=True):
@@ -272,8 +276,8 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
 
 
 def read_state(part: Any) -> tuple[int, int | None]:
-    """Read what `add.lua` answers for one job as a text: its state, and of a known one the due time at which it waits.
-    Raises ValueError if it is no answer.
+    """Read the answer of `add.lua` for one job: its state as a text, and the due time of a known job that waits. Raises
+    ValueError if it is no answer.
     """
     state, _, due = (part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)).partition(" ")
     return int(state), _whole(due)
@@ -282,7 +286,7 @@ def read_state(part: Any) -> tuple[int, int | None]:
 def _former(id: str, payload: str, decode: Callable[[str, bytes], Job]) -> Job | None:
     try:
         return decode(id, payload.encode()) if payload else None
-    except CorruptRecord:  # nobody can tell what it asked for
+    except CorruptRecord:  # its content is unknown
         return None
 
 
@@ -292,7 +296,9 @@ def _whole(score: str) -> int | None:
 
 
 def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
-    """Make the map that `put.lua` gets for one job. What does not apply is not in it: Lua would get a nil."""
+    """Make the map that `put.lua` gets for one job. It leaves out fields that do not apply, because Lua would get a
+    nil.
+    """
     terms, entrance = job.terms, job.entrance
     row: dict[str, Any] = {"id": what.id, "payload": what.payload}
     if job.due_ms is not None:
@@ -348,11 +354,11 @@ class NativePlans:
     named: Callable[[], dict[str, Named]]  # see `Plans.named`
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
-        """Say of each plan whether it holds: see `Plans.decide`."""
+        """Say for each plan whether it holds: see `Plans.decide`."""
         return self._asked(mode, ((plan, 0) for plan in plans))
 
     def adopt(self, plans: Iterable[tuple[CodePlan, int]]) -> None:
-        """Write what another shard has decided: plans with their generations."""
+        """Write the decision of another shard: plans with their generations."""
         self._asked("told", plans)
 
     def _asked(self, mode: str, plans: Iterable[tuple[CodePlan, int]]) -> list[Verdict]:
@@ -365,7 +371,7 @@ class NativePlans:
         return [Verdict(standing=STANDINGS[bytes(word)], generation=int(number)) for word, number in pairs]
 
     def made(self) -> dict[str, Made]:
-        """Read what plans have made: see `Plans.made`."""
+        """Read the jobs that plans have made: see `Plans.made`."""
         with self.server.translated() as client:
             fields = client.hgetall(self.keys.plans)
         found = {}
@@ -383,7 +389,7 @@ class NativePlans:
 
 
 def is_plan_field(field: bytes, value: bytes) -> bool:
-    """Say whether a field of `S:plans` can be read, as the part `plans` of the scripts reads it."""
+    """Say whether a field of `S:plans` can be read. The part `plans` of the scripts has the same rule."""
     if field.startswith(_JOB):
         return b" " in value
     match read_packed(value):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workkit.brokers.native.doctor import NativeDoctor
     from workkit.brokers.native.look.inspector import NativeInspector
 
-LOOKS_APART_MS = 1900  # two looks are needed: after a failover every listener may look stale
+LOOKS_APART_MS = 1900  # ms between the two looks: after a failover every listener may look stale at once
 
 
 class NativeBroker(Additions):
@@ -51,7 +51,7 @@ class NativeBroker(Additions):
         self.url = server.url  # without a password
         self.is_on_test_clock = server.is_on_test_clock  # whether tests move the server's clock
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
-        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw that one
+        self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw it
         self._stale: list[tuple[str, float]] = []
         self._waiting = server.twin(answer_seconds=60.0)
 
@@ -139,12 +139,12 @@ class NativeBroker(Additions):
         return orders
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Show the progress of runs, and what they have logged."""
+        """Store the progress and the logs of runs."""
         self._session.tell(said, logs)
 
     @property
     def count(self) -> Callable[[Counted], None] | None:
-        """What stores counts of runs, where they are kept: see `Broker.count`."""
+        """The function that stores counts of runs; None if the schedule keeps no history. See `Broker.count`."""
         return None if self._session.control.history == "off" else self._count
 
     def _count(self, counted: Counted) -> None:
@@ -152,7 +152,7 @@ class NativeBroker(Additions):
         self._server.call(*tally_call(self._keys, counted, listener=me, history=history, now_ms=now_ms))
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Take back the claims of dead listeners: (listener, jobs) for each. End pauses whose time has passed.
+        """Take back the claims of dead listeners: (listener, jobs) for each. End the pauses that are over.
 
         A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
@@ -181,7 +181,7 @@ class NativeBroker(Additions):
         return self._waiting.pop([self._keys.wake], seconds) is not None
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
-        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
+        """Read the trace contexts of the additions of these jobs; None if there is none. Any thread may call it."""
         with self._server.translated() as client:
             found = client.mget([self._keys.trace(claim.id) for claim in claims])
         return [None if text is None else read_context(bytes(text).decode("ascii", "replace")) for text in found]
@@ -192,7 +192,7 @@ class NativeBroker(Additions):
             client.lpush(self._keys.wake, 1)
 
     def leave(self) -> None:
-        """End the registration. By `maintain`, other listeners take back the claims that it still holds."""
+        """End the registration. Other listeners take back the claims that it still holds, with `maintain`."""
         self._session.leave()
 
     def close(self) -> None:

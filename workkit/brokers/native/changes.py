@@ -1,4 +1,4 @@
-"""The bytes of changes: an entry of `S:changes`, as the scripts get it and as it is read. Pure."""
+"""The bytes of changes: an entry of `S:changes`, packed for the scripts, and as it is read. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
 
 LONGEST = 200  # characters of a target, a function, a reason
-TIMES = ("due", "until")  # what is an instant in `before` and `after`, in ms
+TIMES = ("due", "until")  # the instants in `before` and `after`, in ms
 DEAD = "dead"  # the target of a step that changes several dead jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """What somebody changes, before it is known when. `after`: a map, or a pause as in `S:control`."""
+    """A change by a person, before its time is known. `after`: a map, or a pause as in `S:control`."""
 
     verb: str
     target: str
@@ -54,7 +54,7 @@ def pause_act(target: str, pause: Pause, *, job: Job | None = None) -> Act:
 
 
 def packed_change(author: Author | None, act: Act) -> bytes:
-    """Pack an act as the scripts get it; empty if nobody is named."""
+    """Pack an act for the scripts; empty if nobody is named."""
     if author is None:
         return b""
     said = {
@@ -103,7 +103,7 @@ def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
 
 
 def read_number(text: str) -> str:
-    """Read the number of a change, as a reader gives it back. Raises InvalidOptions."""
+    """Read the number of a change from a reader's text. Raises InvalidOptions."""
     if not _NUMBER.fullmatch(text):
         raise InvalidOptions.about(f'after="{text}"', "is no number of a change", where="after", given=text)
     return text
@@ -132,7 +132,7 @@ def _read_value(name: str, value: Any) -> Any:
 
 
 def _stored(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Write instants as ms, and leave out what is not known."""
+    """Write instants as ms, and leave out unknown values."""
     known = ((name, value) for name, value in state.items() if value is not None)
     return {name: epoch_ms(v) if isinstance(v, datetime) else v for name, v in known}
 

@@ -1,7 +1,7 @@
 """Convert between the domain and the bytes: a new job to a payload, a stored payload to a job, an instant to ms, and
-the functions that a listener knows, as `S:functions` holds them.
+the functions that a listener knows to `S:functions`.
 
-Only here, aware datetimes become epoch milliseconds and back. `workkit.wire` decides which bytes are written.
+Only this file converts aware datetimes to epoch milliseconds and back. `workkit.wire` decides which bytes are written.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from workkit.triggers import Trigger
 from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
 
-FIELDS = 7  # of a cron string in either dialect
-_OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payload beside `cron` that are its time
+FIELDS = 7  # fields of a cron string in either dialect
+_OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payload that with `cron` are its time
 
 
 @dataclass(slots=True, eq=False)
 class Stored:
     """One new job as `add` sends it: its bytes, their id, and a second variant if an equal job may exist.
 
-    With a unique key or debounce, the second variant is stored. The first one then only identifies the content.
-    `variant`: the nonce that makes the second variant of the first, or its whole text; "" if there is none. `over`: the
-    job whose place it takes.
+    With a unique key or debounce, the second variant is stored, and the first one only identifies the content.
+    `variant`: the nonce that makes the second variant from the first, or the whole text of the second; "" if there is
+    none. `over`: the job that it replaces.
     """
 
     id: str
@@ -76,11 +76,11 @@ class Codec:
         """
         terms, entrance, trigger = job.terms, job.entrance, job.trigger
         fields: dict[str, Any] = {}
-        is_fresh = False  # whether an equal job or a predecessor may exist, so that it needs bytes of its own
+        is_fresh = False  # whether an equal job or a predecessor may exist: then it needs bytes of its own
         if entrance is not USUAL or terms is not PLAIN:
             is_fresh = entrance.many or terms.unique_key is not None or entrance.debounce_ms is not None
             if entrance.debounce_ms:
-                # The server decides when it is due. A later second in its cron is a second run to a foreign peer.
+                # The server decides when it is due. To a foreign peer, a later second in its cron is a second run.
                 trigger = None
         if trigger is None and self.dialect == "published":
             cron = cron_of_second(now_ms // 1000)
@@ -112,8 +112,8 @@ class Codec:
         return stored
 
     def at_another_time(self, payload: bytes, job: NewJob, *, over: Job, now_ms: int, nonce: str) -> Stored:
-        """Write a stored payload anew with the time of `job`, which takes the place of `over`. All else stays, known or
-        not, its nonce too. Raises CorruptRecord, CronError.
+        """Write a stored payload again with the time of `job`, which replaces `over`. All other members stay, known or
+        unknown, and so does the nonce. Raises CorruptRecord, CronError.
         """
         read = wire.read_payload(payload)
         kept = {name: value for name, value in read.extra.items() if name not in _OF_TIME}
@@ -138,8 +138,8 @@ class Codec:
         return trigger.fields() if trigger else {"cron": cron_of_second(now_ms // 1000)}
 
     def decode(self, id: str, payload: bytes, **known: Any) -> Job:
-        """Read a stored payload as a job. `known`: fields that no payload has, such as its state and due time. Raises
-        CorruptRecord.
+        """Read a stored payload as a job. `known`: fields that no payload has, such as the state and the due time.
+        Raises CorruptRecord.
         """
         if (plain := wire.read_plain_payload(payload)) is not None:
             cron, fn, args = plain
@@ -192,13 +192,13 @@ def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:
 
 @lru_cache(maxsize=8)
 def cron_of_second(second: int) -> str:
-    """Write the cron string of one epoch second, every field fixed: what `add_now` stores."""
+    """Write the cron string of one epoch second, with every field fixed. `add_now` stores it."""
     t = datetime.fromtimestamp(second, UTC)
     return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
 
 
 def is_once(job: Job) -> bool:
-    """Say whether a job runs only once, so that no listener searches for a next run."""
+    """Say whether a job runs only once. Listeners search for no next run of such a job."""
     return job.trigger is not None and not job.trigger.recurs
 
 
@@ -222,12 +222,12 @@ def instant_of(ms: int) -> datetime | None:
         return None
 
 
-LONGEST: Final = 200_000  # bytes of what one listener tells
+LONGEST: Final = 200_000  # bytes of the functions that one listener publishes
 OF, IS = "of:", "is:"  # fields: of a listener -> a digest; of a digest -> the functions
 
 
 def functions_text(functions: Sequence[KnownFunction]) -> tuple[str, bytes]:
-    """Pack functions, and make the digest of that; so many as there is room for."""
+    """Pack functions, as many as there is room for, and compute the digest of the packed text."""
     packed, room = [], LONGEST
     for known in functions:
         one = msgpack.packb(_packed(known), use_bin_type=False, unicode_errors="surrogatepass")
@@ -240,7 +240,9 @@ def functions_text(functions: Sequence[KnownFunction]) -> tuple[str, bytes]:
 
 
 def read_text(packed: bytes | None) -> list[KnownFunction]:
-    """Read what a listener tells; entries that cannot be read are left out. Other programs may have written it."""
+    """Read the functions that a listener publishes. Other programs may have written it, so unreadable entries are left
+    out.
+    """
     if packed is None or len(packed) > 2 * LONGEST:
         return []
     found = read_packed(packed)
@@ -248,7 +250,9 @@ def read_text(packed: bytes | None) -> list[KnownFunction]:
 
 
 def merged(told: Iterable[tuple[Sequence[KnownFunction], int]]) -> dict[str, KnownFunction]:
-    """Join what several programs tell, each told by so many listeners. The first description of a name holds."""
+    """Merge the functions that several programs publish, each with its number of listeners. The first description of a
+    name holds.
+    """
     found: dict[str, KnownFunction] = {}
     for functions, listeners in told:
         for known in functions:

@@ -1,8 +1,9 @@
-"""The requests of one registration: numbered, sent, repeated under their numbers, answered; the answers wait until they
+"""The requests of one registration: numbered, sent, repeated under their numbers, and answered. Answers wait until they
 are applied.
 
-What is sent together is outstanding until its answers were heard. If these are lost, it is sent again as it was, so it
-has one effect. An answer that was heard has no effect here before `take_up`: the next request may go out first.
+Requests that are sent together are outstanding until their answers have arrived. If the answers are lost, the same
+requests are sent again, so each has one effect. An answer has no effect here before `take_up`, so the next request may
+be sent first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from workkit.contract.listener import Ending
 
 
 class Request:
-    """A script call of one listener, with its own number. `done` applies the reply here; `ends`: what it settles."""
+    """A script call of one listener, with its own number. `done` applies the reply here. `ends`: the endings that it
+    settles.
+    """
 
     __slots__ = ("call", "done", "ends")
 
@@ -32,22 +35,23 @@ class Forgotten(Exception):
 
 
 class Conversation:
-    """What one session has asked its server, and heard. For one thread. `send`, `hear` and `catch_up` may raise
-    ServerUnreachable or ServerRefused; then what is outstanding stays so. `hear`: Gone, Forgotten too.
+    """The requests of one session and their answers. For one thread. Each method that sends or waits may raise
+    ServerUnreachable or ServerRefused; the outstanding requests then stay outstanding. Waiting may also raise Gone and
+    Forgotten.
     """
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._outstanding: Sequence[Request] = ()
-        self.heard: list[tuple[Request, list[Any]]] = []  # answers that had no effect here yet
-        self.asked: PendingCalls | None = None  # the outstanding requests, under way; None: they must be sent again
+        self.heard: list[tuple[Request, list[Any]]] = []  # answers that are not applied yet
+        self.asked: PendingCalls | None = None  # the outstanding requests that were sent; None: they must be sent again
         self.seq = 0  # the number of the last request under this name
-        self.jobs = 0  # jobs in the answers that had no effect here yet
+        self.jobs = 0  # jobs in the answers that are not applied yet
         self.is_more_due = False  # whether one of these answers a claim in full, and more work is due
         self.cursors = b""  # from the last claim: how far this listener has read past jobs that it skips
 
     def send(self, requests: Sequence[Request]) -> None:
-        """Send requests in one write. Their answers must be heard before the next ones."""
+        """Send requests in one write. Wait for their answers before you send the next ones."""
         if not requests:
             return
         self._outstanding = requests
@@ -88,7 +92,9 @@ class Conversation:
         self.take_up()
 
     def catch_up(self) -> None:
-        """Apply what was heard, and hear what is outstanding; send it again under its old numbers if need be."""
+        """Apply the answers that have arrived, and wait for outstanding ones. Send requests again, under their old
+        numbers, if no answer is on its way.
+        """
         if self.heard:
             self.take_up()
         if self._outstanding:
@@ -97,11 +103,13 @@ class Conversation:
             self.hear()
 
     def unsaid(self) -> list[Ending]:
-        """Take the endings of requests that the server has forgotten; it knows no cursors either."""
+        """Return the endings of requests that the server has forgotten. Drop the cursors, which the server has lost
+        too.
+        """
         self.cursors = b""
         return [end for request in self._outstanding for end in request.ends]
 
     def drop(self) -> None:
-        """Forget what was asked and heard: the registration is gone."""
+        """Forget all requests and answers: the registration is gone."""
         self._outstanding, self.asked, self.heard, self.cursors = (), None, [], b""
         self.jobs, self.is_more_due = 0, False

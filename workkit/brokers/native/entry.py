@@ -2,9 +2,9 @@
 
 Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
 the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
-are paid, ``b``: its run may have begun, ``t<ms>*<key>``: the rate for whose turn it waits, ``g<limit>*<key>``: a slot
-that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then ``#<nonce>``.
-People can read it in redis-cli, and Lua can build it by concatenation.
+are paid, ``b``: its run may have begun, ``t<ms>*<key>``: it waits for its turn of this rate, ``g<limit>*<key>``: a slot
+that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then ``#<nonce>``. People can read it in
+redis-cli, and Lua can build it by concatenation.
 
 Also the other texts of occurrences: regular items of `S:next`, and members of `S:waiting`, which are entries that wait
 beside the queue for a slot or for the end of a pause. Pure.
@@ -28,7 +28,7 @@ from workkit.jobs.option_readers import LONGEST_MS, rate_text
 PAID, BEGUN = "p", "b"
 PAUSED = "paused:"
 PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
-NO_LIMIT = ("paused:", "run:")  # keys under which entries wait or runs are open, without a limit
+NO_LIMIT = ("paused:", "run:")  # prefixes of keys without a limit: paused entries, open runs
 LEAST_TURN_MS = 1e-6
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
 _WAITED = re.compile(r"w(\d{1,9})(?:@(\d{1,16})\*(\S*))?", re.ASCII)
@@ -52,12 +52,14 @@ class Entry:
 
     @property
     def due_ms(self) -> int:
-        """The due time in whole milliseconds. A text that is no finite number reads as 0, one beyond 9e15 as 9e15."""
+        """The due time in whole milliseconds. A text that is no finite number reads as 0, and a number beyond 9e15 as
+        9e15.
+        """
         return due_ms(self.due)
 
     @property
     def is_regular(self) -> bool:
-        """Whether no listener has admitted it, and it has no attempt: then its place is `S:next`."""
+        """Whether no listener has admitted it and it has no attempt. Its place is then `S:next`."""
         return self.kind == "r" and self.flags == "-" and not self.attempt
 
     def encode(self) -> bytes:
@@ -93,14 +95,14 @@ class Entry:
 
     @property
     def rate(self) -> tuple[str, float] | None:
-        """The rate key for whose turn it waits, with the milliseconds between two turns; None where none is named."""
+        """The rate key that gives its next turn, with the milliseconds between two turns; None if no rate is named."""
         found = (_RATE.fullmatch(part) for part in self._parts()) if self.is_paid else ()
         rates = ((unquote(rate[2]), float(rate[1])) for rate in found if rate)
         return next((rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS), None)
 
     @property
     def waited(self) -> Waited | None:
-        """How often its runs have asked to wait, until when, and how far they were; None where none has."""
+        """How often its runs have asked to wait, until when, and their progress; None if none has asked."""
         found = (_WAITED.fullmatch(part) for part in self._parts()) if "w" in self.flags else ()
         for times, until, said in (one.groups() for one in found if one):
             return Waited(min(int(times), self.attempt), None if until is None else int(until), unquote(said or ""))
@@ -108,7 +110,7 @@ class Entry:
 
     @property
     def failures(self) -> int:
-        """How many of its attempts failed: the others asked to wait."""
+        """The number of its failed attempts. Attempts that asked to wait do not count."""
         waited = self.waited
         return self.attempt if waited is None else self.attempt - waited.times
 
@@ -119,7 +121,7 @@ class Entry:
         return waited is not None and waited.until_ms is not None
 
     def is_held(self, when: float, now: float) -> bool:
-        """Whether a rate holds it, where it stands in `S:again` at this score: its turn is paid, and has not come."""
+        """Whether a rate holds it in `S:again` at this score: its turn is paid, and has not come yet."""
         return when > now and self.is_paid
 
     def _parts(self) -> list[str]:
@@ -128,8 +130,8 @@ class Entry:
     def with_flags(
         self, *, slots: Iterable[tuple[str, int]] = (), is_paid: bool = False, has_begun: bool = False
     ) -> str:
-        """Write the flags that it has with these slots and turns; how it waited stays. `has_begun`: its run may begin
-        from now on.
+        """Write its flags with these slots and turns. The flag of its waits stays. `has_begun`: its run may begin from
+        now on.
         """
         parts = [waited_flag(self.waited)] * (self.waited is not None)
         parts += [PAID] * is_paid + [BEGUN] * has_begun + [slot_flag(key, limit) for key, limit in slots]
@@ -142,7 +144,7 @@ def rate_flag(key: str, turn_ms: float) -> str:
 
 
 def waited_flag(waited: Waited | None) -> str:
-    """Write the flag of an occurrence whose runs have asked to wait; nothing where none has."""
+    """Write the flag of an occurrence that has asked to wait; empty if it has not."""
     if waited is None:
         return ""
     until = "" if waited.until_ms is None else f"@{waited.until_ms}*{quote(waited.progress, safe='/:=')}"
@@ -177,7 +179,7 @@ def read_entry(data: bytes) -> Entry | None:
 
 
 def regular(item: bytes, *, due: bytes) -> Entry:
-    """Make the entry of a regular item, or of bytes that are no entry: only the due time is known."""
+    """Make the entry of a regular item, or of bytes that are no entry. Only the due time is known."""
     text = due.decode("ascii", "replace")
     return Entry(due=text if _DUE.fullmatch(text) else "0", item=item)
 
@@ -213,7 +215,7 @@ class Parked:
 
     @property
     def pause(self) -> str | None:
-        """The target whose pause has parked it; None if it waits for a slot."""
+        """The target of the pause that has parked it; None if it waits for a slot."""
         key = self.key.decode("utf-8", "replace")
         return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
 
@@ -233,7 +235,7 @@ class Parked:
 
 def why_of_rate(entry: Entry) -> str:
     """Say which rate holds an entry, as a sentence without a full stop."""
-    if entry.rate is None:  # of an earlier version
+    if entry.rate is None:  # an entry of an earlier version
         return "held by its rate"
     key, turn_ms = entry.rate
     who, for_value = _counted(key)
@@ -241,7 +243,7 @@ def why_of_rate(entry: Entry) -> str:
 
 
 def _counted(key: str) -> tuple[str, str]:
-    """Name what a limit or a rate counts: a function or the schedule; and for which value."""
+    """Describe the subject of a limit or a rate: a function or the schedule, and the value that it counts."""
     kind, _, of = key.partition(":")
     if kind != "fn":
         return "the schedule", ""

@@ -1,5 +1,5 @@
-"""The bytes of single runs, of rings, of days and of cells, and the keys of cells: spec/history.md. Pure. The script
-part `ran` and the script `tally` write them by the same rules.
+"""The bytes of single runs, rings, days and cells, and the keys of cells: spec/history.md. Pure. The script part `ran`
+and the script `tally` write them by the same rules.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400
 _MOST_MS, _MOST_RUNS, _MOST_ATTEMPT = 2**32 - 1, 2**20 - 1, 255
 _LAST_MS = 2**48 - 1
-_CODE = 14  # the byte of way and ending
+_CODE = 14  # the byte that holds way and ending
 _CALENDAR_MS = 253_402_300_799_999
 _BY_HAND = 1
 _EPOCH = date(1970, 1, 1)
@@ -51,11 +51,11 @@ class Entry:
 
     @property
     def due_ms(self) -> int:
-        """When it was due. The end is written as due time, lateness and duration together, so this is exact."""
+        """The due time. The end is written as due time, lateness and duration together, so this is exact."""
         return self.ended_ms - self.took_ms - self.late_ms
 
     def encode(self) -> bytes:
-        """Write the bytes. A number beyond its field becomes the nearest one that fits."""
+        """Write the bytes. A number beyond its field becomes the nearest number that fits."""
         code = ENDINGS.index(self.ending) + 1 + 16 * (_BY_HAND if self.by_hand else 0)
         late, took = _fit(self.late_ms, _MOST_MS), _fit(self.took_ms, _MOST_MS)
         rest = struct.pack(">IIBB", late, took, code, _fit(self.attempt, _MOST_ATTEMPT))
@@ -71,7 +71,7 @@ def entry_of(
 
 
 def read_entry(packed: bytes) -> Entry | None:
-    """Read 16 bytes; None if they are none of this version."""
+    """Read 16 bytes; None if they are no run of this version."""
     if len(packed) != RUN:
         return None
     late, took, code, attempt = struct.unpack(">IIBB", packed[6:])
@@ -126,7 +126,7 @@ def past_run(
 
 
 def read_ring(value: bytes) -> list[Entry]:
-    """Read the runs of a ring, the last one first. A value with another length is none, and has no runs."""
+    """Read the runs of a ring, the last one first. A value of any other length has no runs."""
     return list(_entries(value))
 
 
@@ -138,7 +138,7 @@ def _entries(value: bytes) -> Iterator[Entry]:
 
 
 def _places(ring: bytes) -> range:
-    """Tell where the runs of a ring begin; nowhere, where its length is none of a ring."""
+    """List where the runs of a ring begin; empty if its length is not that of a ring."""
     is_ring = len(ring) % RUN == 0 and HEAD <= len(ring) <= HEAD + RUNS_KEPT * RUN
     return range(HEAD, len(ring), RUN) if is_ring else range(0)
 
@@ -149,8 +149,8 @@ def _is_run(packed: bytes) -> bool:
 
 
 class Runs(Sequence[PastRun]):
-    """The runs of a ring, the last one first. Each is read when it is looked at: who looks at the last runs of 10,000
-    jobs does not pay for all 60.
+    """The runs of a ring, the last one first. Each is read only when a caller looks at it, so reading the last runs of
+    10,000 jobs does not read all 60 of each.
     """
 
     __slots__ = ("_ring",)
@@ -166,11 +166,11 @@ class Runs(Sequence[PastRun]):
                 yield run
 
     def __len__(self) -> int:
-        """Count those that can be read, without reading them: `list` asks first how many there are."""
+        """Count the readable runs without reading them: `list` asks for the length first."""
         return sum(_is_run(self._ring[at : at + RUN]) for at in _places(self._ring))
 
     def __bool__(self) -> bool:
-        """Say whether there is one."""
+        """Say whether there is a run."""
         return next(iter(self), None) is not None
 
     @overload
@@ -178,13 +178,13 @@ class Runs(Sequence[PastRun]):
     @overload
     def __getitem__(self, place: slice) -> list[PastRun]: ...
     def __getitem__(self, place: int | slice) -> PastRun | list[PastRun]:
-        """Read one, or some."""
+        """Read one run, or a slice."""
         if place == 0 and (first := next(iter(self), None)) is not None:
             return first
         return list(self)[place]
 
     def __eq__(self, other: object) -> bool:
-        """Compare the runs, with those of a list too."""
+        """Compare the runs, also with a list of runs."""
         is_same = isinstance(other, Runs) and self._ring == other._ring
         return is_same or (isinstance(other, Sequence) and list(self) == list(other))
 
@@ -220,7 +220,7 @@ def packed_cell(cell: Cell) -> list[Any]:
 
 
 def read_cell(packed: bytes | None) -> Cell | None:
-    """Read a cell; None if the bytes are none."""
+    """Read a cell; None if the bytes are no cell."""
     match read_packed(packed):
         case [*counts, list(lateness), list(durations)] if len(counts) == len(COUNTS) and all(map(_is_count, counts)):
             sides = _buckets(lateness), _buckets(durations)
@@ -245,7 +245,7 @@ def slot(tier: Tier, ms: int) -> str:
 
 
 def slots(tier: Tier, since_ms: int, until_ms: int) -> Iterator[tuple[int, str]]:
-    """Yield the cells of a span: when each begins, and the end of its key. The span is cut to what is kept."""
+    """Yield the cells of a span: the start of each, and the end of its key. The span is cut to the kept time."""
     width = TIERS[tier]
     first = max(since_ms, until_ms - KEPT_MS[tier]) // width * width
     for start in range(first, until_ms, width):

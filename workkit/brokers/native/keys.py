@@ -1,4 +1,4 @@
-"""Every key of the native layout, as functions of the schedule's name. No other place builds a key. The table in
+"""Every key of the native layout, as functions of the schedule's name. No other module builds a key. The table in
 spec/layouts/native.md says who writes each key, its size and its life. The heads of scripts use these names.
 """
 
@@ -10,8 +10,8 @@ SIGNS: Final = {
     "jobs": "hash", "next": "zset", "listeners": "zset", "graves": "hash", "control": "hash", "stats": "hash",
     "plans": "hash", "lately": "hash", "runs": "stream", "changes": "stream",
 }  # fmt: skip
-"""Keys, and their types, of which a schedule has at least one as long as its server knows it; besides these, days of
-`Keys.past`.
+"""Keys and their types. A schedule has at least one of them for as long as its server knows it; or else it has only
+days of `Keys.past`.
 """
 
 
@@ -26,7 +26,7 @@ class Keys:
         self.next = f"{schedule}:next"  # sorted set: queue item -> due ms. Published
         self.listeners = f"{schedule}:listeners"  # sorted set: listener -> its last heartbeat
         self.again = f"{schedule}:again"  # sorted set: entry -> when. Retries, and occurrences that were handed back
-        self.ended = f"{schedule}:ended"  # set of recurring jobs whose last occurrence was admitted
+        self.ended = f"{schedule}:ended"  # set of recurring jobs that have had their last occurrence admitted
         self.slots = f"{schedule}:slots"  # sorted set of open occurrences and taken slots, by key
         self.errors = f"{schedule}:errors"  # hash: occurrence -> its last error
         self.crashed = f"{schedule}:crashed"  # hash: occurrence -> crashes, for items back in `next`
@@ -35,7 +35,7 @@ class Keys:
         self.wake = f"{schedule}:wake"  # list of at most one token
         self.watch = f"{schedule}:watch"  # string: the next due time, and the listener that wakes for it
         self.cancelled = f"{schedule}:cancelled"  # sorted set: cancelled id -> when
-        self.stats = f"{schedule}:stats"  # hash: what:hour -> count
+        self.stats = f"{schedule}:stats"  # hash: kind:hour -> count
         self.control = f"{schedule}:control"  # hash of the pauses, and of the schedule's own limits
         self.waiting = f"{schedule}:waiting"  # sorted set of parked entries, by the key under which they wait
         self.unique = f"{schedule}:unique"  # hash: unique key -> id
@@ -51,8 +51,8 @@ class Keys:
         self.days = f"{schedule}:days"  # hash: recurring job -> its past days
         self.runs = f"{schedule}:runs"  # stream of single runs
         self.logs = f"{schedule}:logs"  # hash: a run -> the last lines that it has logged
-        self.functions = f"{schedule}:functions"  # hash: what listeners tell of the functions that they know
-        self.changes = f"{schedule}:changes"  # stream of who changed what
+        self.functions = f"{schedule}:functions"  # hash: the functions that listeners know, and their descriptions
+        self.changes = f"{schedule}:changes"  # stream of changes and their authors
 
     def running(self, listener: str) -> str:
         """Hash of the records of one listener."""
@@ -71,7 +71,7 @@ class Keys:
         return f"{self.schedule}:first:{level}"
 
     def past(self, slot: str) -> str:
-        """Hash: subject -> what was counted in one span of time."""
+        """Hash: subject -> its counts in one span of time."""
         return f"{self.schedule}:past:{slot}"
 
     def result(self, which: str) -> str:

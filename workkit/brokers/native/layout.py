@@ -1,4 +1,4 @@
-"""What the native layout can do, as a value, and how its brokers are opened."""
+"""The native layout as a value: its abilities, and how its brokers are opened."""
 
 from __future__ import annotations
 

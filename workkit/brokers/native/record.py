@@ -1,4 +1,4 @@
-"""Read what a listener holds: a claimed record becomes a claim. Pure."""
+"""Read a listener's records: a claimed record becomes a claim. Pure."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def read_claims(
     codec: Codec,
     held: dict[bytes, Claim],
 ) -> list[Claim]:
-    """Read what `claim.lua` answers of the jobs. Put each claim into `held`, under the field of its record. Never
-    raises: a record that cannot be read becomes a claim with a trouble. `dues`: due texts, each with the number of jobs
-    that have it. `told`: places of jobs, from 1, each with the id that its item does not show. `cancelled`: the places
-    of those that are.
+    """Read the jobs in the answer of `claim.lua`. Put each claim into `held`, under the field of its record. Never
+    raises: a record that cannot be read becomes a claim with a trouble.
+
+    `dues`: due texts, each with the number of jobs that have it. The argument after it has places of jobs, from 1, each
+    with the id that its item does not show. `cancelled`: the places of cancelled jobs.
     """
     claims: list[Claim] = []
     prefix, is_published = b"%d." % seq, codec.dialect == "published"
@@ -159,5 +160,5 @@ def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:
 
 
 def read_count(text: bytes) -> int | None:
-    """Read a count of `S:stats` or `S:counts`; None if it is none."""
+    """Read a count of `S:stats` or `S:counts`; None if it is no count."""
     return int(text) if _COUNT.fullmatch(text) else None

@@ -1,5 +1,5 @@
-"""What a listener writes of what is over: what `settle` and `cancel` get of endings, with what is recorded and kept of
-them, what `tally` counts, and the bytes of kept results (spec/results.md).
+"""Write a listener's results: the arguments of `settle` and `cancel` for endings, with their records and kept results,
+the counts of `tally`, and the bytes of kept results (spec/results.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Kept, Outcome, Released, ResultKind, of_cancelled
 
 MOST_KEPT = 8_000_000  # bytes of results in one call of `settle.lua`, if it has more than one ending
-NO_MAPS = bytes(msgpack.packb([]))  # of endings that need none
+NO_MAPS = bytes(msgpack.packb([]))  # the maps of endings that need none
 NAMED = "name:"  # before a name in the key that leads from it to an id
 _KINDS: dict[bytes, ResultKind] = {kind.encode(): kind for kind in get_args(ResultKind)}
 _PLACE = re.compile(rb"(\d{1,15})-\d{1,20}")
@@ -68,7 +68,7 @@ def settlement(
 
 
 def result_of(claim: Claim, outcome: Outcome) -> Kept | None:
-    """Find what is kept of an ending; None where its job keeps nothing, or nothing has ended."""
+    """Find the result that is kept of an ending; None if its job keeps nothing, or nothing has ended."""
     if claim.trouble is None:
         return getattr(outcome, "kept", None)
     if claim.trouble != "cancelled" or isinstance(outcome, Released):
@@ -135,7 +135,7 @@ LONGEST_ERROR = 200  # characters
 MOST = 200  # records of single runs by one listener in one second
 
 
-MAY, MUST, MUST_NOT = 0, 1, 2  # enter `S:runs`; see the part `ran`
+MAY, MUST, MUST_NOT = 0, 1, 2  # whether a run may, must or must not enter `S:runs`; see the part `ran`
 
 
 Record = list[Any]
@@ -143,14 +143,14 @@ Record = list[Any]
 
 @dataclass(slots=True)
 class Recorder:
-    """Writes the records of one listener: at most 200 in a second enter `S:runs`, the others are only in rings."""
+    """Writes the records of one listener: at most 200 in a second enter `S:runs`; all others are only in rings."""
 
     second: int = 0
     made: int = 0
 
     def of(self, claim: Claim, outcome: Outcome, *, listener: str, now_ms: int) -> Record | None:
-        """Make the record of an ending; None where nothing ran, or where the usual counts are enough: a job that does
-        not recur, and is done. `now_ms`: by the server's clock.
+        """Make the record of an ending; None if nothing ran, or if the usual counts suffice: the job does not recur and
+        is done. `now_ms`: by the server's clock.
         """
         receipt: Receipt = claim.receipt
         ending = _ending(claim, outcome)
@@ -243,7 +243,7 @@ def sample_row(sample: Sample, *, listener: str) -> Record:
 
 
 def skip_row(job: Job, *, due_ms: int) -> Record:
-    """Make the record of an occurrence that somebody leaves out, at its own time."""
+    """Make the record of an occurrence that a person leaves out, at its own time."""
     entry = entry_of(due_ms, late_ms=0, took_ms=0, ending="skipped")
     name = job.terms.name
     return _row(
@@ -274,7 +274,7 @@ def _brief(failure: Failure) -> str:
     return f"{failure.type}: {failure.message}" if failure.message else failure.type
 
 
-SUBJECTS = 100  # of one key; what finds no place is counted under `more`
+SUBJECTS = 100  # subjects of one key; further subjects are counted under `more`
 
 
 def tally_call(keys: Keys, counted: Counted, *, listener: str, history: History, now_ms: int) -> Call:
@@ -289,5 +289,5 @@ def tally_call(keys: Keys, counted: Counted, *, listener: str, history: History,
 
 
 def packed(value: Any) -> bytes:
-    """Pack what a script reads."""
+    """Pack a value for a script."""
     return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))

@@ -1,9 +1,9 @@
 """A listener's side of the native protocol: one name, one outstanding request, every request numbered.
 
-Under load, the session sends the next request before it acts on the last answer: the server looks for jobs meanwhile.
-That request is outstanding until the next call (`conversation.py`). If its registration is gone, all its claims are
-fenced, and it gets a new name. If the server has forgotten steps, the session sends what it holds. Claims unknown to
-the server are dropped; others continue.
+Under load, the session sends the next request before it applies the last answer, so the server looks for jobs
+meanwhile. That request is outstanding until the next call (`conversation.py`). If the registration is gone, all its
+claims are fenced, and the session registers under a new name. If the server has forgotten steps, the session sends the
+records that it holds. Claims unknown to the server are dropped; all others continue.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PORTION = 1000  # jobs in one claim: while the server looks for more, endings wa
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
 MOST_UNFIT = 10_000  # jobs with arguments that do not fit, each offered again at its own time
-EVERY = b""  # stands for further ones: then all jobs that this listener has left are offered again
+EVERY = b""  # in place of ids: all jobs that this listener has left are offered again
 MOST_ENDS = 1000  # endings in one request
-OTHER_FIELDS = 2  # of a record hash: the number, and who the listener is
+OTHER_FIELDS = 2  # fields of a record hash beside the records: the number, and who the listener is
 
 
 class Session:
     """One listener on one schedule. For one thread, the listener's loop. Each method may raise ServerUnreachable or
-    ServerRefused; the next call then first repeats what was outstanding.
+    ServerRefused; the next call then first repeats the outstanding request.
     """
 
     def __init__(self, server: Server, *, keys: Keys, codec: Codec, lease_ms: int) -> None:
@@ -52,18 +52,18 @@ class Session:
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
-        self.control: Control = FREE  # what is paused and limited, as far as this session knows
-        self._version = b""  # of the control key: the server answers only what is new
-        self._news: Control | None = None  # what the caller does not know yet
+        self.control: Control = FREE  # pauses and limits, as far as this session knows
+        self._version = b""  # version of the control key: the server answers only news
+        self._news: Control | None = None  # a newer control that the caller has not read yet
         self._ends: list[Ending] = []
         self._wake_in_ms: float | None = None
         self._armed_until_ms = float("inf")  # until the first item that was put back is due
         self._cancelled_upto = 0
-        self._unfit: dict[bytes, int] = {}  # ids whose arguments do not fit here, and until when others have them, ms
+        self._unfit: dict[bytes, int] = {}  # ids of jobs with unfit arguments -> until when others have them, ms
         self._excess = 0  # records that only the server knows
         self._now_ms = 0
         self._recorder = Recorder()
-        self.name = ""  # of this registration: host, pid and a part that no listener has used before
+        self.name = ""  # name of this registration: host, pid and a part that no listener has used before
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name."""
@@ -78,7 +78,7 @@ class Session:
         self._talk.seq = 0
 
     def _publish(self, name: str, digest: str, text: bytes) -> None:
-        """Tell which functions are known. Nothing rests on it: a server that refuses, or is full, stops no listener."""
+        """Publish the known functions. Nothing depends on it: a server that refuses, or is full, stops no listener."""
         publish = self._scripts["publish"]
         with suppress(ServerError):
             self._server.call(publish, publish.keys(self._keys), [name, digest, text])
@@ -116,8 +116,8 @@ class Session:
         )
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Re-arm recurring jobs, take slots and turns. Return the claims that may start, armed; and those whose payload
-        is gone meanwhile, with a trouble. This listener no longer holds parked claims.
+        """Re-arm recurring jobs, take slots and turns. Return the claims that may start, armed; and the claims that
+        have lost their payload meanwhile, with a trouble. This listener no longer holds parked claims.
         """
 
         def arm() -> None:
@@ -176,7 +176,7 @@ class Session:
         self._news = self.control
 
     def _offer_again(self) -> None:
-        """Take the mark from jobs that were left for others long enough. Claims then read the queue from its front."""
+        """Remove the mark from jobs left to others for long enough. Claims then read the queue from its front."""
         if over := [id for id, until_ms in self._unfit.items() if until_ms <= self._now_ms]:
             with self._server.translated() as client:
                 skip = self._keys.skip(self.name)
@@ -186,18 +186,20 @@ class Session:
 
     @property
     def _me(self) -> Description:
-        """The description of this listener. Every heartbeat sends it, so it replaces what others have written."""
+        """The description of this listener. Every heartbeat sends it, so it replaces values that others
+        have written.
+        """
         assert self._who is not None, "register first"
         return self._who
 
     def _compare(self, excess: int) -> None:
-        """Send `resync` if the server has another number of records than this session, once for each such number."""
+        """Send `resync`, once for each number, if the server and this session have different numbers of records."""
         if excess not in (0, self._excess):
             self._step(lambda: self._talk.ask([self._resync()]))
         self._excess = excess
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Store the progress of runs, and what they have logged, in one round trip, of claims that it holds still."""
+        """Store progress and logs of the runs that this listener still holds, in one round trip."""
         own = [(receipt, words) for receipt, words in said.items() if receipt.listener == self.name]
         args = [part for receipt, words in own for part in (receipt.field, words or "")]
         rows = [log_row(claim, text, self._now_ms) for claim, text in logs if claim.receipt.listener == self.name]
@@ -206,7 +208,7 @@ class Session:
             self._server.answers(self._server.ask(calls))
 
     def reap(self, listener: str, beat: float) -> tuple[int, int] | None:
-        """Fence a listener with last heartbeat `beat`, and hand its work back: (moved, left), or None if it lives."""
+        """Fence a listener with last heartbeat `beat`, and hand its work back: (moved, left). None if it lives."""
         reply = self._server.call(*self._call("reap", [listener, repr(beat), self._lease_ms, 500], listener=listener))
         return None if reply[0] == b"alive" else (int(reply[0]), int(reply[1]))
 
@@ -217,7 +219,7 @@ class Session:
         self._talk.cursors = b""
 
     def leave(self) -> int:
-        """End the registration. Returns the number of records that it still holds; 0: it has ended."""
+        """End the registration. Return the number of records that it still holds; 0: it has ended."""
         if not self.name:
             return 0
         held = int(self._server.call(*self._call("leave", [self.name])))
@@ -226,7 +228,7 @@ class Session:
         return held
 
     def _step(self, act: Callable[[], None]) -> None:
-        """Repeat what is outstanding, under its old numbers. Register if there is no name. Then call `act`, which
+        """Repeat outstanding requests, under their old numbers. Register if there is no name. Then call `act`, which
         applies the answers. If the server has forgotten steps, send `resync` and begin again.
         """
         while True:
@@ -240,12 +242,12 @@ class Session:
                 self._talk.ask([self._resync()])
 
     def _call(self, verb: str, args: Sequence[Any], *, listener: str | None = None, **of: tuple[str, ...]) -> Call:
-        """Make the call of a script about this listener, or about another, whose name may be empty."""
+        """Make the call of a script about this listener, or about another, which may have an empty name."""
         script, whom = self._scripts[verb], self.name if listener is None else listener
         return script, script.keys(self._keys, listener=whom, **of), args
 
     def _forget(self) -> list[Claim]:
-        """Drop all claims: other listeners have them now. The next call registers again. Returns the claims."""
+        """Drop all claims, which other listeners have now, and return them. The next call registers again."""
         lost = [*self._held.values()]
         self._held.clear()
         lost += self._take_lost()
@@ -338,11 +340,11 @@ class Session:
         return Request(self._call("resync", args), done)
 
     def _settle(self, now_ms: int | None) -> Request | None:
-        """Settle the next endings in one request: 1,000, fewer if their results are large. Endings of an earlier
-        registration are refused here; None if no others are among them.
+        """Settle the next endings in one request: 1,000, or fewer if their results are large. Refuse endings of an
+        earlier registration here; return None if there are no others.
         """
         ends: list[Ending] = []
-        plain: list[bytes] = []  # need no map, which is usual: a one-shot at its first attempt, done
+        plain: list[bytes] = []  # endings that need no map, as most: a one-shot, done at its first attempt
         others: list[Ending] = []
         taken = size = 0
         fields: list[bytes] = []

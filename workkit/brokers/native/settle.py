@@ -1,5 +1,5 @@
-"""What `admit.lua` gets for each claim, and what each outcome does to the keys, as the map that `settle.lua` applies.
-Pure.
+"""Make the requests of `admit.lua`, one for each claim, and the maps that `settle.lua` applies: the effect of each
+outcome on the keys. Pure.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
-DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # of each dead set, or shard of it
+DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # kept in each dead set, or shard of it: jobs, and ms
 TO_THE_END = ("over:", "unique:")
 
 
 @dataclass(slots=True, eq=False)
 class Receipt:
-    """What settles a claim of the native layout: the field of its record in the hash of `listener`, and its bytes.
+    """The receipt of a claim of the native layout, which settles it: the field of its record in the hash of `listener`,
+    and the bytes of the record.
 
     `due` is the text of the score if `member` is a regular item, and empty if it is an entry.
     """
@@ -36,13 +37,13 @@ class Receipt:
     id: bytes
     payload: bytes | None
     recurs: bool = False
-    is_bound: bool = False  # its ending changes more than its own payload, or its record is of no item as we write it
-    trigger: Trigger | None = None  # of a recurring one
-    admitted: Entry | None = None  # what the record has become
+    is_bound: bool = False  # its ending changes more than its own payload, or its record has no item of our form
+    trigger: Trigger | None = None  # the trigger of a recurring job
+    admitted: Entry | None = None  # the record after its admission
 
     @property
     def entry(self) -> Entry:
-        """The record as an entry, whatever it was before."""
+        """The record as an entry, even if it was a regular item before."""
         if self.admitted is not None:
             return self.admitted
         found = read_entry(self.member) if not self.due else None
@@ -60,7 +61,9 @@ def occurrence(id: str, entry: Entry) -> str:
 
 
 def log_name(occurrence: str, failures: int) -> str:
-    """Name the log of a run in `S:logs`: by its occurrence, without its nonce, and how many attempts failed before."""
+    """Name the log of a run in `S:logs`: by its occurrence, without its nonce, and the number of failed attempts before
+    it.
+    """
     id, at, due = occurrence.rpartition("@")
     return f"{id}{at}{due.partition('#')[0]}.{failures}"
 
@@ -71,7 +74,7 @@ def is_failure(kept: object) -> bool:
 
 
 def read_failure(kept: object) -> Failure:
-    """Read a failure of `S:errors` or `S:graves`; an unknown one if the value is none."""
+    """Read a failure of `S:errors` or `S:graves`; an unknown failure if the value is none."""
     match kept:
         case [str(type_), str(message), str() | None as where, str(traceback), *_]:
             return Failure(type=type_, message=message, where=where, traceback=traceback)
@@ -128,7 +131,7 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
 
 
 def _error(claim: Claim, failure: Failure | None, now_ms: int) -> dict[str, Any]:
-    """Keep the error of an attempt that failed, and what its run has logged."""
+    """Keep the error of a failed attempt, and the log of its run."""
     if failure is None:
         return {}
     error = {"error": [claim.receipt.occurrence, _packed(failure, now_ms)]}
@@ -140,18 +143,18 @@ def _logged(claim: Claim, failure: Failure, now_ms: int) -> dict[str, Any]:
 
 
 def log_row(claim: Claim, text: str, now_ms: int) -> list[Any]:
-    """Write what a run has logged as `log` takes it: the field of its record, its name in `S:logs`, and its value."""
+    """Write the log of a run as `log` takes it: the field of its record, its name in `S:logs`, and its value."""
     return [claim.receipt.field, log_name(claim.occurrence, claim.failures), text and f"{now_ms} {text}"]
 
 
 def read_log(value: bytes | None) -> list[str]:
-    """Read the lines of a run; none if these are none."""
+    """Read the lines of a run; empty if the value holds none."""
     when, _, text = (value or b"").partition(b" ")
     return text.decode("utf-8", "replace").split("\n") if when.isdigit() and text else []
 
 
 def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:
-    """Tell how often the runs of an occurrence have asked to wait, and for a wait until when, with its progress."""
+    """Return how often the runs of an occurrence have asked to wait, and for a wait until when, with its progress."""
     before = claim.waited or Waited(0)
     if not outcome.is_wait:
         return Waited(before.times)
@@ -159,7 +162,7 @@ def _waited(claim: Claim, outcome: Again, until_ms: int) -> Waited:
 
 
 def _kept(receipt: Receipt) -> list[tuple[str, int]]:
-    """Find the slots that an occurrence keeps until it is over, so that no other of its job or key starts before."""
+    """Find the slots that an occurrence keeps until it is over, so that no other run of its job or key starts."""
     return [slot for slot in receipt.entry.slots if slot[0].startswith(TO_THE_END)]
 
 
@@ -183,7 +186,7 @@ def _freed(receipt: Receipt, slots: Iterable[tuple[str, int]]) -> dict[str, Any]
 
 
 def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
-    """Give an occurrence back. If no listener has admitted it, and it has no attempt, it returns to `S:next` at its own
+    """Give an occurrence back. If no listener has admitted it and it has no attempt, it returns to `S:next` at its own
     due time, so that foreign peers see it. It goes to `S:again` if it has attempts, slots or a turn, if it is admitted
     and recurs, or if it must wait for a while.
     """
@@ -236,8 +239,8 @@ class AdmissionRequest:
 def admission_request(
     claim: Claim, wanted: Admission | None, *, now_ms: int, is_now: bool, listener: str | None = None
 ) -> AdmissionRequest:
-    """Make the request for one claim. `now_ms` is by the server's clock if `is_now`; else the caller names a time.
-    `listener`: who records what does not run; None if nothing is recorded.
+    """Make the request for one claim. `now_ms` is by the server's clock if `is_now`; otherwise the caller names a time.
+    `listener`: who records occurrences that do not run; None if nothing is recorded.
     """
     wanted, receipt = wanted or NOTHING, claim.receipt
     entry: Entry = receipt.entry
@@ -287,7 +290,7 @@ def admission_request(
 def _chain(
     asked: dict[str, Any], claim: Claim, receipt: Receipt, entry: Entry, now_ms: int, is_now: bool
 ) -> int | None:
-    """Add the next occurrence, and the ticks that did not run, to the map. Returns the next due time."""
+    """Add the next occurrence, and the ticks that did not run, to the map. Return the next due time."""
     terms = claim.terms
     offset = spread_offset_ms(terms, claim.fn, claim.args)
     assert receipt.trigger is not None, "it recurs"

@@ -1,1 +1,1 @@
-"""How to talk to a Redis or Valkey server, whatever the layout."""
+"""Talk to a Redis or Valkey server, for every layout."""

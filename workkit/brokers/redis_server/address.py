@@ -24,8 +24,8 @@ Node = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """A URL of several servers, read. `single` is a URL with its user, password, database and options for the client
-    library, whose host means nothing; `sentinel` holds what the sentinels themselves ask for.
+    """A URL of several servers, parsed. `single` is a URL for the client library with the user, password, database and
+    options; its host has no meaning. `sentinel` holds the options for the sentinels themselves.
     """
 
     kind: Literal["sentinel", "cluster"]
@@ -42,7 +42,7 @@ def is_secure(url: str) -> bool:
 
 
 def other_security(url: str) -> str:
-    """Write a URL of a server with TLS in place of none, or the other way round."""
+    """Write a URL of a server with TLS instead of none, or the other way round."""
     base = _base(url)
     return (base.removesuffix("s") if is_secure(url) else f"{family(url)}s") + url.removeprefix(base)
 
@@ -63,7 +63,7 @@ def _base(url: str) -> str:
 
 
 def read_addresses(url: str) -> Addresses:
-    """Read a URL whose scheme is one of `MANY`. Raises InvalidSchedule."""
+    """Read a URL with one of the schemes in `MANY`. Raises InvalidSchedule."""
     check_login(url)
     scheme, _, rest = url.partition("://")
     kind = scheme.partition("+")[2]
@@ -108,7 +108,7 @@ def masked(url: str) -> str:
     """
     login, at, rest = url.rpartition("@")
     scheme, slashes, user = login.partition("://")
-    if not at:  # a text that is no port, in the place of one, may be a password whose host was forgotten
+    if not at:  # a text in the place of a port may be a password, in a URL without a host
         shown = re.sub(r"^([\w+.-]+://[^][/?#:,]*:)(?!\d+(?:[/?#]|$))[^/?#,]+(?=[/?#]|$)", r"\1***", url)
     elif not re.fullmatch(r"[\w+.-]+", scheme) or not slashes:  # no URL: user and password look alike
         begins = re.search(r":/*|//+", login)
@@ -137,8 +137,8 @@ def hides(url: str, part: str) -> bool:
 
 
 def check_login(url: str) -> None:
-    """Refuse a URL with an at sign after its host, except in the value of an option: then its password has a character
-    that ends the host, and the rest would be read as a server. Raises InvalidSchedule.
+    """Refuse a URL with an at sign after its host, except in the value of an option: its password has a character that
+    ends the host, so the rest would be read as a server. Raises InvalidSchedule.
     """
     behind = re.sub(r"^[^:]*://[^/?#]*", "", url)
     if "@" in re.sub(r"(?<=[?&])[^=&#@]+=[^&#]*", "", behind):
@@ -146,8 +146,8 @@ def check_login(url: str) -> None:
 
 
 def check_database(url: str) -> None:
-    """Refuse a URL of one server whose path is not the number of a database, or whose option names another one: the
-    client library would take database 0, or read digits out of it. Raises InvalidSchedule.
+    """Refuse a URL of one server if its path is not the number of a database, or if an option names another database:
+    the client library would take database 0, or read digits out of the path. Raises InvalidSchedule.
     """
     rest, _, query = url.partition("://")[2].partition("?")
     path = rest.partition("/")[2].removesuffix("/")

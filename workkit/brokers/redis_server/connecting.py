@@ -1,8 +1,7 @@
-"""Make a `Server` from what a user gives: a URL, or a client of redis-py or valkey-py, whose settings are then used.
-No I/O.
+"""Make a `Server` from a user's value: a URL, or the settings of a client of redis-py or valkey-py. No I/O.
 
-valkey-py is never imported here: whoever gives a client of it has imported it. Its code runs only where its sentinels
-are asked, and there its errors become those of redis-py.
+This module never imports valkey-py: a caller who passes its client has imported it. The code of valkey-py runs only to
+ask its sentinels, and its errors become those of redis-py.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from workkit.errors import InvalidSchedule
 
 CLIENTS = "a redis.Redis or valkey.Valkey client"
 _ADDRESS = ("host", "port", "path")
-_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # what lacks only its scheme
+_HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # an address that lacks only its scheme
 
 
 def connect(
@@ -49,7 +48,7 @@ def connect(
     """Make a server from a URL, or from a client by its connection settings. No I/O.
 
     Messages show `shown` instead of the URL. `attached` is closed with the server. In a cluster, the server is the node
-    that owns the slot of `schedule`, whose name must contain a tag; None: the name is not checked. Raises
+    that owns the slot of `schedule`, and the name must contain a tag; None: the name is not checked. Raises
     InvalidSchedule for a value that is neither URL nor client, and for a name without a tag.
     """
     if (read := read_client(url)) is not None:
@@ -94,10 +93,10 @@ def shown_url(client: redis.Redis, *, family: str = "redis") -> str:
 
 
 def shown_client(given: Any) -> str:
-    """As `shown_url`, for any client that a user may give, and for what is none. Never raises."""
+    """Show any client that a user may pass, as `shown_url` does, or a value that is no client. Never raises."""
     try:
         return connect(given).url
-    except Exception:  # a client of another kind, or one that cannot be looked into
+    except Exception:  # a client of another kind, or one that cannot be inspected
         return f"<{type(given).__name__}>"
 
 
@@ -191,8 +190,8 @@ def _login(kwargs: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenClient:
-    """`client` has the user's settings; of sentinels, its pool is a SentinelConnectionPool. `family`: redis or valkey,
-    as in URLs. `nodes`: those of a cluster, which `client` reaches one of.
+    """`client` has the user's settings. For sentinels, its pool is a SentinelConnectionPool. `family`: redis or valkey,
+    as in URLs. `nodes`: the nodes of a cluster; `client` reaches one of them.
     """
 
     client: redis.Redis
@@ -201,7 +200,7 @@ class GivenClient:
 
 
 def read_client(given: Any) -> GivenClient | None:
-    """Read a client; None for what is none, such as one of asyncio."""
+    """Read a client; None for any other value, such as an asyncio client."""
     if isinstance(given, RedisCluster):
         nodes: Any = given.get_nodes()  # type: ignore[no-untyped-call]
         client: Any = given.get_redis_connection(nodes[0])  # any node: all are reached in the same way

@@ -1,5 +1,5 @@
-"""Read what any program may have written: packed values, scores, `S:control` with its pauses, quiet listeners and
-limits, what a listener tells of itself, and taken slots. A value that cannot be read has no effect on any listener;
+"""Read values that any program may have written: packed values, scores, `S:control` with its pauses, quiet listeners
+and limits, descriptions of listeners, and taken slots. A value that cannot be read has no effect on any listener;
 `workkit doctor` names it. The scripts read pauses by the same rules (`lua/parts/pause.lua`).
 """
 
@@ -23,19 +23,21 @@ from workkit.jobs.admission import HISTORIES, Control, History, Pause
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import MOST_AT_ONCE
 
-FURTHEST_MS: Final = 9 * 10**15  # a time further from 1970 reads as this
+FURTHEST_MS: Final = 9 * 10**15  # ms; a time further from 1970 reads as this
 
 
 def read_packed(packed: bytes | None) -> Any:
     """Unpack a value that only Python listeners read; None if it is missing or cannot be read."""
     try:
         return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
-    except (ValueError, RecursionError, TypeError):  # TypeError: a map whose key is a list
+    except (ValueError, RecursionError, TypeError):  # TypeError: a map with a list as a key
         return None
 
 
 def whole_ms(score: float) -> int:
-    """Round a score to whole milliseconds, within what a time can be. A program may have set any, also infinity."""
+    """Round a score to whole milliseconds, within the limits of a time. A program may have set any score, also
+    infinity.
+    """
     return round(max(-FURTHEST_MS, min(FURTHEST_MS, score)))
 
 
@@ -73,12 +75,12 @@ def read_control(pairs: Sequence[bytes]) -> tuple[bytes, Control]:
 
 
 def read_history(text: bytes) -> History:
-    """Read what is kept of past runs; all of it if the text is no such word."""
+    """Read the setting for past runs; all of them are kept if the text is no such word."""
     return next((known for known in HISTORIES if known.encode() == text), "full")
 
 
 def read_limit(text: bytes) -> int | None:
-    """Read how many runs the limit allows; None if the text is no such number."""
+    """Read the number of runs that the limit allows; None if the text is no such number."""
     limit = int(text) if _LIMIT.fullmatch(text) else 0
     return limit if 1 <= limit <= MOST_AT_ONCE else None
 
@@ -90,7 +92,7 @@ def read_turn(text: bytes) -> float | None:
 
 
 def read_pause(packed: bytes) -> Pause | None:
-    """Read a pause; None if the bytes are none."""
+    """Read a pause; None if the bytes are no pause."""
     fields = read_packed(packed) if packed[:1] and packed[0] in _ARRAYS else None
     match fields:
         case [str() | None as reason, None, *_]:
@@ -128,7 +130,7 @@ def is_control(name: bytes, value: bytes) -> bool:
 
 
 def standing_control(server: Server, key: str) -> Control:
-    """Read the pauses of a control key whose time has not passed, and the schedule's own limits."""
+    """Read a control key: the pauses that still last, and the schedule's own limits."""
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
         pipe.time()
@@ -139,8 +141,8 @@ def standing_control(server: Server, key: str) -> Control:
 
 
 def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:
-    """Read a control key: its version, the pauses whose time has not passed, and the schedule's own limits. An
-    instant up to which deaths are known is none if it is still to come.
+    """Read a control key: its version, the pauses that still last, and the schedule's own limits. An instant up to
+    which deaths are acknowledged is ignored if it is in the future.
     """
     version, control = read_control([part for pair in fields.items() for part in pair])
     lasting = {t: p for t, p in control.paused.items() if p.until_ms is None or p.until_ms > now_ms}
@@ -150,8 +152,8 @@ def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Cont
 
 PADDED = 65  # bytes; with shorter fields the server keeps the hash packed, which is slower
 PADDING = "." * PADDED
-QUIET_STATE = "quiet"  # the state of one that takes nothing new
-UNKNOWN = "?"  # the version of a listener whose description cannot be read
+QUIET_STATE = "quiet"  # the state of a listener that takes no new jobs
+UNKNOWN = "?"  # the version of a listener with an unreadable description
 
 
 def read_said(kept: bytes | None) -> tuple[int, int] | str | None:
@@ -175,7 +177,7 @@ def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
 
 
 def quieted(info: ListenerInfo, control: Control) -> ListenerInfo:
-    """Say of a listener that it is quiet, if somebody has told it so."""
+    """Set the state of a listener to quiet, if the schedule orders it to be quiet."""
     return replace(info, state=QUIET_STATE) if info.listener in control.quiet else info
 
 
@@ -185,7 +187,7 @@ def is_info(packed: bytes) -> bool:
 
 
 def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerInfo:
-    """Read the description of a listener. If there is none, or it cannot be read, return what the name contains."""
+    """Read the description of a listener. If it is missing or unreadable, return the facts in the name."""
     match read_packed(packed):
         case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
             return ListenerInfo(
@@ -205,7 +207,7 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
 
 
 def new_name(called: str = "") -> str:
-    """Make a name that no listener has used before: as it is called, else by its host; its process; a random part."""
+    """Make a name that no listener has used before: its label, or else its host; its process; a random part."""
     return f"{called or socket.gethostname()}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
@@ -217,7 +219,7 @@ class Description:
         self.packed = write_info(info, began_ms=began_ms)
 
     def of(self, trouble: str | None, state: str | None = None) -> bytes:
-        """Write it, with what makes no progress in the listener, and what it does now (None: as it registered)."""
+        """Write the description, with the runs that make no progress and the current activity (None: as registered)."""
         state = state or self._usual
         if (trouble, state) != (self.info.trouble, self.info.state):
             self.info = replace(self.info, trouble=trouble, state=state)
@@ -227,7 +229,7 @@ class Description:
 
 MOST_SLOTS: Final = 5_000  # slots that are read; of a key with more, the server counts them
 
-# The runs of recurring jobs that are open stand there too, under run:<id>. They are no slots.
+# Open runs of recurring jobs are in the same key, under run:<id>. They are no slots.
 _RANGES: Final = ((b"-", b"(run:"), (b"[run;", b"+"))
 
 
@@ -249,5 +251,5 @@ def grouped(pages: Iterable[Iterable[bytes]]) -> dict[bytes, list[bytes]]:
 
 
 def bounds(key: bytes) -> tuple[bytes, bytes]:
-    """Give the lexical bounds of the members of a key."""
+    """Return the lexical bounds of the members of a key."""
     return b"[" + key + b"\0", b"(" + key + b"\1"

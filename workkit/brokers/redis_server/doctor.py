@@ -1,4 +1,4 @@
-"""What the doctors of all layouts on Redis share: the server, and keys of a wrong type. Knows no key."""
+"""Checks that the doctors of all layouts on Redis share: the server, and keys of a wrong type. Knows no key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Look = Callable[[], Iterator[Finding]]
 
 
 def tried(server: Server, what: str, look: Look) -> Iterator[Finding]:
-    """Check something. If the server forbids it to this user, yield a finding that says so. A wrong or missing password
+    """Check something. If the server forbids it to this user, yield a finding about that. A wrong or missing password
     raises.
     """
     try:
@@ -38,7 +38,7 @@ def tried(server: Server, what: str, look: Look) -> Iterator[Finding]:
 
 
 def unchecked(server: Server, what: str, error: ServerRefused) -> Finding:
-    """Name what could not be checked."""
+    """Report a check that was not possible."""
     return UNCHECKED.found(
         f"{what} could not be checked: {str(error).removeprefix(server.url).strip(' :.')}",
         "check again as a user who may run INFO, SCAN, scripts and all commands that read",
@@ -51,7 +51,7 @@ WRONG_TYPE = Kind(
 
 
 def wrong_type(key: bytes, stands: str, kind: str, *, why: str) -> Finding:
-    """Name a key of a wrong type: `stands` in place of `kind`."""
+    """Report a key that has another type than `kind`."""
     name = bytes_text(key)
     words = [shell_word(one.decode("utf-8", "surrogateescape")) for one in (key, key + b":wrong")]
     return WRONG_TYPE.found(
@@ -63,19 +63,19 @@ def wrong_type(key: bytes, stands: str, kind: str, *, why: str) -> Finding:
 
 
 def wrong_types(server: Server, expected: Mapping[str, str], *, why: str) -> Iterator[Finding]:
-    """Name the keys that are there and have another type than they should."""
+    """Report the existing keys that have another type than they should."""
     found = piped(server, lambda pipe: [pipe.type(key) for key in expected])
     for (key, kind), stands in zip(expected.items(), map(bytes.decode, found), strict=True):
         if stands not in (kind, "none"):
             yield wrong_type(key.encode("utf-8", AS_READ), stands, kind, why=why)
 
 
-# The server: its version, what a restart loses, eviction, memory, clock and role.
+# The server: its version, data lost at a restart, eviction, memory, clock and role.
 
 LEAST = (6, 2)
-CLOCK_MS = 1_000  # with a larger difference, "now" is not the same time for both
-LOW = 0.10  # of maxmemory
-USUAL_PORT = 6379  # of redis-cli too
+CLOCK_MS = 1_000  # ms; with a larger difference, the two clocks disagree about "now"
+LOW = 0.10  # part of maxmemory; less free memory is a finding
+USUAL_PORT = 6379  # the port that redis-cli uses without an option
 ONE_SLOT = "A script moves a job between keys in one step. A cluster allows that only within one slot."
 
 OLD_SERVER = Kind(
@@ -134,7 +134,7 @@ class Host:
     facts: Mapping[str, Any]
 
     def findings(self) -> Iterator[Finding]:
-        """Name what is wrong according to INFO."""
+        """Report the faults that INFO shows."""
         for check in (self._version, self._role, self._persistence, self._memory, self._replication, self._cluster):
             yield from check()
 
@@ -147,7 +147,9 @@ class Host:
 
     @property
     def _client(self) -> str:
-        """The beginning of a command to this server, and not to another on the usual port of the same machine."""
+        """The beginning of a command to this server. It must not reach another server on the usual port of the same
+        machine.
+        """
         port = self.facts.get("tcp_port")
         return f"redis-cli -p {port}" if port and port != USUAL_PORT else "redis-cli"
 
@@ -238,7 +240,7 @@ def _has_tag(name: str) -> bool:
 
 
 def clock(server: Server) -> Iterator[Finding]:
-    """Compare the server's clock with this machine's, and say where this user cannot have the server's."""
+    """Compare the server's clock with this machine's, and report if this user may not read the server's clock."""
     with server.translated() as client:
         if not may_call_time(client):
             yield NO_TIME.found(
@@ -265,7 +267,7 @@ def clock(server: Server) -> Iterator[Finding]:
 
 
 def scripts(server: Server, script: Script) -> Iterator[Finding]:
-    """Check whether this user may load and run scripts, with one that changes nothing by being loaded."""
+    """Check whether this user may load and run scripts, with a script that changes nothing."""
     try:
         with server.translated() as client:
             client.script_load(script.text)
@@ -276,7 +278,7 @@ def scripts(server: Server, script: Script) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Unhurried:
-    """A doctor whose checkup rests after each page of a key. It takes three times as long where there are many jobs."""
+    """A doctor that rests after each page of a key. With many jobs, its checkup takes three times as long."""
 
     doctor: Doctor
 

@@ -19,15 +19,15 @@ SCAN_NEEDED = "It takes the command SCAN to find them: ACL SETUSER NAME +scan."
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Names in their order. `is_whole`: all keys were looked at; else the time was over before."""
+    """Names in order. `is_whole`: all keys were looked at; otherwise the time ran out."""
 
     names: tuple[str, ...]
     is_whole: bool
 
 
 class Signs:
-    """The keys that tell of a name: ``NAME:END``. `ends`: a pattern of an end -> the type of the key. `globs`: what
-    SCAN is told to match, which are all such keys and few others.
+    """The keys that reveal a name: ``NAME:END``. `ends`: a pattern of an end -> the type of the key. `globs`: the
+    patterns for SCAN, which match all such keys and few others.
     """
 
     def __init__(self, ends: Mapping[str, str], *, globs: Sequence[str]) -> None:
@@ -35,15 +35,16 @@ class Signs:
         self._key = re.compile(rf"([^\s\x00-\x1f\x7f]+):(?:{'|'.join(f'({end})' for end in ends)})")
 
     def read(self, key: bytes) -> tuple[str, str] | None:
-        """Read the name in a key, and the type that the key then has; None for any other key."""
+        """Read the name in a key, and the type that such a key has; None for any other key."""
         found = self._key.fullmatch(key.decode()) if is_text(key) else None
         return None if found is None else (found[1], self._types[(found.lastindex or 2) - 2])
 
 
 def find_names(server: Server, signs: Signs, *, seconds: float | None = None) -> Found:
-    """Find the names of which a server, or any primary of its cluster, has a key; look for so many `seconds` at most.
+    """Find the names of which a server, or any primary of its cluster, has a key. Search for at most `seconds`.
 
-    A key of another type is of another program. One whose type this user may not ask for counts. Raises ServerError.
+    A key of another type belongs to another program. A key counts if this user may not ask for its type. Raises
+    ServerError.
     """
     end, names = None if seconds is None else monotonic() + seconds, set[str]()
     try:
@@ -71,7 +72,7 @@ def _pages(server: Server, signs: Signs) -> Iterator[set[str]]:
 
 
 def _signed(client: Any, read: Mapping[bytes, tuple[str, str]]) -> set[str]:
-    """Keep the names whose keys have the type of a sign."""
+    """Keep the names that have a key of the right type."""
     pipe = client.pipeline(transaction=False)
     for key in read:
         pipe.type(key)

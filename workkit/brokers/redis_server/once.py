@@ -1,8 +1,8 @@
-"""Requests that have their effect once: sent, and repeated under their numbers if their answer is lost. And a batch of
-rows that can be resumed: how far it is, as the key of its producer says it.
+"""Requests that have their effect once: they are sent, and repeated under their numbers if the answer is lost. Also a
+batch of rows that can be resumed: the key of its producer holds its progress.
 
-The batch is a producer whose request numbers count its rows: ``<rows> <digest> <answer>``; `lua/parts/producer.lua` of
-every layout.
+The batch is a producer with request numbers that count its rows: ``<rows> <digest> <answer>``. See
+`lua/parts/producer.lua` of every layout.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ def asked_once(server: Server, calls: Sequence[Call]) -> Callable[[], list[Any]]
     return answers
 
 
-BATCH_SECONDS = 604_800  # kept so long after its last addition; `parts/producer.lua` says the same
+BATCH_SECONDS = 604_800  # seconds after its last addition; `parts/producer.lua` has the same value
 _KEPT = re.compile(rb"(\d{1,15}) ([0-9a-f]{1,64}) ")
 
 
 def token_of(batch: str) -> str:
-    """Give the token of the producer that is a batch."""
+    """Return the token of the producer of a batch."""
     return f"batch-{batch}"
 
 
 def batch_text(batch: Batch) -> str:
-    """Write a batch to which nothing was added."""
+    """Write a batch without additions."""
     return f"{batch.rows} {batch.digest} []"
 
 
 def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
-    """Read how far a batch is. Raises NotFound."""
+    """Read the progress of a batch. Raises NotFound."""
     found = _KEPT.match(text or b"")
     if found is None:
         raise NotFound(
@@ -70,7 +70,9 @@ def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
 
 
 def kept_batch(server: Server, key: Callable[[str], str], which: str | Batch, *, schedule: str) -> Batch:
-    """Read how far a batch is, by its id; or keep a new one: see `Producer.batch`. `key`: names that of a token."""
+    """Read the progress of a batch by its id, or keep a new one: see `Producer.batch`. `key`: makes the
+    key of a token.
+    """
     id = which.id if isinstance(which, Batch) else which
     with server.translated() as client:
         if isinstance(which, Batch):
@@ -81,12 +83,12 @@ def kept_batch(server: Server, key: Callable[[str], str], which: str | Batch, *,
 
 
 def step_text(step: BatchStep | None) -> str:
-    """Write a step as the scripts take it; none as nothing."""
+    """Write a step for the scripts; None becomes an empty text."""
     return "" if step is None else f"{step.before.rows} {step.after.digest}"
 
 
 def read_step(step: BatchStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
-    """Read the answer to a step. Raises InvalidOptions where the batch was not as before: nothing was added then."""
+    """Read the answer to a step. Raises InvalidOptions if the batch has changed since: nothing was added then."""
     try:
         return read(reply)
     except (ValueError, IndexError):

@@ -1,5 +1,5 @@
-"""What the doctors share that check listeners and keys of ours on Redis: heartbeats, what cannot be read, and keys that
-never end.
+"""Checks of listeners and of our own keys on Redis, which several doctors share: heartbeats, unreadable values, and
+keys that never end.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from workkit.contract.listener import ListenerInfo
 from workkit.text.cells import brief_bytes, bytes_text
 from workkit.text.wording import age_text
 
-# Listeners: heartbeats, and what they tell of themselves.
+# Listeners: heartbeats and descriptions.
 
-AHEAD_MS = 3_600_000  # a heartbeat from further ahead does not count
-STALE_MS = 5_000  # half of the default listener_timeout: from then on other listeners may take its work
+AHEAD_MS = 3_600_000  # ms; a heartbeat from further ahead does not count
+STALE_MS = 5_000  # ms; half of the default listener_timeout: from then on other listeners may take its work
 
 STUCK = Kind(
     "stuck", "deviation", "A listener sends no heartbeats, and its process exists on this machine.",
@@ -64,10 +64,10 @@ def read_peer(name: str, packed: bytes | None, *, beat: float, now_ms: int, held
 def judge_peers(
     peers: Sequence[Peer], *, stale: Callable[[Peer, str], Finding], held: str = "job"
 ) -> Iterator[Finding]:
-    """Name silent listeners, those without progress, and mixed versions.
+    """Report silent listeners, listeners without progress, and mixed versions.
 
-    `stale` makes the finding about one whose process is gone, from a sentence that says since when. `held`: what a
-    listener holds.
+    `stale` makes the finding about a listener with a process that is gone, from a sentence about the time since then.
+    `held` describes the jobs that a listener holds.
     """
     for peer in peers:
         info = peer.info
@@ -106,7 +106,7 @@ def _stuck(info: ListenerInfo, since: str) -> Finding:
 
 
 def _runs(pid: int) -> bool:
-    """Say whether a process of this machine has that number."""
+    """Say whether this machine has a process with that number."""
     if pid <= 0:
         return False
     try:
@@ -119,7 +119,7 @@ def _runs(pid: int) -> bool:
 
 
 def too_many_keys(listeners: str) -> Finding:
-    """Say that listeners without a place in the list, a key, were not looked for."""
+    """Report that unlisted listeners were not searched. `listeners`: the key of their list."""
     return UNCHECKED.found(
         f"listeners missing from {listeners} were not checked: the database has too many keys",
         "use a database of its own for schedules",
@@ -127,7 +127,7 @@ def too_many_keys(listeners: str) -> Finding:
     )
 
 
-# Keys of ours: what cannot be read.
+# Our own keys: unreadable values.
 
 Reads = Callable[[bytes, Any], bool]
 
@@ -140,7 +140,7 @@ UNREAD = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Garbled:
-    """What cannot be read in a key of our own, and the value or score that was read: the arguments of `tidy.lua`."""
+    """An unreadable part of one of our own keys, and the value or score that was read: the arguments of `tidy.lua`."""
 
     key: str
     kind: str
@@ -150,8 +150,8 @@ class Garbled:
 
 @dataclass(frozen=True, slots=True)
 class UnreadKeys:
-    """Names what cannot be read in the keys of one schedule. `reads` says of a field or member whether it can be read;
-    `what` says what it should be, as the end of a sentence.
+    """Reports unreadable values in the keys of one schedule. `reads` says whether a field or member can be read; `what`
+    describes a right one, as the end of a sentence.
     """
 
     server: Server
@@ -171,7 +171,7 @@ class UnreadKeys:
                     yield self.found(key, member, what, Garbled(key=key, kind=kind, name=member, value=repr(score)))
 
     def alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
-        """Name members of one key that must be in another key too, and are not. Read each of them again in one step."""
+        """Report members of one key that are missing in another key. Read each of them again in one step."""
         for page in hash_pages(self.server, key) if kind == "hash" else map(dict, scored_pages(self.server, key)):
             names = list(page)
             scores = piped(self.server, partial(_scores, index, names))
@@ -180,7 +180,7 @@ class UnreadKeys:
                     yield self.found(key, name, what, Garbled(key=key, kind=kind, name=name, value=value))
 
     def found(self, key: str, name: bytes, what: str, subject: object) -> Finding:
-        """Make the finding about one of them."""
+        """Make the finding about one value."""
         said = f"{key} holds {brief_bytes(name) or 'an empty name'}, which is not {what}"
         return UNREAD.found(said, subject=subject, about=(bytes_text(name),))
 
@@ -200,11 +200,11 @@ def _scores(key: str, names: list[bytes], pipe: Any) -> None:
         pipe.zscore(key, name)
 
 
-# Keys that should end, and do not.
+# Keys without an expiry that should have one.
 
 
 class OnServer(Protocol):
-    """What a doctor repairs: it says on which server its keys are."""
+    """A repairable fault, with the server of its keys."""
 
     @property
     def server(self) -> Server:
@@ -213,12 +213,12 @@ class OnServer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endless:
-    """A key that should have an expiry, and has none; and the seconds that it gets."""
+    """A key that should have an expiry and has none, and the seconds that it gets."""
 
     key: bytes | str
     life_s: int
 
     def repair(self, of: OnServer) -> bool:
-        """Let it expire."""
+        """Set its expiry."""
         with of.server.translated() as client:
             return bool(client.ttl(self.key) == -1 and client.expire(self.key, self.life_s))

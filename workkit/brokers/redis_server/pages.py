@@ -1,8 +1,8 @@
-"""Read keys of any size in pages, and several things in one step. Memory is bounded by a page.
+"""Read keys of any size in pages, and several values in one step. Memory is bounded by a page.
 
 A `Cursor` pages through a sorted set that changes meanwhile, so that a member that stays in its place is read once. A
-page that began at a number would pass over as many members as have left the set before it. A dead set, which is sorted
-by the time of death, is read from a place on.
+page that began at a number would skip as many members as have left the set before it. A dead set is sorted by the time
+of death and is read from a place on.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from workkit.clocks import time
 from workkit.errors import InvalidOptions
 
 PAGE = 500
-PAGE_BYTES = 4_000_000  # after a page with more bytes, the next pages have fewer values
-MOST_PAGES = 2000  # of the names of all keys in a database
+PAGE_BYTES = 4_000_000  # bytes; after a larger page, the next pages have fewer values
+MOST_PAGES = 2000  # pages of the names of all keys in a database
 STEP = 1000  # names of keys in one page
-REST = 2.0  # times as long as it worked on a page, who is not in a hurry rests before the next one
+REST = 2.0  # an unhurried reader rests this many times as long as a page took
 _GLOB, _ESCAPED = re.compile(r"([*?\[\]\\^-])"), r"\\\1"
 _thread = local()
 
@@ -53,8 +53,8 @@ def scored_pages(server: Server, key: str) -> Iterator[list[tuple[bytes, float]]
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Let this thread rest between pages, so that others of its process go on meanwhile: one that looks through all
-    jobs would take half of their time.
+    """Let this thread rest between pages, so that other threads of its process can run: a read of all jobs would take
+    half of their time.
     """
     _thread.since = time.thread_time()
     try:
@@ -76,7 +76,9 @@ def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
 
 
 def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-    """Ask several things in one round trip; `whole`: in one step, where the second word of each command is its key."""
+    """Ask several questions in one round trip; `whole`: in one step. The second word of each command is
+    then its key.
+    """
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
         ask(pipe)
@@ -84,12 +86,12 @@ def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) 
 
 
 def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
-    """Ask by a script: the client repeats it after a cut connection, as any reading."""
+    """Ask with a script. It only reads, so the client repeats it after a cut connection."""
     if not commands:
         return []
     script, encoded = load("redis_server")["read"], client.get_encoder().encode
 
-    def packed(word: Any) -> bytes:  # names of other programs may be no text, and are kept as such
+    def packed(word: Any) -> bytes:  # names of other programs may be no text, and are kept as bytes
         return bytes(word.encode("utf-8", "surrogateescape") if isinstance(word, str) else encoded(word))
 
     words = [[packed(word) for word in asked] for asked, _ in commands]
@@ -103,7 +105,7 @@ def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[st
 
 
 def _read(verb: str, options: Mapping[str, Any], answer: Any) -> Any:
-    """Read an answer of a script, whatever protocol the client speaks, as that of a command."""
+    """Read an answer of a script as the answer of a command, for either protocol of the client."""
     match verb:
         case "HGETALL":
             return dict(zip(answer[::2], answer[1::2], strict=True))
@@ -128,8 +130,8 @@ def server_ms(server: Server) -> int:
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:
-    """Find the keys whose names begin with a text, each without it; None if the database has too many keys. A name that
-    is no text is left out.
+    """Find the keys with names that begin with a text, each without it; None if the database has too many keys. A name
+    that is no text is left out.
     """
     cursor, names = 0, []
     for _ in range(MOST_PAGES):
@@ -168,15 +170,15 @@ def _pages(server: Server, scan: Callable[[Any, int], tuple[int, list[Any]]]) ->
 
 
 Scored = tuple[bytes, float]  # a member, and its score
-_AT_FIRST = 20  # members before the last one that are asked for too, once it was not where it had been
+_AT_FIRST = 20  # earlier members to ask for too, after the last one was not in its place
 
 
 class Cursor:
     """A place in a sorted set: behind the score and the bytes of the last member that was read.
 
     Each page is asked for from that member on. While the set changes, it is asked for from some members earlier. If
-    even these do not reach the last one, the cursor looks for its place, also if that member has left, in a number of
-    steps that grows with the logarithm of the number of equal scores.
+    even these do not reach the last member, the cursor searches its place, even if that member has left. The number of
+    steps grows with the logarithm of the number of equal scores.
     """
 
     def __init__(self, server: Server, key: str, *, latest_first: bool = False) -> None:
@@ -188,11 +190,11 @@ class Cursor:
 
     @property
     def place(self) -> tuple[float, bytes]:
-        """The score and the bytes of the last member that was read; before all others if none was."""
+        """The score and the bytes of the last member that was read; before all others if there was none."""
         return (self._last[1], self._last[0]) if self._last else (float("-inf"), b"")
 
     def pages(self) -> Iterator[list[Scored]]:
-        """Read the pages that are left."""
+        """Read the remaining pages."""
         while not self.is_over:
             if page := self.page():
                 yield page
@@ -206,12 +208,14 @@ class Cursor:
                 return page
 
     def ask(self, pipe: Any) -> None:
-        """Ask for the next page, for a caller that asks for other things in the same step. `take` reads the answer."""
+        """Ask for the next page. The caller may ask other questions in the same step. `take` reads the answer."""
         start = self._start
         pipe.zrange(self._key, start, start + self._size - 1, desc=self._latest_first, withscores=True)
 
     def take(self, window: list[Scored]) -> list[Scored] | None:
-        """Read the answer to `ask`. None: the set has changed too much; the cursor has found its place, ask again."""
+        """Read the answer to `ask`. None: the set has changed too much, and the cursor has found its
+        place: ask again.
+        """
         is_end, start = len(window) < self._size, self._start
         place = self._at - start
         is_there = self._last is not None and place < len(window) and window[place] == self._last
@@ -251,7 +255,7 @@ class Cursor:
         if rank is not None and low <= rank < high:
             self._at = rank
             return
-        while low < high:  # it has left: where would it be among those with its score?
+        while low < high:  # it has left: find its old place among those with its score
             middle = (low + high) // 2
             with self._server.translated() as client:
                 found = client.zrange(self._key, middle, middle, desc=self._latest_first, withscores=True)
@@ -285,8 +289,8 @@ Place = tuple[float, bytes]
 
 
 def page_after(client: Any, key: str, place: Place, limit: int) -> tuple[list[tuple[bytes, float]], bool]:
-    """Read members behind a place, at most so many; and whether there are no more. Many may have one score: those
-    before the place are read again and left out.
+    """Read a limited number of members behind a place, and return whether there are no more. Many may have one score:
+    those before the place are read again and left out.
     """
     found: list[tuple[bytes, float]] = []
     start = 0
@@ -301,7 +305,7 @@ def page_after(client: Any, key: str, place: Place, limit: int) -> tuple[list[tu
 
 
 def stand(client: Any, key: str, names: Sequence[bytes]) -> list[bool]:
-    """Say of each name whether it is a member of a sorted set."""
+    """Say for each name whether it is a member of a sorted set."""
     pipe = client.pipeline(transaction=False)
     for start in range(0, len(names), AT_ONCE):
         pipe.zmscore(key, names[start : start + AT_ONCE])
@@ -309,7 +313,7 @@ def stand(client: Any, key: str, names: Sequence[bytes]) -> list[bool]:
 
 
 def read_place(after: str) -> Place:
-    """Read what these write; empty: before all. Raises InvalidOptions."""
+    """Read the text of a place; an empty text is the place before all members. Raises InvalidOptions."""
     if not after:
         return -inf, b""
     score, _, name = after.partition(" ")
@@ -321,12 +325,12 @@ def read_place(after: str) -> Place:
 
 
 def place_behind(page: Sequence[tuple[bytes, float]], *, after: str) -> str:
-    """Write the place behind a page; behind an empty one it is that from which it was read."""
+    """Write the place behind a page; for an empty page, the place at which it began."""
     return f"{page[-1][1]!r} {page[-1][0].hex()}" if page else after
 
 
 def place_before(after: str) -> str:
-    """Write the place before all members that have the score of this one: others may come with the same, whose names
-    are less.
+    """Write the place before all members with the score of this one. Other members may come with the same score and a
+    lesser name.
     """
     return f"{after.partition(' ')[0]} " if after else after

@@ -1,4 +1,4 @@
-"""What carries commands to a server: connections that stay open, and the client of redis-py for all other commands.
+"""Send commands to a server on connections that stay open, or with the client of redis-py for all other commands.
 
 For every command, a client of redis-py takes a connection from its pool, checks it and gives it back. That costs as
 much as a short round trip. `Wires` does it once: it sends commands in one write, and reads their answers later.
@@ -83,10 +83,10 @@ class Wires:
 
 
 class Packer:
-    """Packs the commands of a client of redis-py, whose own packer cannot write a name that is no text."""
+    """Packs the commands of a client of redis-py. The packer of redis-py itself cannot write a name that is no text."""
 
     def pack(self, *command: Any) -> list[bytes]:
-        """Pack one command; its first part may be several words."""
+        """Pack one command. Its first part may have several words."""
         first, *rest = command
         words = first.encode().split() if isinstance(first, str) else first.split()
         parts = (*words, *rest)
@@ -106,8 +106,8 @@ def _packed_as_read(command: tuple[Any, ...]) -> bytes:
 
 
 class TimeClient(redis.Redis):
-    """A client that can always tell the time: where its user may not call TIME, that of this machine. Scripts know the
-    last instant too.
+    """A client that always returns the time: that of this machine if its user may not call TIME. Scripts also know the
+    last instant.
     """
 
     def time(self, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ class TimePipeline(Pipeline):
 
 
 def own_time() -> tuple[int, int]:
-    """Tell the time of this machine: seconds and microseconds."""
+    """Return the time of this machine: seconds and microseconds."""
     return divmod(time.time_ns() // 1000, 1_000_000)
 
 

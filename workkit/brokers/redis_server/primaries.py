@@ -1,4 +1,4 @@
-"""Find a primary: the node of a cluster that owns one slot, or the one that sentinels watch.
+"""Find a primary: the node of a cluster that owns one slot, or the primary that sentinels watch.
 
 All keys of a schedule are in one slot, by the {tag} in its name. So one plain connection to that node serves it, and
 follows the slot when it moves. Sentinels are asked at every connect, and the primary itself for its role.
@@ -21,7 +21,7 @@ from workkit.brokers.redis_server.route import Misdirected, Unlocated, ask_node,
 from workkit.clocks import time
 from workkit.errors import InvalidSchedule
 
-HOPS = 3  # how often one call follows a slot from node to node
+HOPS = 3  # times that one call follows a slot to another node
 PAUSES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)  # seconds between tries while the keys of the slot move
 
 
@@ -32,7 +32,7 @@ def tag_of(name: str) -> str:
 
 
 def check_tag(name: str) -> None:
-    """Refuse the name of a schedule whose keys would fall into different slots. Raises InvalidSchedule."""
+    """Refuse the name of a schedule if its keys would be in different slots. Raises InvalidSchedule."""
     if not tag_of(name):
         better = f"{{{name}}}"
         raise InvalidSchedule(
@@ -43,7 +43,9 @@ def check_tag(name: str) -> None:
 
 
 class SlotOwner:
-    """The node that owns the slot of one schedule. It remembers all nodes that were named: the first may go away."""
+    """The node that owns the slot of one schedule. It remembers all nodes that were named, because the first one may go
+    away.
+    """
 
     def __init__(self, nodes: Sequence[Node], *, schedule: str, secure: bool, settings: Mapping[str, Any]) -> None:
         self.address: Node | None = None
@@ -178,17 +180,17 @@ def _unlocated(silent: Mapping[Node, str]) -> Unlocated:
 
 
 def _place(node: Any, asked: Node) -> Node:
-    """Read a node of CLUSTER SLOTS. One that does not know its own host has the host that was asked."""
+    """Read a node of CLUSTER SLOTS. A node without a host has the host that was asked."""
     host = (node[0] or b"").decode()
     return (host if host not in ("", "?") else asked[0]), int(node[1])
 
 
-LOOK_SECONDS = 2.0  # between checks that the primary is still one
-DEAF_SECONDS = 10.0  # between checks while no sentinel answers
+LOOK_SECONDS = 2.0  # seconds between checks that the primary is still one
+DEAF_SECONDS = 10.0  # seconds between checks while no sentinel answers
 
 
 class _Primary(ABC):
-    """What both ways to a primary share: they refuse a primary that was replaced, and leave it soon."""
+    """The shared part of both ways to a primary: they refuse a primary that was replaced, and leave it soon."""
 
     address: Node | None = None
     _look_at = 0.0
@@ -198,8 +200,8 @@ class _Primary(ABC):
         """Yield the primary that the sentinels name."""
 
     def refresh(self) -> None:
-        """Ask whether another server is the primary. A live primary that was replaced accepts writes for some seconds,
-        until the sentinels demote it, and then forgets them.
+        """Check whether another server is the primary. A live primary that was replaced accepts writes for some
+        seconds, until the sentinels demote it, and then forgets them.
         """
         now = time.monotonic()
         if self.address is None or now < self._look_at:
@@ -275,7 +277,7 @@ class Sentinels(_Primary):
 
 
 class GivenSentinels(_Primary):
-    """The sentinels of a user's client, asked through it: it may map the addresses that they name."""
+    """The sentinels of a user's client, asked through it: the client may map the addresses that they name."""
 
     def __init__(self, manager: Any, *, service: str) -> None:
         self._manager, self._service = manager, service

@@ -33,7 +33,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.NoScriptError, "NOSCRIPT"),
 )
 _INNER = re.compile(r"\b(?:OOM|MISCONF|READONLY|NOPERM|WRONGTYPE|CROSSSLOT|NOREPLICAS)\b")
-# For versions of the client library that keep no code: how the texts of its AuthenticationError differ.
+# For versions of the client library without a code: the different texts of its AuthenticationError.
 _OLD = (
     ("without any password configured", "ERR"),
     ("no password is set", "ERR"),
@@ -47,11 +47,11 @@ _ON_THE_WAY = ("MOVED", "ASK", "TRYAGAIN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPlace:
-    """What messages need to know of a server.
+    """The facts about a server that messages need.
 
     `url` has no passwords. `schedule`: the schedule on it. `moves`: another server may take its place, and the next
-    call looks for it. `answered`: it has answered once, so a closed connection was cut, not refused. `settings` are
-    those of its connections. `wrong`: keys of a wrong type, as clauses.
+    call looks for it. `answered`: it has answered once, so a closed connection was cut, not refused. `settings`: the
+    settings of its connections. `wrong`: keys of a wrong type, as clauses.
     """
 
     url: str
@@ -63,11 +63,11 @@ class ServerPlace:
 
 
 def code_of(error: Exception) -> str:
-    """Find the first word of the server's error, its code: "" for an error that is not of a server. Only this function
-    looks into the text of an error: servers change their texts, and not their codes.
+    """Find the first word of the server's error, its code; "" for an error that is not of a server. Only this function
+    reads the text of an error: servers change their texts, and not their codes.
 
-    The client library cuts the code off, and newer versions keep it beside. A script's own error has that of a command
-    in it, as a word.
+    The client library cuts the code off, and newer versions keep it in an attribute. A script's own error contains the
+    code of a command as a word.
     """
     text, code = _said(error), getattr(error, "status_code", None)
     if not isinstance(code, str):
@@ -192,7 +192,7 @@ def _is_cluster(place: ServerPlace, _: str) -> Words:
 
 
 def _is_no_schedule(place: ServerPlace, _: str) -> Words:
-    """Put the remedy into the trouble, because the `lost` line of a listener shows only the trouble."""
+    """Move the remedy into the trouble, because the `lost` line of a listener shows only the trouble."""
     name = place.schedule
     see = f"workkit doctor {name} says more" if name else "workkit doctor SCHEDULE says more"
     if place.wrong:
@@ -210,7 +210,7 @@ def _cannot_save(_: ServerPlace, text: str) -> Words:
 
 
 def _is_of_database(error: BaseException) -> bool:
-    """Whether the server has refused the SELECT with which a connection begins; only the login is sent before it."""
+    """Whether the server has refused the SELECT at the beginning of a connection. Only the login is sent before it."""
     if not isinstance(error, redis.exceptions.ResponseError):
         return False
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -261,7 +261,9 @@ _REFUSALS: tuple[Refusal, ...] = (
 
 
 def is_in_client(error: BaseException) -> bool:
-    """Whether an error comes from within the client library. It stumbles where another thread closes its connection."""
+    """Whether an error comes from within the client library. The library fails if another thread closes
+    its connection.
+    """
     frames = list(traceback.walk_tb(error.__traceback__))
     return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).startswith("redis.")
 

@@ -1,5 +1,5 @@
-"""Connections whose server may change: each new connection looks for the server. And why a TLS connection fails: which
-file, which certificate, which name.
+"""Connections to a server that may change: each new connection looks for the server. Also the reason why a TLS
+connection fails: which file, which certificate, which name.
 
 A connection pool treats them like any other. A `Route` finds the address.
 """
@@ -20,7 +20,7 @@ from workkit.brokers.redis_server.pipe import Packer
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
-GUIDE_SECONDS = 1.0  # how long to wait for a sentinel or a node that only names the server
+GUIDE_SECONDS = 1.0  # seconds to wait for a sentinel or a node that only names the server
 
 FULL = "max number of clients reached"  # the server's error before it cuts the connection
 
@@ -28,7 +28,7 @@ _KEPT = ("username", "password", "credential_provider", "db", "client_name")
 
 
 class Unlocated(redis.exceptions.ConnectionError):
-    """The server was not found or not reached. The text is ours. `remedy` is its last sentence, or None."""
+    """The server was not found or not reached. The text is our own. `remedy` is its last sentence, or None."""
 
     def __init__(self, trouble: str, *, remedy: str | None = None) -> None:
         super().__init__(f"{trouble}. {remedy}" if remedy else trouble)
@@ -36,7 +36,7 @@ class Unlocated(redis.exceptions.ConnectionError):
 
 
 class Misdirected(redis.exceptions.ResponseError):
-    """A sentinel or node answers that there is no such server. The text is ours, with `remedy` as its last sentence."""
+    """A sentinel or node answers that there is no such server. The text is our own. `remedy` is its last sentence."""
 
     def __init__(self, trouble: str, *, remedy: str, lasting: bool) -> None:
         super().__init__(f"{trouble}. {remedy}")
@@ -49,14 +49,14 @@ class Route(Protocol):
     address: Node | None  # the last known address
 
     def candidates(self) -> Iterator[Node]:
-        """Yield the possible addresses of the server, the likeliest first, and ask for each as late as possible.
+        """Yield the possible addresses of the server, the likeliest first. Ask for each as late as possible.
 
         Raises Unlocated, Misdirected.
         """
 
     def refresh(self) -> None:
-        """Check from time to time whether `address` is still right, if the server itself would not answer so. Never
-        raises.
+        """Check from time to time whether `address` is still right, if the server itself would not report a change.
+        Never raises.
         """
 
     def admit(self, connection: Any) -> None:
@@ -136,7 +136,7 @@ def ask_node(node: Node, *command: str, secure: bool, settings: Mapping[str, Any
 
 
 def reason(error: Exception | None, node: Node, settings: Mapping[str, Any]) -> str:
-    """Say in a few words why a server was not reached with these settings."""
+    """Explain in a few words why a server was not reached with these settings."""
     text = str(error)
     cause = error.__cause__ or error.__context__ if error else None
     if found := tls_trouble(error, {**settings, "host": node[0], "port": node[1]}):
@@ -162,9 +162,9 @@ Settings = Mapping[str, Any]
 
 
 def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
-    """Word the trouble and its remedy, without the last full stop. Return None if TLS works.
+    """Describe the trouble and its remedy, without the last full stop. Return None if TLS works.
 
-    `settings` are those of the connection: host, port and its `ssl_` options.
+    `settings`: the settings of the connection: host, port and its `ssl_` options.
     """
     causes = list(_causes(error))
     found = next((one for one in causes if isinstance(one, ssl.SSLError)), None)
@@ -193,7 +193,7 @@ def tls_trouble(error: BaseException | None, settings: Settings) -> str | None:
 
 
 def _certificate(error: ssl.SSLCertVerificationError, settings: Settings) -> str:
-    """Say what is wrong with the server's certificate."""
+    """Describe the fault of the server's certificate."""
     host, ca = settings.get("host", "localhost"), settings.get("ssl_ca_certs")
     if error.verify_code in _MISMATCH:
         names = list(_names(settings))
@@ -212,7 +212,7 @@ def _certificate(error: ssl.SSLCertVerificationError, settings: Settings) -> str
 
 
 def _file(settings: Settings) -> str | None:
-    """Say which file of the settings cannot be read, or has the wrong content."""
+    """Name the file of the settings that cannot be read, or has the wrong content."""
     ca, path, cert, key = (settings.get(name) for name in _FILES)
     for name, file in (("ssl_ca_certs", ca), ("ssl_certfile", cert), ("ssl_keyfile", key)):
         if file:
@@ -238,7 +238,7 @@ def _file(settings: Settings) -> str | None:
 
 
 def _names(settings: Settings) -> Iterator[str]:
-    """Yield the names in a certificate that is trusted except for its names."""
+    """Yield the names in a certificate. Everything except the names is checked."""
     with contextlib.suppress(OSError, redis.exceptions.RedisError), _opened(settings, ssl_check_hostname=False) as sock:
         for _, name in sock.getpeercert().get("subjectAltName", ()):
             yield str(name)

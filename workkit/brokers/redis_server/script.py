@@ -7,14 +7,15 @@ list for a call. ``-- ARGV number now`` names arguments: the script gets them as
 end with ``...``: ``jobs...`` gives `jobs_at`, the place where a list of any length begins. A second line of the same
 form continues the first.
 
-A line ``-- part: NAME`` includes code that several scripts share: the file NAME in the folder `parts` of the layout,
-else in the one beside this file, for what several layouts share. It may name other parts. Each part comes into a script
-once, where it is named first. The head of a part says which keys and arguments of the script it uses.
+A line ``-- part: NAME`` includes code that several scripts share. The code is the file NAME in the folder `parts` of
+the layout, or else in the folder `parts` beside this file, which has the parts that several layouts share. A part may
+name other parts. Each part comes into a script once, at its first mention. The head of a part names the keys and
+arguments of the script that it uses.
 
 A script asks its server for the time. Some managed servers refuse TIME within scripts, and a user may lack the right to
-call it at all. Then the client passes the time to the script; the other scripts stay as they are. Nobody pays for this
-where TIME works: a server is asked about it only after it has refused a script (spec/layouts/native.md, "A server
-without TIME").
+call it at all. Then the client passes the time to the script. Scripts that need no time stay unchanged. Where TIME
+works, this costs nothing: a server is asked about it only after it has refused a script (spec/layouts/native.md, "A
+server without TIME").
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Script:
     def keys(self, keys: Hashable, **of: str | tuple[str, ...]) -> tuple[str, ...]:
         """Make the KEYS of one call. `keys` are the layout's keys of one schedule.
 
-        The caller passes what the head names in brackets under that name: ``claim.keys(keys, listener=name)`` for
+        The caller passes each argument in brackets under its name in the head: ``claim.keys(keys, listener=name)`` for
         ``running(listener)``. Raises TypeError if one of them is missing, or if the head has no such name.
         """
         if of.keys() != {key.of for key in self.declared if key.of}:
@@ -74,12 +75,12 @@ class Script:
 
 
 def with_text(script: Script, text: str) -> Script:
-    """Return the script with another text, and the same keys."""
+    """Return the script with another text and the same keys."""
     return Script(script.name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), script.declared)
 
 
 class BadScript(Exception):
-    """The head of a script, or its parts, cannot be read. An error for people who write scripts."""
+    """The head of a script, or a part, cannot be read. Only authors of scripts see this error."""
 
 
 _HEAD = re.compile(r"^-- (KEYS|ARGV) (.+)$")
@@ -95,7 +96,7 @@ _OF_LUA = frozenset({  # a local cannot have these names
 @cache
 def load(layout: str, *, clock: str | None = None) -> dict[str, Script]:
     """Load the scripts of a layout, by verb. `clock`: the folder beside the shared parts with the part that tells the
-    time; None: the time is the server's.
+    time; None: the server tells the time.
     """
     folder = resources.files("workkit.brokers").joinpath(layout, "lua")
     shared = resources.files("workkit.brokers").joinpath("redis_server", "lua", "parts")
@@ -240,8 +241,8 @@ def _part(folder: str) -> str:
 
 @cache
 def without_time(script: Script) -> Script | None:
-    """Return the script that takes the time as its last argument, and the key of the last instant as its last key; None
-    for a script that needs no time.
+    """Return the script with two more inputs: the time as its last argument, and the key of the last instant as its
+    last key. None for a script that needs no time.
     """
     if _part("parts") not in script.text:
         return None
@@ -254,15 +255,15 @@ def last_instant(schedule: str) -> str:
 
 
 class ScriptTime:
-    """How the scripts of one server get the time: from the server, or where it refuses that, from the client."""
+    """The source of the time for the scripts of one server: the server, or the client if the server refuses TIME."""
 
     def __init__(self, client: redis.Redis, schedule: str) -> None:
         self._client, self._key = client, last_instant(schedule)
         self.in_scripts: bool | None = None  # None: no script was refused, so nobody has asked
 
     def is_refused(self, calls: Sequence[_Call]) -> bool:
-        """Whether refused scripts run with the time of the client. Each server names this refusal differently, so ask
-        once for TIME itself. Raises what redis-py raises.
+        """Whether to repeat refused scripts with the time of the client. Each server words this refusal differently, so
+        ask once for TIME itself. Raises the errors of redis-py.
         """
         if self.in_scripts is not None or not any(without_time(script) for script, _, _ in calls):
             return False
@@ -270,7 +271,7 @@ class ScriptTime:
         return self.in_scripts is False
 
     def given(self, calls: Sequence[_Call]) -> Sequence[_Call]:
-        """Pass the time to the scripts that need it, where `in_scripts` is False. Raises what redis-py raises."""
+        """Pass the time to the scripts that need it, if `in_scripts` is False. Raises the errors of redis-py."""
         now: Any = self._client.time()
         micros = int(now[0]) * 1_000_000 + int(now[1])
         return [
@@ -282,7 +283,7 @@ class ScriptTime:
 
 
 def may_call_time(client: redis.Redis) -> bool:
-    """Ask whether this user may call TIME outside of scripts. Raises what redis-py raises."""
+    """Ask whether this user may call TIME outside of scripts. Raises the errors of redis-py."""
     try:
         redis.Redis(connection_pool=client.connection_pool).time()
     except redis.exceptions.NoPermissionError:
@@ -291,7 +292,9 @@ def may_call_time(client: redis.Redis) -> bool:
 
 
 def scripts_may_call_time(client: redis.Redis) -> bool | None:
-    """Ask whether scripts of this user may call TIME; None if they may not run at all. Raises what redis-py raises."""
+    """Ask whether scripts of this user may call TIME; None if they may not run at all. Raises the errors
+    of redis-py.
+    """
     try:
         return bool(client.eval(_PROBE, 0))
     except redis.exceptions.ResponseError:

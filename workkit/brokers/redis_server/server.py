@@ -1,6 +1,6 @@
-"""A Redis or Valkey server as workkit uses it: what it is asked, how it refuses, its clock.
+"""A Redis or Valkey server as workkit uses it: its calls, its refusals and its clock.
 
-Here the exceptions of the client library become ours; the original one stays the cause. An embedded server that is gone
+The exceptions of the client library become ours here; the original one stays the cause. An embedded server that is gone
 is started again here. `connecting.py` makes a server from a URL or a client.
 """
 
@@ -25,17 +25,17 @@ from workkit.clocks import time
 from workkit.errors import ServerError, WorkkitError
 
 _REPETITIONS = 3  # at most: load the scripts, do without TIME, load the scripts for that
-_ANSWERS = frozenset((list, bytes, int, type(None)))  # the types of answers that are no error
-STEP = 0.5  # seconds by which the two clocks of this machine may part before the server is asked again
-AGAIN = 1.0  # seconds until the next try, if it does not answer then
-GONE_SECONDS = 2.0  # after which a caller starts an embedded server again
-FORGOTTEN_SECONDS = 10.0  # between two failures that belong to one absence, at most
+_ANSWERS = frozenset((list, bytes, int, type(None)))  # the types of answers that are no errors
+STEP = 0.5  # seconds that the two clocks of this machine may drift apart before the server is asked again
+AGAIN = 1.0  # seconds until the next try, if the server does not answer
+GONE_SECONDS = 2.0  # seconds after which a caller starts an embedded server again
+FORGOTTEN_SECONDS = 10.0  # most seconds between two failures of one absence
 Call = tuple[Script, Sequence[str], Sequence[Any]]
 PendingCalls = tuple[Sequence[Call], Any]  # script calls that were sent, and the connection that brings their answers
 
 
 class Attachment(Protocol):
-    """What holds an embedded server: it is closed with the server, and starts the program again if that is gone."""
+    """Holds an embedded server: it is closed with the server, and starts the program again if that is gone."""
 
     def revive(self) -> bool:
         """Start the program if it is gone. True: this call has started it. May take a while."""
@@ -50,11 +50,11 @@ class Reviver:
     def __init__(self, attached: Attachment | None, *, url: str, schedule: str) -> None:
         self._attached, self._url, self._schedule = attached, url, schedule
         self._lock = threading.Lock()
-        self.tries: list[float] = []  # when calls failed since it answered, in monotonic seconds: the first, the last
+        self.tries: list[float] = []  # monotonic seconds of failed calls since the last answer: the first, the last
         self._is_busy = False
 
     def failed(self) -> None:
-        """Note that a call found no server. A failure long after the last one is the first of another absence."""
+        """Note that a call found no server. A failure long after the last one begins another absence."""
         if self._attached is None:
             return
         now = time.monotonic()
@@ -84,11 +84,11 @@ class Reviver:
 class Server:
     """One server as its clients see it. Thread-safe; every call raises only ServerUnreachable or ServerRefused.
 
-    With a `route` the server may change. An error that shows it closes the connections, and the next call looks for the
-    new server. `schedule` is its name in messages.
+    With a `route` the server may change. An error that shows a change closes the connections, and the next call looks
+    for the new server. `schedule` is its name in messages.
     """
 
-    is_on_test_clock = False  # whether tests move its clock, so that no answer foretells the next one
+    is_on_test_clock = False  # whether tests move its clock: then no answer predicts the next one
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Server:
             raise self._ours(error, calls) from error
 
     def _repeated(self, replies: list[Any], calls: Sequence[Call]) -> list[Any]:
-        """Send scripts again where that helps, and return their answers. Raises an error that the server answered."""
+        """Send scripts again if that helps, and return their answers. Raises an error that the server answered."""
         for _ in range(_REPETITIONS):
             if not self._must_repeat(replies, calls):
                 break
@@ -299,17 +299,17 @@ class Server:
 
 
 class ServerClock:
-    """The steady clock of this machine, set right by what a server has said; on a test clock, the server asked each
-    time. Thread-safe.
+    """The server's clock: this machine's steady clock, corrected by the answers of a server. On a test clock, the
+    server is asked each time. Thread-safe.
 
-    A step of this machine's wall clock changes nothing. The steady clock stands still while the machine is suspended:
-    the wall clock tells it, and the server is asked again.
+    A step of this machine's wall clock changes nothing. The steady clock stops while the machine is suspended. The wall
+    clock shows that, and the server is asked again.
     """
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._ahead_ms: float | None = None  # the server's clock minus our steady one
-        self._apart = 0.0  # our wall clock minus our steady one, when the server was heard
+        self._apart = 0.0  # our wall clock minus our steady one, at the last answer of the server
         self._ask_at = 0.0  # the earliest time to ask again
 
     def now_ms(self) -> int:
@@ -336,11 +336,13 @@ class ServerClock:
                 self.heard(seconds * 1000 + micros / 1000, asked)
 
     def steady_ms(self) -> float:
-        """Return milliseconds that only grow, to measure how long something takes; on a test clock, its time."""
+        """Return milliseconds that only grow, to measure a duration; on a test clock, its time."""
         return self.now_ms() if self._server.is_on_test_clock else time.monotonic() * 1000
 
     def heard(self, server_ms: float, asked: float) -> None:
-        """Note the time in an answer that has just come. `asked`: when it was asked for, `time.monotonic()` seconds."""
+        """Note the time in an answer that has just come. `asked`: the time of the question,
+        `time.monotonic()` seconds.
+        """
         now = time.monotonic()
         self._ahead_ms = server_ms - (asked + now) / 2 * 1000
         self._apart = time.time() - now

@@ -1,6 +1,6 @@
 """The doctor of a gocraft namespace, its server and its pools: the list of its checks, in order.
 
-`survey.py` walks over the keys, `judge.py` names the faults of what is stored; `keys.py` and `pools.py` make the
+`survey.py` walks over the keys, `judge.py` names the faults of stored values, and `keys.py` and `pools.py` make the
 findings and repair them. `Verification` judges all of it for `wire verify`, and reads it for `wire dump`.
 """
 
@@ -74,13 +74,14 @@ class GocraftDoctor:
     keys: Keys
     _nowhere: dict[str, float] = field(
         default_factory=dict, compare=False
-    )  # unique keys, and when they were looked for
+    )  # unique keys, and the time of the search for their jobs
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
         """See `Doctor.checkup`. Yields at most 1,000 findings of one kind, and then one that counts the rest.
 
-        What may be a moment between two steps of other pools is looked at twice, `patience_ms` apart, but at most 11 s:
-        locks, pools without a heartbeat, unique keys. A unique key is a finding `patience_ms` after it was renewed.
+        A state that may last only between two steps of other pools is checked twice, `patience_ms` apart, but at most
+        11 s: locks, pools without a heartbeat, unique keys. A unique key is a finding `patience_ms` after it was
+        renewed.
         """
         yield from limited(self._looked(patience_ms), schedule=self.keys.namespace)
 
@@ -95,7 +96,7 @@ class GocraftDoctor:
             return bool(subject.repair(self.server, self.keys))
         except ServerRefused as error:
             if isinstance(error.__cause__, redis.exceptions.ResponseError) and code_of(error.__cause__) == "WRONGTYPE":
-                return False  # that is a finding of its own
+                return False  # that is a separate finding
             raise
 
     def verification(self) -> Verification:
@@ -154,7 +155,7 @@ class GocraftDoctor:
             texts.see(text, job)
 
     def _unnamed(self, made: Survey, keys: Collection[str]) -> set[str]:
-        """Which of these unique keys no job text names."""
+        """Return those of these unique keys that no job text names."""
         found = carried(made, keys)
         for text in made.texts():
             found.see(text)
@@ -164,7 +165,7 @@ class GocraftDoctor:
         return found.left
 
     def _is_nowhere(self, key: str) -> bool:
-        """Look for the job of a unique key once more, and for those of all other keys that were leaked."""
+        """Look once more for the job of a unique key, and for the jobs of all other leaked keys."""
         if time.monotonic() - self._nowhere.get(key, 0.0) > WALK_SECONDS or key not in self._nowhere:
             suspects = {*self._nowhere, key}
             self._nowhere.clear()
@@ -181,7 +182,7 @@ class GocraftDoctor:
         yield from tried(self.server, what, look)
 
 
-# What `wire` shows: every key and text judged, or as it is.
+# For `wire`: every key and text, judged or as it is.
 
 _VALUED: tuple[Holding, ...] = ("lock", "max_concurrency", "last_periodic_enqueue")
 _HASHES: tuple[Holding, ...] = ("worker_pool", "lock_info")
@@ -190,7 +191,7 @@ _ENDING: tuple[Holding, ...] = ("unique", *LIVES)
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """One fault, in the bytes of a key, and of a text in it (None: the key itself)."""
+    """One fault in the bytes of a key, or of a text in it (None: the key itself)."""
 
     key: bytes
     text: bytes | None
@@ -199,7 +200,7 @@ class Flaw:
 
 @dataclass(slots=True, kw_only=True)
 class Verification:
-    """One walk over a namespace. `keys` and `texts` count what was judged so far."""
+    """One walk over a namespace. `keys` and `texts` count those that were judged so far."""
 
     survey: Survey
     keys: int = 0
@@ -207,7 +208,7 @@ class Verification:
     _left: set[str] = field(default_factory=set)
 
     def flaws(self) -> Iterator[Flaw]:
-        """Judge every key, then every job text, then the unique keys whose job was nowhere."""
+        """Judge every key, then every job text, then the unique keys that no job was found for."""
         made = self.survey
         self.keys = sum(map(len, made.found.values())) + len(made.wrong)
         for place, stands in sorted(made.wrong.items(), key=lambda pair: pair[0].key):
@@ -223,7 +224,7 @@ class Verification:
                 yield _flaw(Place(key, "unique"), Fault(LEAKED, "no job has this unique key", True))
 
     def contents(self) -> Iterator[tuple[Place, list[tuple[bytes, ...]]]]:
-        """Read every key with what it holds: texts, members with their scores, fields with their values."""
+        """Read every key with its contents: texts, members with their scores, fields with their values."""
         made = self.survey
         for place in sorted((place for places in made.found.values() for place in places), key=lambda place: place.key):
             match TYPES[place.kind]:
@@ -273,7 +274,7 @@ def _flaw(place: Place, fault: Fault) -> Flaw:
 
 
 def id_of(data: bytes) -> str | None:
-    """Read the id of a job text; None where there is none."""
+    """Read the id of a job text; None if there is none."""
     try:
         return read(data).id or None
     except CorruptRecord:

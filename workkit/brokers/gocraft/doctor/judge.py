@@ -1,6 +1,8 @@
-"""The one judge of a namespace: job texts and the values of other keys. Pure: bytes in, faults out.
+"""Judge the contents of a namespace: job texts and the values of other keys. No other module judges them. Pure: bytes
+in, faults out.
 
-It names what breaks the layout, what no pool serves, and what is legal but would be lost or changed by a Go pool.
+It names content that breaks the layout, jobs that no pool serves, and legal content that a Go pool would lose or
+change.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from workkit.text.cells import brief_bytes
 
 WORDS: Final = {"zset": "sorted set"}
 _MOVED: Final = ("scheduled", "retry")
-"""What Go pools move through Lua's cjson."""
+"""The keys with texts that Go pools move through Lua's cjson."""
 _TIMED: Final = (*_MOVED, "held", "held_retry")
 _WHOLE: Final = re.compile(rb"-?(0|[1-9][0-9]{0,18})")
 _COUNTED: Final = ("heartbeat_at", "started_at", "concurrency", "pid")
@@ -110,7 +112,7 @@ FAULTS = (
 
 
 def judge_text(place: Place, data: bytes, score: float | None) -> Iterator[Fault]:
-    """Judge one job text, the worst first."""
+    """Judge one job text, the worst fault first."""
     try:
         text = read(data)
     except CorruptRecord as error:
@@ -130,7 +132,7 @@ def judge_text(place: Place, data: bytes, score: float | None) -> Iterator[Fault
 
 
 def _lossy(text: JobText, is_moved: bool) -> Iterator[Fault]:
-    """Name what a Go pool changes when it moves, runs or retries the job."""
+    """Name each change that a Go pool makes when it moves, runs or retries the job."""
     most = _DIGITS if is_moved else _EXACT
     numbers, lists = [], False
     for value in _values(text.args):
@@ -158,7 +160,7 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def judge_type(place: Place, stands: str) -> Fault:
-    """Name a key of a wrong type."""
+    """Report a key of a wrong type."""
     kind = TYPES[place.kind]
     return Fault(WRONG_TYPE, f"it is a {WORDS.get(stands, stands)}, not a {WORDS.get(kind, kind)}")
 
@@ -185,7 +187,7 @@ def judge_fields(place: Place, fields: Mapping[str, bytes]) -> Iterator[Fault]:
 
 
 def judge_life(place: Place, ttl: int) -> Iterator[Fault]:
-    """Judge how long a key lives. `ttl` in seconds; -1: for ever."""
+    """Judge the life of a key. `ttl` in seconds; -1: for ever."""
     if ttl == -1 and place.kind == "unique":
         yield Fault(ENDLESS, "it has no expiry", True)
     elif ttl == -1 and place.kind in LIVES:
@@ -199,13 +201,13 @@ def judge_name(name: str) -> Iterator[Fault]:
 
 
 def judge_list(place: Place, pools: Collection[str]) -> Iterator[Fault]:
-    """Judge whose in-progress list a list is."""
+    """Judge the owner of an in-progress list."""
     if place.of not in pools:
         yield Fault(OWNERLESS, f"the pool {_short(place.of)} is not listed", True)
 
 
 def is_whole(value: bytes) -> bool:
-    """Say whether a value is an integer of 64 bits, as every side counts with it."""
+    """Say whether a value is an integer of 64 bits. Every side counts with such integers."""
     return _WHOLE.fullmatch(value) is not None and -(2**63) <= int(value) < 2**63
 
 

@@ -1,9 +1,9 @@
-"""Check the keys of a namespace: what cannot be read, locks that differ from what is in progress, texts that stay there
-though they have ended, unique keys whose job is nowhere, and keys that never end.
+"""Check the keys of a namespace: unreadable values, locks that differ from the jobs in progress, texts that stay in
+progress though they have ended, unique keys without a job, and keys that never end.
 
-Every repair checks again in the step that changes something, so it changes nothing if the trouble is over. While
-pools of Go and of ours run, it loses and doubles no job, and lets no more start than a limit allows.
-Normative: spec/layouts/gocraft.md, section 12.
+Every repair checks again in the step that changes something, so it changes nothing if the trouble is over. While pools
+of Go and of ours run, it loses and doubles no job, and lets no more start than a limit allows. Normative:
+spec/layouts/gocraft.md, section 12.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) 
 # Job texts.
 
 OF_DOCTOR = frozenset({UNREADABLE, NAMELESS, STRAY, SCORE})
-"""Faults of texts that hurt today. The others concern Go pools only: `wire verify` names them."""
+"""Faults of texts that do harm today. The others concern only Go pools: `wire verify` names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aside:
-    """Bytes in a list (`kind` "list") or sorted set ("zset"). `name` and `pool`: of an in-progress list. `copy`: what
-    goes to the dead set; empty: the bytes go to `NSworkkit:unreadable`, and their slot is free.
+    """Bytes in a list (`kind` "list") or sorted set ("zset"). `name` and `pool`: those of an in-progress list. `copy`:
+    the text for the dead set; empty: the bytes go to `NSworkkit:unreadable`, and their slot is free.
     """
 
     key: str
@@ -102,20 +102,20 @@ def text_findings(made: Survey, text: Text) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endless:
-    """A key of ours without expiry, and the seconds that it gets."""
+    """One of our keys without an expiry, and the seconds that it gets."""
 
     key: str
     life: int
 
     def repair(self, server: Server, keys: Keys) -> bool:
-        """Let it expire."""
+        """Set its expiry."""
         key = self.key.encode("utf-8", AS_READ)
         with server.translated() as client:
             return client.ttl(key) == -1 and bool(client.expire(key, self.life))
 
 
 def values(made: Survey) -> Iterator[Finding]:
-    """Name keys of a wrong type, and values that are no numbers."""
+    """Report keys of a wrong type, and values that are no numbers."""
     for place, stands in sorted(made.wrong.items(), key=lambda pair: pair[0].key):
         kind = TYPES[place.kind]
         why = "The server refuses requests that need this key: jobs of its name do not run, or none of the namespace."
@@ -138,7 +138,7 @@ def _of_key(place: Place, fault: Fault, advice: str) -> Finding:
 
 
 def lives(made: Survey) -> Iterator[Finding]:
-    """Name keys of ours that would never end."""
+    """Report keys of ours that would never end."""
     places = (place for kind in LIVES for place in made.of(kind))
     while page := list(islice(places, PAGE)):
         ttls = made.asked(("TTL", place.key) for place in page)
@@ -153,8 +153,8 @@ def lives(made: Survey) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """A lock and its lock_info that differ from what is in progress, in the way that was seen. `pools` may have a list
-    though they are not listed.
+    """A lock and its lock_info that differ from the jobs in progress, and the difference. `pools`: unlisted pools that
+    may have an in-progress list.
     """
 
     name: str
@@ -162,20 +162,20 @@ class Locked:
     pools: tuple[str, ...] = ()
 
     def repair(self, server: Server, keys: Keys) -> bool:
-        """Set both right."""
+        """Correct both."""
         found = relock(server, keys, {self.name: self.how}, pools=self.pools)
         return found[self.name].how == self.how
 
 
 def locks(made: Survey, pools: Sequence[str]) -> dict[str, Lock]:
-    """Look at the lock of every name that differs from what is in progress."""
+    """Read the lock of every name that differs from the jobs in progress."""
     counted = sorted({place.name for place in (*made.of("lock"), *made.of("lock_info"), *made.of("in_progress"))})
     found = relock(made.server, made.keys, dict.fromkeys(counted, b""), pools=pools)
     return {name: lock for name, lock in found.items() if lock.how}
 
 
 def wrong_locks(made: Survey, before: Mapping[str, Lock], pools: Sequence[str]) -> Iterator[Finding]:
-    """Name the locks that still differ in the same way."""
+    """Report the locks that still differ in the same way."""
     later = relock(made.server, made.keys, dict.fromkeys(sorted(before), b""), pools=pools)
     for name, lock in later.items():
         if lock.how == before[name].how:
@@ -215,8 +215,8 @@ UNENDED = Kind(
 
 
 def unended(made: Survey, before: Sequence[Text]) -> list[Text]:
-    """Find texts that are in progress though their pool, which lives, runs nothing of their name: the script of Go ends
-    another text of a unique job than the listed one. `before`: the texts that were found so at an earlier look.
+    """Find texts in progress that their live pool does not run: it runs nothing of their name. The script of Go ends
+    another text of a unique job than the listed one. `before`: the texts that were found at an earlier look.
     """
     known = Counter((text.place, text.data) for text in before)
     found = []
@@ -244,7 +244,7 @@ def _is_unique(data: bytes) -> bool:
 
 
 def left_over(made: Survey, texts: Sequence[Text]) -> Iterator[Finding]:
-    """Name texts that stay in progress though they have ended."""
+    """Report texts that stay in progress though they have ended."""
     for text in texts:
         job, place = read(text.data), text.place
         copy = rewrite(text.data, err=ENDED, failed_at=made.now_ms // 1000)
@@ -256,25 +256,25 @@ def left_over(made: Survey, texts: Sequence[Text]) -> Iterator[Finding]:
         )
 
 
-# Unique keys whose job is nowhere, and those that would never end.
+# Unique keys without a job, and those that would never end.
 
 SLACK_MS = 1500  # as in release.lua
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a unique key held, and when it ends in ms (None: never)."""
+    """The value of a unique key, and the ms at which it ends (None: never)."""
 
     value: bytes
     ends_ms: int | None
 
     def is_old(self, now_ms: int, patience_ms: int) -> bool:
-        """Whether it was set or renewed so long ago. One whose life is not the usual one counts as old."""
+        """Whether it was set or renewed at least `patience_ms` ago. A key with an unusual life counts as old."""
         left = None if self.ends_ms is None else self.ends_ms - now_ms
         return left is None or left > LIFE_SECONDS * 1000 or LIFE_SECONDS * 1000 - left >= patience_ms
 
     def is_renewed(self, later: Mark) -> bool:
-        """Whether somebody has set or renewed it between two looks."""
+        """Whether a program has set or renewed it between two looks."""
         if self.value != later.value or self.ends_ms is None or later.ends_ms is None:
             return (self.value, self.ends_ms) != (later.value, later.ends_ms)
         return abs(self.ends_ms - later.ends_ms) > SLACK_MS
@@ -282,14 +282,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """A unique key and what it held. `life`: seconds that it gets; None: it goes."""
+    """A unique key and its value. `life`: seconds that it gets; None: it is removed."""
 
     key: str
     mark: Mark
     life: int | None = None
 
     def repair(self, server: Server, keys: Keys) -> bool:
-        """Remove it, or let it end, if it still is as it was."""
+        """Remove it, or set its expiry, if it has not changed."""
         ends_ms, life = self.mark.ends_ms, self.life
         times: list[Any] = [self.mark.value, "" if ends_ms is None else ends_ms, "" if life is None else life]
         return bool(call(server, keys, "release", times, key=self.key))
@@ -297,14 +297,14 @@ class Leak:
 
 @dataclass(slots=True)
 class Carried:
-    """The unique keys that no job text named so far. `see` takes every text of a walk."""
+    """The unique keys that no job text has named so far. `see` takes every text of a walk."""
 
     survey: Survey
     left: set[str]
     due_s: dict[str, int]
 
     def see(self, text: Text, job: JobText | None = None) -> None:
-        """Note that a text names its key, and when the job is due. `job`: the text, if it was read before."""
+        """Note that a text names its key, and the due time of the job. `job`: the text, if it was read before."""
         if job is None:
             try:
                 job = read(text.data)
@@ -319,12 +319,12 @@ class Carried:
 
 
 def carried(made: Survey, keys: Collection[str] | None = None) -> Carried:
-    """Begin a walk that looks for the jobs of these unique keys; of all, if none are named."""
+    """Begin a walk that searches the jobs of these unique keys; of all, if none are named."""
     return Carried(made, {place.key for place in made.of("unique")} if keys is None else set(keys), {})
 
 
 def marks(made: Survey, keys: Collection[str]) -> dict[str, Mark]:
-    """Read unique keys, and when they end."""
+    """Read unique keys, and their ends."""
     asked = sorted(keys)
     now_ms = server_ms(made.server)
     replies = made.asked((verb, key) for key in asked for verb in ("GET", "PTTL"))
@@ -338,7 +338,7 @@ def marks(made: Survey, keys: Collection[str]) -> dict[str, Mark]:
 def leaked(
     made: Survey, before: Mapping[str, Mark], nowhere: Collection[str], *, patience_ms: int
 ) -> Iterator[Finding]:
-    """Name keys whose job was nowhere at two looks, and that nobody has renewed for `patience_ms`."""
+    """Report keys that had no job at two looks, and that no program has renewed for `patience_ms`."""
     for key, mark in sorted(marks(made, nowhere).items()):
         if key in before and not before[key].is_renewed(mark) and mark.is_old(made.now_ms, patience_ms):
             yield LEAKED.found(
@@ -350,7 +350,7 @@ def leaked(
 
 
 def endless(made: Survey, known: Carried) -> Iterator[Finding]:
-    """Name keys of jobs that are there, and that have no expiry."""
+    """Report keys that have a job and no expiry."""
     asked = [place.key for place in made.of("unique") if place.key not in known.left]
     for key, mark in sorted(marks(made, asked).items()):
         if mark.ends_ms is None:

@@ -1,6 +1,6 @@
-"""Check the pools of a namespace: those that are dead, have no heartbeat, or are not listed but have jobs in progress;
-jobs with which pools died; and what waits: queues that no pool serves, paused and late ones, names that are not known,
-and jobs that a Go pool would bury.
+"""Check the pools of a namespace: dead pools, pools without a heartbeat, and unlisted pools with jobs in progress; jobs
+with which pools died; and waiting jobs: queues that no pool serves, paused and late queues, unknown names, and jobs
+that a Go pool would bury.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from workkit.errors import CorruptRecord
 from workkit.text.cells import brief_bytes, bytes_text, id_word
 from workkit.text.wording import age_text
 
-DEAD_MS = 11_000  # after its last heartbeat: ten seconds as in Go, and heartbeats are whole seconds
-KILLED = 2  # a pool may die for another reason with a job in progress; two pools hardly do
-LATE_MS = 60_000  # a job that has been in a queue for longer is a finding
-LONG = 1000  # so many jobs in a paused queue are a finding however young they are
+DEAD_MS = 11_000  # ms after its last heartbeat: ten seconds as in Go, and heartbeats are whole seconds
+KILLED = 2  # pools; one may die for another reason with a job in progress, two hardly do
+LATE_MS = 60_000  # ms; a job that has been in a queue for longer is a finding
+LONG = 1000  # jobs in a paused queue; this many are a finding, however young they are
 MOST_KEPT = 20_000  # texts in one finding
 MOST_NAMED = 1000  # ids in one finding
-LAST_S = 253_402_300_799  # the end of the year 9999
+LAST_S = 253_402_300_799  # epoch seconds; the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """One pool: its heartbeat as it is written (empty: none), its names joined by commas, the limits of a pool of ours,
-    and what it has in progress.
+    """One pool: its heartbeat as stored (empty: none), its names joined by commas, the limits of a pool of ours, and
+    its jobs in progress.
     """
 
     id: str
@@ -56,12 +56,12 @@ class Pool:
         return self.is_listed and self.beat_ms is not None and self.beat_ms <= DEAD_MS
 
     def serves(self, name: str) -> bool:
-        """Whether it lists a name, which may have commas itself."""
+        """Whether it lists a name. The name may contain commas."""
         return f",{name}," in f",{self.names},"
 
     @property
     def is_suspect(self) -> bool:
-        """Whether it has no heartbeat, which may only be late."""
+        """Whether it has no heartbeat. The heartbeat may only be late."""
         return self.beat_ms is None or not self.is_listed
 
 
@@ -78,7 +78,7 @@ class Fleet:
 
     @property
     def burying(self) -> tuple[Pool, ...]:
-        """The Go pools that bury a due job whose name they do not serve. One without a heartbeat may serve nothing."""
+        """The Go pools that bury a due job if they do not serve its name. One without a heartbeat may serve nothing."""
         return tuple(p for p in self.pools if p.is_listed and not p.is_ours and (p.lives or p.beat_ms is None))
 
     def serves(self, name: str) -> bool:
@@ -115,7 +115,7 @@ def fleet(made: Survey) -> Fleet:
 
 
 def _limits(data: Any) -> dict[str, int]:
-    """Read the limits in the heartbeat of a pool of ours; another program may have written anything there."""
+    """Read the limits in the heartbeat of a pool of ours. Another program may have written anything there."""
     try:
         found = json.loads(data) if isinstance(data, bytes) else {}
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ def _limits(data: Any) -> dict[str, int]:
 
 
 def limits(made: Survey, known: Fleet) -> Iterator[Finding]:
-    """Name the limits of pools of ours that do not hold, because another pool has set another one or none."""
+    """Report limits of our pools that do not hold, because another pool has set another limit or none."""
     wanted = {
         (name, limit): pool for pool in known.living for name, limit in sorted(pool.limits.items()) if pool.serves(name)
     }
@@ -168,14 +168,14 @@ CRASHED = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """A pool that is dead, its heartbeat as it was seen, and the names of its in-progress lists."""
+    """A dead pool, its heartbeat as it was read, and the names of its in-progress lists."""
 
     pool: str
     beat: str
     names: tuple[str, ...] = ()
 
     def repair(self, server: Server, keys: Keys) -> bool:
-        """Put its jobs back, and take it off the list."""
+        """Put its jobs back, and remove it from the list."""
         lists = [keys.in_progress(name, self.pool).encode("utf-8", AS_READ) for name in self.names]
         with server.translated() as client:
             is_there = client.sismember(keys.worker_pools, self.pool.encode("utf-8", AS_READ))
@@ -188,7 +188,7 @@ class Gone:
 
 
 def gone(made: Survey, known: Fleet, *, still: Fleet) -> Iterator[Finding]:
-    """Name pools that are dead. One without a heartbeat is dead if it is without one in `still` too, a later look."""
+    """Report dead pools. One without a heartbeat is dead if it has none in `still` either, a later look."""
     before = {pool.id: pool for pool in known.pools}
     for pool in still.pools:
         if pool.lives or (pool.is_suspect and not (pool.id in before and before[pool.id].is_suspect)):
@@ -206,17 +206,17 @@ def gone(made: Survey, known: Fleet, *, still: Fleet) -> Iterator[Finding]:
 
 
 def settled(known: Fleet, still: Fleet) -> Sequence[str]:
-    """Name the pools whose in-progress lists no script finds by itself: those that are not listed."""
+    """Name the pools with in-progress lists that no script finds by itself, because the pools are not listed."""
     return tuple(pool.id for pool in (*known.pools, *still.pools) if not pool.is_listed)
 
 
 def again(made: Survey, known: Fleet) -> Fleet:
-    """Look at the pools a second time, with the server's clock of now."""
+    """Read the pools a second time, with the server's present time."""
     return fleet(replace(made, now_ms=server_ms(made.server))) if known.pools else known
 
 
 def crashed(made: Survey) -> Iterator[Finding]:
-    """Name jobs with which several pools died."""
+    """Report jobs with which several pools died."""
     for place in made.of("crashes"):
         for mark, count in sorted(made.fields(place).items()):
             if is_whole(count) and int(count) >= KILLED:
@@ -228,7 +228,7 @@ def crashed(made: Survey) -> Iterator[Finding]:
                 )
 
 
-# What waits.
+# Waiting jobs.
 
 BURIED = Kind(
     "buried", "hazard", "A Go pool will bury jobs whose name it does not serve.",
@@ -261,7 +261,7 @@ NOBODY_RUNS = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposed:
-    """Jobs of one name in `NSscheduled` or `NSretry` (`place`), that a Go pool would bury."""
+    """Jobs of one name in `NSscheduled` or `NSretry` (`place`) that a Go pool would bury."""
 
     place: str
     name: str
@@ -278,7 +278,7 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A name that has a queue and is not in `NSknown_jobs`."""
+    """A name with a queue that is missing in `NSknown_jobs`."""
 
     name: str
 
@@ -289,9 +289,7 @@ class Unknown:
 
 @dataclass(slots=True)
 class Waiting:
-    """What waits in the shared sorted sets under names that some Go pool does not serve. `see` takes every text of a
-    walk.
-    """
+    """Jobs in the shared sorted sets under names that some Go pool does not serve. `see` takes every text of a walk."""
 
     survey: Survey
     fleet: Fleet
@@ -350,7 +348,7 @@ class Waiting:
         )
 
     def _held(self) -> Iterator[Finding]:
-        """Name jobs in keys of ours that no pool moves."""
+        """Report jobs in keys of ours that no pool moves."""
         if any(pool.is_ours for pool in self.fleet.living):
             return
         for place in (*self.survey.of("held"), *self.survey.of("held_retry")):
@@ -368,7 +366,7 @@ class Waiting:
         return PAUSED_QUEUE.found(what, _do(self.survey, "resume", *options), about=_about(queue))
 
     def _oldest(self, queue: Place) -> int | None:
-        """For how many ms the next job has been in its queue."""
+        """Return for how many ms the next job has been in its queue."""
         (data,) = self.survey.asked([("LINDEX", queue.key, "-1")])
         try:
             at = read(data).t if isinstance(data, bytes) else 0

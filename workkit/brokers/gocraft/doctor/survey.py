@@ -1,5 +1,5 @@
-"""What a key of a namespace is, from its name alone; and the walker: what keys there are, and every job text in them,
-in the order in which jobs pass through.
+"""Find the kind of a key of a namespace from its name alone. Walk over all keys, and read every job text in them, in
+the order in which jobs pass through.
 
 It changes nothing. The doctor and `wire verify` both use it.
 """
@@ -31,17 +31,17 @@ TYPES: Final[Mapping[Holding, str]] = {
     "taken": "string", "producer": "string", "wake": "list", "cancelled": "set", "paused_all": "string",
     "paused_names": "set",
 }  # fmt: skip
-"""The type of each kind of key, as the server names it. `paused` may have any: only its existence counts."""
+"""The type of each kind of key, as the server names it. `paused` may have any type: only its existence counts."""
 
 LIVES: Final[Mapping[Holding, int]] = {
     "crashes": 86_400, "record": 3600, "taken": 3600, "producer": 604_800, "wake": 60, "cancelled": 86_400,
 }  # fmt: skip
-"""Seconds that keys of our own live at most."""
+"""The longest life of our own keys, in seconds."""
 
 OF_TEXTS: Final[tuple[Holding, ...]] = (
     "scheduled", "retry", "held", "held_retry", "queue", "in_progress", "dead"
 )  # fmt: skip
-"""Keys that hold job texts, in the order in which jobs pass them: a walk in this order misses no job that moves on."""
+"""Keys that hold job texts, in the order in which jobs pass them. A walk in this order misses no job that moves on."""
 
 _ENDS: Final[tuple[tuple[str, Holding], ...]] = (
     (":paused", "paused"), (":max_concurrency", "max_concurrency"), (":lock", "lock"), (":lock_info", "lock_info")
@@ -55,8 +55,8 @@ _OF_ONE: Final[tuple[tuple[str, Holding], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One key. `name`: the job name in it; `of`: the pool, worker or token in it. Bytes that are no text are in these
-    texts as surrogates (`AS_READ`).
+    """One key. `name`: the job name in it; `of`: the pool, worker or token in it. These texts hold bytes that are not
+    UTF-8 as surrogates (`AS_READ`).
     """
 
     key: str
@@ -78,7 +78,7 @@ def places(keys: Keys) -> Mapping[str, Place]:
 
 
 def place_of(keys: Keys, key: str) -> Place | None:
-    """Say what a key is; None for one that is none of a namespace."""
+    """Find the kind of a key; None if it does not belong to a namespace."""
     if key in (fixed := places(keys)):
         return fixed[key]
     if (owner := keys.in_progress_owner(key)) is not None:
@@ -101,8 +101,8 @@ def place_of(keys: Keys, key: str) -> Place | None:
 
 PAGE = 500
 STEP = 1000  # keys in one step of SCAN
-MOST_PAIRS = 10_000  # of names and pools
-MOST_STEPS = 2000  # of the names of all keys in a database
+MOST_PAIRS = 10_000  # pairs of a name and a pool
+MOST_STEPS = 2000  # steps of the names of all keys in a database
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """The keys of one namespace at one time. `wrong` are those of a wrong type, with the type that each has; `is_whole`
-    says whether all keys of the database were seen. `now_ms` is the server's clock.
+    """The keys of one namespace at one time. `wrong`: keys of a wrong type, with the type of each. `is_whole`: all keys
+    of the database were seen. `now_ms`: the server's clock.
     """
 
     server: Server
@@ -127,7 +127,7 @@ class Survey:
     wrong: dict[Place, str] = field(default_factory=dict)
     is_whole: bool = True
     perhaps: dict[Holding, list[Place]] = field(default_factory=dict)
-    """Keys of job texts that were not there, and may be at any time: jobs that move meanwhile may be in them."""
+    """Keys of job texts that did not exist, and may exist at any time: jobs that move meanwhile may be in them."""
 
     def of(self, kind: Holding) -> list[Place]:
         """The keys of one kind that have its type, sorted."""
@@ -140,7 +140,7 @@ class Survey:
         return sorted(set(self.members("known_jobs")).union(place.name for kind in kinds for place in self.of(kind)))
 
     def members(self, kind: Holding) -> list[str]:
-        """The members of a set, sorted; none where it is not there."""
+        """The members of a set, sorted; empty if the set does not exist."""
         return sorted({member for place in self.of(kind) for member in self.members_of(place)})
 
     def members_of(self, place: Place) -> set[str]:
@@ -153,12 +153,12 @@ class Survey:
             return {text_of(name): value for name, value in client.hgetall(raw(place.key)).items()}
 
     def value(self, place: Place) -> bytes:
-        """The value of a string; 0 where it is gone, or is none."""
+        """The value of a string; 0 if it is gone or no number."""
         (value,) = self.asked([("GET", place.key)])
         return value if isinstance(value, bytes) else b"0"
 
     def texts(self) -> Iterator[Text]:
-        """Read every job text. One that moves meanwhile may come twice, and is not missed."""
+        """Read every job text. A text that moves meanwhile may come twice, and is not missed."""
         for kind in OF_TEXTS:
             perhaps = self.perhaps.get(kind, [])
             types = self.asked(("TYPE", place.key) for place in perhaps)
@@ -175,7 +175,7 @@ class Survey:
             yield from (Text(place, data, score) for data, score in page)
 
     def asked(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
-        """Ask several things in one round trip. An error of one of them is its answer."""
+        """Ask several questions in one round trip. The error of a question is its answer."""
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
             for command in commands:
@@ -183,7 +183,7 @@ class Survey:
             return list(pipe.execute(raise_on_error=False))
 
     def _listed(self, place: Place) -> Iterator[Text]:
-        start = 0  # from the left: what is pushed there meanwhile comes twice, and nothing is passed over
+        start = 0  # from the left: texts that are pushed there meanwhile come twice, and no text is skipped
         while True:
             with self.server.translated() as client:
                 page = client.lrange(raw(place.key), start, start + PAGE - 1)
@@ -232,7 +232,7 @@ def survey(server: Server, keys: Keys) -> Survey:
         for place, stands in zip(part, types, strict=True):
             if stands == TYPES[place.kind] or (place.kind == "paused" and stands != "none"):
                 made.found.setdefault(place.kind, []).append(place)
-            elif stands != "none":  # else it went away meanwhile
+            elif stands != "none":  # otherwise it went away meanwhile
                 made.wrong[place] = stands
     there = {place.key for kind in OF_TEXTS for place in made.of(kind)}
     for key in _of_texts(made):
@@ -243,7 +243,7 @@ def survey(server: Server, keys: Keys) -> Survey:
 
 
 def _of_texts(made: Survey) -> Iterator[str]:
-    """The keys in which jobs may be while they pass through: of all known names and listed pools."""
+    """Name the keys in which jobs may be while they pass through: of all known names and listed pools."""
     keys, names, pools = made.keys, made.members("known_jobs"), made.members("worker_pools")
     yield from (keys.scheduled, keys.retry, keys.held, keys.held_retry, keys.dead)
     yield from map(keys.queue, names)
@@ -257,5 +257,5 @@ def raw(text: str) -> bytes:
 
 
 def text_of(data: bytes) -> str:
-    """Read a key or a member, also one that is no text."""
+    """Read a key or a member as a text, even if it is not UTF-8."""
     return data.decode("utf-8", AS_READ)

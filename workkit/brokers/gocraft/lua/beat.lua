@@ -4,7 +4,7 @@
 -- ARGV pool prefix is_full patience names fields...
 --      patience: ms without a heartbeat after which a pool looks dead; names: as in turn.lua
 -- ->   'ok', now ('' = not asked), whether work may be there, pools that look dead: id, heartbeat ('' = none) ...,
---      those of its names whose later jobs a living Go pool would bury, texts in progress that were cancelled; or 'gone'
+--      those of its names with later jobs that a living Go pool would bury, texts in progress that were cancelled; or 'gone'
 -- part: clock
 -- part: locks
 -- part: rivals

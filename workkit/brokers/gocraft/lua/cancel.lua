@@ -1,5 +1,5 @@
--- cancel: remove a job from where it waits, with the unique key that it holds. One that runs is marked: its pool, one of
--- ours, interrupts it, and it does not come again. A pool of Go cannot be told.
+-- cancel: remove a waiting job, with the unique key that it holds. Mark a running job: its pool, one of ours, interrupts
+-- it, and it does not run again. A Go pool reads no marks.
 -- KEYS scheduled retry held held_retry crashes worker_pools
 -- ARGV prefix rows...
 --      rows: four for each text of the job: place of its sorted set ('q' = its queue, 'p' = in progress), name of its

@@ -1,6 +1,6 @@
 -- reap: put the jobs that a pool has in progress back to the head of their queues, in their order, give its slots back, and
--- take it off the list. Only while its heartbeat is still the one that was seen. What was cancelled does not come again.
--- What a Go pool has ended and left in its list goes to the dead set, before anything else is done.
+-- take it off the list. Only while its heartbeat is still the one that was seen. Cancelled jobs do not run again.
+-- First, texts that a Go pool has ended and left in its list go to the dead set.
 -- KEYS worker_pools worker_pool(pool) record(pool) taken(pool) known_jobs crashes cancelled(pool) dead
 -- ARGV pool prefix beat limit is_dead count rows...
 --      beat: its heartbeat as it was seen, '' = none, '*' = any; is_dead: '1' counts each job as one that a pool died with

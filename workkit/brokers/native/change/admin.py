@@ -1,5 +1,5 @@
-"""Change a native schedule by hand. Changes of runs and pauses are in `runs.py`; changes of the dead set are here: put
-jobs back to run again, or remove them.
+"""Change a native schedule by hand. This file changes the dead set: it puts jobs back to run again, or removes them.
+`runs.py` changes runs and pauses.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ from workkit.jobs.run_options import UNSAID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAdmin:
-    """Changes one schedule. Each method may be repeated. `author`: who is told of as the one who changes it, if any.
-    `undos`: what undoes each change, if somebody wants to know.
+    """Changes one schedule. Each method may be repeated. `author`: the person named in `S:changes`, if any. `undos`:
+    collects how to undo each change, if the caller wants to know.
     """
 
     server: Server
@@ -249,7 +249,7 @@ class DeadSetChange:
             stands, graves = pipe.execute()
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
-        over: list[str] = []  # ids of one-shots that run again: what is kept of them is no result any more
+        over: list[str] = []  # ids of one-shots that run again: their kept records are no results any more
         for place, name in enumerate(names):
             if stands[place] is None:
                 continue

@@ -1,7 +1,7 @@
-"""Change the runs of a native schedule's jobs: leave out the next one, give them another time, run once more now, or
-undo such a change. Pause and resume a schedule, a function or a job.
+"""Change the runs of a native schedule's jobs: leave out the next run, give it another time, run a job once more now,
+or undo such a change. Pause and resume a schedule, a function or a job.
 
-Python reads and decides, one script moves. A pause may be repeated.
+Python reads and decides; one script makes the change. A pause may be repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from workkit.jobs.terms import next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
-TRIES = 5  # of a step, if its job moves meanwhile
+TRIES = 5  # tries of one step, if its job moves meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +55,8 @@ class Runs:
     codec: Codec
 
     def skip(self, job: Job, *, author: Author | None, undoable: bool = False) -> tuple[Job, int, bytes]:
-        """Leave out the next run of a recurring job: see `NextRun`. Return the job as it waits then, the due time of
-        that run in ms, and with `undoable` what undoes it.
+        """Skip the next run of a recurring job: see `NextRun`. Return the job as it waits afterwards, the due time of
+        that run in ms, and with `undoable` the value that undoes it.
 
         Raises InvalidOptions if no run comes after it.
         """
@@ -82,7 +82,7 @@ class Runs:
         raise self._gone(job)
 
     def snooze(self, jobs: Sequence[Job], time_ms: int, *, author: Author | None, dry_run: bool) -> list[Job]:
-        """Put the next run of each job off, all in one step: see `Later`."""
+        """Put off the next run of each job, all in one step: see `Later`."""
         k, args = self.keys, list[Any]()
         for _ in range(TRIES):
             now, rows, moved = server_ms(self.server), list[list[Any]](), list[Job]()
@@ -154,8 +154,8 @@ class Runs:
         )  # fmt: skip
 
     def run(self, job: Job, *, change: bytes, undoable: bool = False) -> tuple[Job, bytes]:
-        """Run a job once now: see `Admin.run`. `change`: who does so, for the script. Return the job as it waits then,
-        and with `undoable` what undoes it.
+        """Run a job once now: see `Admin.run`. `change`: who does so, for the script. Return the job as it waits
+        afterwards, and with `undoable` the value that undoes it.
 
         Raises InvalidOptions if the job recurs and no listener can run it, because foreign peers never see such a run.
         """
@@ -180,7 +180,7 @@ class Runs:
         return after, _undoing(reply)
 
     def interrupt(self, job: Job, listener: str, *, change: bytes) -> bool:
-        """Cancel one run of a job: see `Admin.cancel`. False if the listener does not have it any more."""
+        """Cancel one run of a job: see `Admin.cancel`. Return False if the listener no longer has it."""
         script, due = load("native")["interrupt"], job.due
         with self.server.translated() as client:
             records = client.hgetall(self.keys.running(listener))
@@ -192,13 +192,13 @@ class Runs:
         return False
 
     def _left_out(self, job: Job, stood_ms: int) -> bytes:
-        """Write the record of the occurrence that is left out; empty if none is kept."""
+        """Write the record of the occurrence that is left out; empty if no record is kept."""
         with self.server.translated() as client:
             history = read_history(client.hget(self.keys.control, "history") or b"")
         return packed(skip_row(job, due_ms=stood_ms)) if history == "full" else b""
 
     def _unable(self, id: str, now_ms: int) -> int:
-        """Count the listeners that send heartbeats if none of them can run this job; else 0."""
+        """Count the live listeners if none of them can run this job; otherwise return 0."""
         k = self.keys
         with self.server.translated() as client:
             live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
@@ -221,7 +221,7 @@ def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
 
 
 def _undoing(reply: Any) -> bytes:
-    """Read what undoes a step; empty if the script was not asked, or changed nothing."""
+    """Read how to undo a step; empty if the caller did not ask, or the step changed nothing."""
     return reply if isinstance(reply, bytes) else b""
 
 
@@ -230,7 +230,7 @@ def _named(job: Job) -> str:
 
 
 def put_back(undo: Undo, *, server: Server, keys: Keys, change: bytes) -> None:
-    """Put it back. Raises ChangedMeanwhile. `change`: who does so, for the script."""
+    """Undo the change. Raises ChangedMeanwhile. `change`: who does so, for the script."""
     script, until = load("native")["undo"], "" if undo.until_ms is None else undo.until_ms
     reply = server.call(script, script.keys(keys, which=undo.job.id), [undo.kept, until, change])
     if reply != b"done":
@@ -242,7 +242,7 @@ def put_back(undo: Undo, *, server: Server, keys: Keys, change: bytes) -> None:
 
 
 def _trouble(undo: Undo, key: str, *, is_waiting: bool) -> str:
-    """Say what stands now, from the key of which something differs."""
+    """Describe the present state of the key that differs."""
     if key == "past":
         return "is past the time that was left out"
     if undo.verb == "cancel":
@@ -279,14 +279,16 @@ class Pauses:
         self._script("pause", args)
 
     def resume(self, target: str, *, lapsed: bool = False, change: bytes = b"") -> bool:
-        """End a pause: see `Resumed`. `lapsed`: only if its time has passed.
+        """End a pause: see `Resumed`. `lapsed`: only if the pause is over by its own time.
 
         If an earlier call was interrupted, this one completes it.
         """
         return self._resume(target, "lapsed" if lapsed else "end", change)
 
     def put_back(self, target: str) -> bool:
-        """Put back what is parked under a pause that has ended. False: nothing is parked, or the pause lasts."""
+        """Put back the jobs that are parked under a pause that has ended. Return False if nothing is parked, or the
+        pause lasts.
+        """
         return self._resume(target, "rest")
 
     def _resume(self, target: str, mode: str, change: bytes = b"") -> bool:
@@ -343,7 +345,7 @@ class Pauses:
 
 
 def _next_after(job: Job, ms: int) -> int | None:
-    """Compute the first regular time of a job after another time, with the job's part of its spread."""
+    """Compute the first regular time of a job after another time, including the job's offset in its spread."""
     if job.trigger is None:
         return None
     offset = spread_offset_ms(job.terms, job.fn, job.args)

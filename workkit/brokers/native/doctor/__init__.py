@@ -1,6 +1,7 @@
-"""The doctor of a native schedule: the list of its checks, in order, and those of its listeners.
+"""The doctor of a native schedule: the list of its checks, in order, and the checks of its listeners.
 
-`jobs.py` checks the two published keys, whose faults `judge.py` and `clojure.py` name; `our_keys.py` checks all others.
+`jobs.py` checks the two published keys with the faults of `judge.py` and `clojure.py`. `our_keys.py` checks all other
+keys.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class NativeDoctor:
         return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=server_ms(self.server))
 
 
-# Listeners: heartbeats, versions, whether there is one, and jobs that none can run.
+# Listeners: heartbeats, versions, whether there is any listener, and jobs that none can run.
 
 STALE = Kind(
     "stale", "orphan", "A listener has sent no heartbeat for a while, and its process is gone.",
@@ -134,7 +135,7 @@ NOBODY_RUNS = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The listeners of one schedule, as `fleet` read them. `skipped`: jobs that no live listener can run."""
+    """The listeners of one schedule, read by `fleet`. `skipped`: jobs that no live listener can run."""
 
     places: Places
     peers: tuple[Peer, ...]
@@ -170,7 +171,7 @@ class Fleet:
             yield NO_LISTENER.found(what, self._listen)
 
     def _unrun(self) -> Iterator[Finding]:
-        """Name jobs that every listener has given back, by function."""
+        """Report jobs that every listener has given back, by function."""
         live = sum(peer.is_live for peer in self.peers)
         by_name: dict[str, list[bytes]] = {}
         ids = sorted(self.skipped)

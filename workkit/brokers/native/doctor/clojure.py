@@ -1,4 +1,4 @@
-"""The faults of jobs and items that concern Clojure peers alone: what the Clojure code does differently.
+"""The faults of jobs and items that concern only Clojure peers, because the Clojure code treats them differently.
 
 Pure: bytes in, faults out. The source is recorded in spec/vectors/clojure.
 """
@@ -20,7 +20,7 @@ from workkit.triggers import explain
 from workkit.triggers.crons.cron import both_days, parse_cron
 from workkit.triggers.trigger import Trigger
 
-MOST_IN_ORDER = 8  # fields of a map whose order Clojure keeps
+MOST_IN_ORDER = 8  # Clojure keeps the order of a map of up to this many fields
 
 JOB = Kind(
     "job", "deviation", "Clojure cannot read the text of `job`.",
@@ -85,7 +85,9 @@ REWRITTEN = Kind(
 
 
 def payload_faults(data: bytes, read: wire.Payload, *, is_broken: bool) -> Iterator[Fault]:
-    """Name what a Clojure peer does differently with a payload. `is_broken`: the fields of our own cannot be read."""
+    """Name each difference in how a Clojure peer treats a payload. `is_broken`: the fields of our own
+    cannot be read.
+    """
     yield from judge_job(read.job)
     own = [meant for field, meant in _OWN.items() if field in read.extra]
     if own and not is_broken:
@@ -107,7 +109,7 @@ _OWN = {
 
 
 def cron_faults(cron: str, dialect: str, trigger: Trigger, elsewhere: Trigger | None) -> Iterator[Fault]:
-    """Name what a peer does differently with a cron text: `trigger` in our order, `elsewhere` in the other order."""
+    """Name each difference in how a peer reads a cron text: `trigger` in our order, `elsewhere` in the other order."""
     if trigger.next_after_ms(-1000) is None:
         kind = NEVER if dialect == "published" else ENDLESS_CRON
         yield Fault(kind, f'cron "{cron}" never fires: {trigger.why_never()}')
@@ -130,7 +132,7 @@ def _explained(trigger: Trigger) -> str:
     return explain(trigger) if trigger.next_after_ms(-1000) is not None else "never"
 
 
-# What runs.
+# Jobs: the function and its arguments.
 
 _SYMBOL = r"[^\s/()\[\]{}\"';:`,~@^#\\\d][^\s/()\[\]{}\";`,~@^\\]*"
 _UNQUALIFIED = re.compile(
@@ -160,7 +162,7 @@ def judge_job(job: str) -> tuple[Fault, ...]:
 
 
 def _unread(job: str) -> str | None:
-    """Say, as the end of a sentence, why Clojure's reader finds no complete form at the beginning of a text."""
+    """Explain, as the end of a sentence, why Clojure's reader finds no complete form at the beginning of a text."""
     awaited: list[str] = []
     for part in _PARTS.finditer(job):
         token = part[0]
@@ -213,9 +215,9 @@ def _difference(data: bytes, clojure: bytes) -> str:
 
 
 def put_back(member: bytes) -> bytes | None:
-    """Write the text under which the Clojure code puts an item back that it took too early. It drops blanks and a field
-    called ``date``, escapes ``/``, and cuts names before their slash. Returns None if it fails instead, or if the item
-    has more than eight fields, whose order it does not keep.
+    """Write the text under which the Clojure code puts back an item that it took too early. It drops blanks and a field
+    called ``date``, escapes ``/``, and cuts names before their slash. Return None if it fails instead, or if the item
+    has more than eight fields, because the order of these is not kept.
     """
     try:
         fields, _ = json.JSONDecoder().raw_decode(member.decode("utf-8", "replace").lstrip())
@@ -241,7 +243,7 @@ def _clojure_json(value: Any) -> bytes:
 
 
 def item_faults(member: bytes) -> Iterator[Fault]:
-    """Name what a Clojure peer does differently with an item that has an id."""
+    """Name each difference in how a Clojure peer treats an item that has an id."""
     try:
         text = member.decode("utf-8").strip()
     except UnicodeDecodeError:

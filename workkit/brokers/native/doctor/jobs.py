@@ -1,6 +1,6 @@
 """Check the two published keys: the walker reads them, the judge names the faults, and each fault that stops a job or
-an item is a finding. A job that only moves during the check is no fault. Work that is late is a finding too, and so is
-a pause that holds it back.
+an item is a finding. A job that only moves during the check is no fault. Late work is a finding, and so is a pause that
+holds it back.
 
 Every repair checks again in the step that changes something, so it changes nothing if the trouble is over.
 """
@@ -40,7 +40,7 @@ from workkit.jobs.outcome import Failure
 from workkit.text.cells import brief_bytes, bytes_text, id_word
 from workkit.text.wording import age_text
 
-MOST_UNREAD = 500  # kept in memory with their payloads
+MOST_UNREAD = 500  # unreadable jobs that are kept in memory with their payloads
 LATE_MS = 60_000  # work that has been due for longer than this is a finding
 CUT_OFF = "The program that added it or ran it was interrupted, or still runs it. It may have run already."
 OVER = (
@@ -106,7 +106,7 @@ class Inventory:
         subject = Misplaced(item=member, score=pair.score, is_absent=fault.of is NO_JOB, reason=reason)
         return fault.of.found(what, why=why, subject=subject, about=(bytes_text(pair.id or member),))
 
-    # Jobs: whether they can be read, and whether anything refers to them.
+    # Jobs: whether each can be read, and whether anything refers to it.
 
     def _of_job(self, pair: Pair, fault: Fault, *, wide: bool) -> Iterator[Finding]:
         if fault.of is NO_ITEM:
@@ -155,7 +155,7 @@ class Inventory:
             )
 
     def _aggregated(self, left: _Left) -> Finding:
-        """Name a fault that no repair removes once, for all jobs that have it."""
+        """Report a fault that no repair removes once, for all jobs that have it."""
         name, dialect = self.places.keys.schedule, self.places.codec.dialect
         first = brief_bytes(left.ids[0])
         show = CommandLine(verb="show", schedule=name, which=(id_word(left.ids[0]),))
@@ -214,7 +214,7 @@ class Late:
             self.late += 1
 
     def findings(self) -> Iterator[Finding]:
-        """Add what waits in `S:again` and under pauses, and name what is late."""
+        """Add late work of `S:again` and of pauses, and report what is late."""
         k, before = self.places.keys, self.places.now_ms - LATE_MS
         with self.places.server.translated() as client:
             first = client.zrange(k.again, 0, 0, withscores=True)
@@ -258,8 +258,8 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loose:
-    """A job, an occurrence or a mark to which nothing refers. `stray` is its map for `repair.lua`. `lost` are unlisted
-    listeners that hold records. For `wide` see `Places.repair`.
+    """A job, an occurrence or a mark to which nothing refers. `stray` is its map for `repair.lua`. `lost`: unlisted
+    listeners that hold records. `wide`: see `Places.repair`.
     """
 
     stray: Mapping[str, Any]
@@ -273,7 +273,7 @@ class Loose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A job whose payload cannot be read, the digest of that payload, and its items in `S:next`."""
+    """A job with an unreadable payload, the digest of that payload, and the job's items in `S:next`."""
 
     id: bytes
     digest: str
@@ -294,8 +294,8 @@ class Unreadable:
         return _buried(places, [self.id, self.digest, dead_id, grave, *(member for member, _ in self.items)])
 
     def _hurried(self, places: Places) -> bool:
-        """Make the entries of a job in `S:again` due now: a listener that claims one buries it. False: no entry waits
-        there, and a listener holds the job.
+        """Make the entries of a job in `S:again` due now: a listener that claims one buries it. Return False if no
+        entry waits there and a listener holds the job.
         """
         key, any_waits = places.keys.again, False
         for page in places.scored_pages(key):
@@ -308,7 +308,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misplaced:
-    """An item of `S:next` that a listener cannot claim as it should. `is_absent`: its job is gone; `reason`: why it
+    """An item of `S:next` that a listener cannot claim as it should. `is_absent`: its job is gone. `reason`: why it
     cannot be read.
     """
 
@@ -332,7 +332,7 @@ class Misplaced:
         try:
             due = due_again(places.codec, id, payload, now_ms=places.now_ms)
         except CorruptRecord as error:
-            if wire.job_of(payload) is not None:  # of a foreign peer; only a listener with its function may judge it
+            if wire.job_of(payload) is not None:  # a foreign peer's job; only a listener with its function may judge it
                 whole: int | Literal[""] = math.floor(self.score) if 0 <= self.score <= LAST_MS else ""
                 return self._reschedule(places, id, whole)
             digest, items = sha1(payload, usedforsecurity=False).hexdigest(), ((self.item, self.score),)
@@ -355,14 +355,14 @@ def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | 
 
 
 def queue_text(id: bytes) -> bytes:
-    """Write the item of a job, also for an id that workkit would not write. Raises UnicodeDecodeError if the id is no
+    """Write the item of a job, even for an id that workkit would not write. Raises UnicodeDecodeError if the id is no
     text.
     """
     return json.dumps({"id": id.decode("utf-8")}, separators=(",", ":")).encode("ascii")
 
 
 def tidy(places: Places, key: str, args: list[Any]) -> bool:
-    """Remove a field or member that is still as it was read, or make it due."""
+    """Remove a field or member that has not changed since it was read, or make it due."""
     script = load("native")["tidy"]
     return bool(places.server.call(script, script.keys(places.keys, key=key), args))
 

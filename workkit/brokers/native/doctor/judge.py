@@ -1,6 +1,6 @@
-"""The one judge of the content of the two published keys, by spec/job.md and spec/cron.md. It names what breaks the
-layout, jobs and items without their other half, and what is legal but would be lost or run differently by a Clojure
-peer.
+"""Judge the content of the two published keys, by spec/job.md and spec/cron.md. No other module judges it. It names
+content that breaks the layout, jobs and items without their other half, and legal content that a Clojure peer would
+lose or run differently.
 
 Pure: a pair in, faults out. Knows no server. `workkit doctor` and `workkit wire verify` both use it.
 """
@@ -99,7 +99,8 @@ OF_ITEMS = frozenset({ITEM, NO_JOB, SCORE, SCORE_RANGE, SECOND_ITEM, clojure.ITE
 def judge(
     pair: Pair, *, dialect: str, now_ms: int, patience_ms: int = PATIENCE_MS, thorough: bool = True
 ) -> Iterator[Fault]:
-    """Name what is wrong with a pair on a schedule of this dialect: first the job, worst first, then the item.
+    """Name the faults of a pair on a schedule of this dialect: first those of the job, the worst first, then those of
+    the item.
 
     Without `thorough`, it takes a tenth of the time, and may leave out faults that concern only Clojure peers. It never
     leaves out a fault that stops a job.
@@ -130,7 +131,7 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
     broken = _broken_fields(read)
     if broken:
         yield _unread(data, broken)
-    is_read = "local" not in read.extra and not _is_elapsed(read)  # by our listeners
+    is_read = "local" not in read.extra and not _is_elapsed(read)  # whether our listeners can read it
     repairs = not read.job and is_read
     for fault in judge_cron(read.cron, dialect):
         yield Fault(fault.of, fault.what, fault.of is CRON and repairs, fault.stops and is_read)
@@ -139,14 +140,16 @@ def _job(pair: Pair, data: bytes, dialect: str, thorough: bool) -> Iterator[Faul
 
 
 def _unread(data: bytes, reason: str) -> Fault:
-    """Judge a payload that cannot be read. One with a function may be for a foreign peer, so no repair buries it."""
+    """Judge a payload that cannot be read. A payload with a function may be for a foreign peer, so no
+    repair buries it.
+    """
     if wire.job_of(data) is None:
         return Fault(UNREADABLE, reason, True, True)
     return Fault(UNCLEAR, reason, False, True)
 
 
 def _is_elapsed(read: wire.Payload) -> bool:
-    """Say whether an interval of seconds tells when it runs."""
+    """Say whether the job runs by an interval of seconds."""
     with suppress(TriggerError):
         interval = read_interval(read.extra.get("interval"))
         return interval is not None and interval.is_elapsed
@@ -154,7 +157,7 @@ def _is_elapsed(read: wire.Payload) -> bool:
 
 
 def _broken_fields(read: wire.Payload) -> str | None:
-    """Say why the fields of our own cannot be read, although the published ones can."""
+    """Explain why the fields of our own cannot be read, although the published ones can."""
     try:
         if _OF_TIME & read.extra.keys():
             from_fields({**read.extra, "cron": "* * * * * * *"})
@@ -169,7 +172,7 @@ def _broken_fields(read: wire.Payload) -> str | None:
 
 @lru_cache(maxsize=4096)
 def judge_cron(cron: str, dialect: str) -> tuple[Fault, ...]:
-    """Name what is wrong with a cron text on a schedule of this dialect, `published` or `cuckoo`."""
+    """Name the faults of a cron text on a schedule of this dialect, `published` or `cuckoo`."""
     other = "cuckoo" if dialect == "published" else "published"
     try:
         trigger = from_fields({"cron": cron}, dialect=dialect)
@@ -182,7 +185,7 @@ def judge_cron(cron: str, dialect: str) -> tuple[Fault, ...]:
 
 
 def _in_order_of(dialect: str, cron: str) -> Trigger | None:
-    """Read a cron text in a dialect; None if it is not valid there. A quick look at the year decides most of them."""
+    """Read a cron text in a dialect; None if it is not valid there. A quick check of the year decides most texts."""
     parts = cron.split()
     if len(parts) != FIELDS or re.fullmatch("[0-9]{4}", parts[0 if dialect == "cuckoo" else -1]):
         return None
@@ -193,7 +196,7 @@ def _in_order_of(dialect: str, cron: str) -> Trigger | None:
 
 
 def _is_one_second(cron: str) -> bool:
-    """Say whether a cron text names one second that the calendar has. A quick check: most stored texts do."""
+    """Say whether a cron text names one second of the calendar. A quick check: most stored texts do."""
     if (found := _FIXED.fullmatch(cron)) is None:
         return False
     with suppress(ValueError):
@@ -203,7 +206,7 @@ def _is_one_second(cron: str) -> bool:
 
 
 def _no_item(data: bytes, dialect: str, now_ms: int, patience_ms: int) -> Fault:
-    """Name a job without an item. If its last time was a short while ago, a foreign peer may be running it."""
+    """Judge a job without an item. If its last time was a short while ago, a foreign peer may be running it."""
     try:
         read = wire.read_payload(data)
         trigger = from_fields({**read.extra, "cron": read.cron}, dialect=dialect)
@@ -235,7 +238,7 @@ def _item(pair: Pair, member: bytes, thorough: bool) -> Iterator[Fault]:
 
 
 def why_unread(member: bytes) -> str:
-    """Say why an item names no job."""
+    """Explain why an item names no job."""
     try:
         wire.read_item(member)
     except CorruptRecord as error:

@@ -1,5 +1,5 @@
 """Check our own keys: slots, marks and errors to which nothing refers, records of unlisted listeners, jobs that are
-parked although nothing holds them back, results that never end, and what cannot be read.
+parked without a reason, results that never end, and unreadable values.
 
 Every repair checks again in the step that changes something, so it changes nothing if the trouble is over.
 """
@@ -31,13 +31,13 @@ from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
 
 RUN = b"run:"
-HIDDEN_MS = 5_000  # after this time, a listener that can run it has claimed it
+HIDDEN_MS = 5_000  # ms; by then, a listener that can run the job has claimed it
 MOST_MOVED = 500  # records in one step
-DAY_S = 86_400  # it is not known for how long a result without a time to live was wanted
+DAY_S = 86_400  # seconds to live for a result without an expiry, because its intended life is unknown
 NO_END = -1  # the answer of PTTL
 Stray = Mapping[str, Any]
 
-# Listeners whose list and records do not fit together.
+# Listeners with records and no place in the list, or the other way round.
 
 UNLISTED = Kind(
     "unlisted", "orphan", "A listener has records, and is not in the list.",
@@ -53,7 +53,7 @@ HALF_LISTED = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisted:
-    """A listener that holds records and is not listed; or, with a `beat`, one that is listed and holds nothing."""
+    """A listener that holds records and is not listed; or, with a `beat`, a listed one that holds nothing."""
 
     listener: str
     beat: float | None = None
@@ -79,7 +79,7 @@ class Unlisted:
 
 
 def listeners(places: Places, unlisted: list[str] | None) -> Iterator[Finding]:
-    """Name listeners of which one half is missing. `unlisted` None: there were too many keys to find them."""
+    """Report listeners that are unlisted or hold nothing. `unlisted` None: there were too many keys to find them."""
     k = places.keys
     if unlisted is None:
         yield too_many_keys(k.listeners)
@@ -111,7 +111,7 @@ ERROR = Kind(
 
 
 def slots(places: Places) -> Iterator[Finding]:
-    """Name slots of runs to which nothing refers."""
+    """Report slots of runs to which nothing refers."""
 
     def strays() -> Iterator[Stray]:
         for page in places.scored_pages(places.keys.slots):
@@ -131,7 +131,7 @@ def slots(places: Places) -> Iterator[Finding]:
 
 
 def errors(places: Places) -> Iterator[Finding]:
-    """Name errors of runs to which nothing refers."""
+    """Report errors of runs to which nothing refers."""
     runs = (run for page in places.hash_pages(places.keys.errors) for run in page)
     strays = ({"id": run.rpartition(b"@")[0], "occurrence": run, "mark": "error"} for run in runs)
     for stray in _unreferred(places, strays):
@@ -154,7 +154,7 @@ def _sweep(places: Places, stray: Stray) -> Loose:
     return Loose(stray={**stray, "sweep": 1}, lost=places.lost)
 
 
-# Marks of jobs whose last run was admitted.
+# Marks of jobs that have had their last run admitted.
 
 ENDED = Kind(
     "ended", "orphan", "A job is marked as ended, and has no open run.",
@@ -163,7 +163,7 @@ ENDED = Kind(
 
 
 def ended(places: Places) -> Iterator[Finding]:
-    """Name jobs that are marked as ended, and have no open run."""
+    """Report jobs that are marked as ended and have no open run."""
     for page in places.set_pages(places.keys.ended):
         strays: list[Stray] = [{"id": id, "mark": "ended"} for id in page]
         for stray, is_loose in zip(strays, places.repair(strays, wide=False), strict=True):
@@ -188,7 +188,7 @@ PARKED = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parted:
-    """A target whose pause has ended, while jobs are still parked under it."""
+    """A target with parked jobs and no pause: its pause has ended."""
 
     target: str
 
@@ -198,7 +198,7 @@ class Parted:
 
 
 def parked(places: Places) -> Iterator[Finding]:
-    """Name what is parked, and nothing holds it back."""
+    """Report parked jobs that nothing holds back."""
     keys, paused = _parked_keys(places), PAUSED.encode()
     while batch := list(islice(keys, PAGE)):
         limits: list[Stray] = [{"mark": "free", "key": key} for key in batch if not key.startswith(paused)]
@@ -229,7 +229,7 @@ def _parked_keys(places: Places) -> Iterator[bytes]:
 
 
 def _parted(places: Places, key: bytes) -> int:
-    """Count what is parked under a pause that has ended."""
+    """Count the jobs that are parked under a pause that has ended."""
     k = places.keys
     stands, count = places.piped(lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True)
     return 0 if stands else int(count)
@@ -253,7 +253,7 @@ HIDDEN = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Entries of `S:again` that no listener has admitted, and that have no attempt: no foreign peer sees them there."""
+    """Entries of `S:again` that no listener has admitted and that have no attempt: no foreign peer sees them there."""
 
     entries: tuple[bytes, ...]
 
@@ -267,7 +267,7 @@ class Hidden:
 
 
 def hidden(places: Places) -> Iterator[Finding]:
-    """Name jobs that no foreign peer sees."""
+    """Report jobs that no foreign peer sees."""
     for scored in places.scored_pages(places.keys.again):
         late = (member for member, score in scored if score <= places.now_ms - HIDDEN_MS)
         entries = [(member, entry) for member in late if (entry := read_entry(member)) is not None]
@@ -292,7 +292,7 @@ ENDLESS = Kind(
 
 
 def results(places: Places) -> Iterator[Finding]:
-    """Name results that nothing else would remove. Of a database with too many keys only a part is read, as for
+    """Report results that nothing else would remove. In a database with too many keys only a part is read, as for
     listeners.
     """
     pattern = literally(places.keys.result("")) + "*"
@@ -310,16 +310,16 @@ def results(places: Places) -> Iterator[Finding]:
             return
 
 
-# What cannot be read. Listeners and scripts pass over it, by the same rules.
+# Unreadable values. Listeners and scripts skip them, by the same rules.
 
 _RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)
-_HOLDER = re.compile(rb"\S+(?: [r-]?(?: \S+)?)?")  # of a name or a unique key: an id, a mark, the id of its content
+_HOLDER = re.compile(rb"\S+(?: [r-]?(?: \S+)?)?")  # holder of a name or unique key: id, mark, id of its content
 _HOUR = re.compile(rb"[a-z_]+:\d{1,9}")
 _ID = re.compile(rb"[0-9a-f]{40}")
 
 
 def unread(places: Places) -> Iterator[Finding]:
-    """Name each field, member and entry that cannot be read."""
+    """Report each field, member and entry that cannot be read."""
     k, now, of = places.keys, places.now_ms, UnreadKeys(places.server)
     for key, reads, what in (
         (k.control, is_control, "what a pause or a limit looks like"),

@@ -1,1 +1,1 @@
-"""Read a native schedule, in pages, and change nothing. Listeners do not use this room."""
+"""Read a native schedule, in pages, and change nothing. Listeners do not use this package."""

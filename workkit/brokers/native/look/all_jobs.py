@@ -40,7 +40,7 @@ QUEUED: tuple[JobState, ...] = ("waiting", "due", "retrying")
 
 
 class Look(NamedTuple):
-    """What one look has read: the records of all listeners, and a page of each place."""
+    """The result of one look: the records of all listeners, and a page of each place."""
 
     records: list[Row]
     pages: list[list[Scored]]
@@ -49,19 +49,19 @@ class Look(NamedTuple):
 class AllJobs:
     """One listing of a schedule.
 
-    The first look reads the records of all listeners and the first page of each place where jobs wait. So if these fit
-    a page each (500 jobs), the listing shows every job that exists, and each occurrence once. Dead jobs are read last,
-    and one that was shown before it died is not shown again.
+    The first look reads the records of all listeners and the first page of each place where jobs wait. If each of these
+    fits a page (500 jobs), the listing shows every job that exists, and each occurrence once. Dead jobs are read last.
+    A job that was shown before it died is not shown again.
 
-    Of a longer queue, each further page is read in one step with the records, from behind the last member of the page
-    before. What listeners took before its page was read is shown as running. In the end a second look finds jobs that
-    were not shown yet. A recurring job that runs meanwhile may be shown with its next run too. A job that a person
-    moves to an earlier time, or takes out of the dead set, may be missing.
+    Each further page of a longer queue is read in one step with the records, from behind the last member of the page
+    before. Jobs that listeners took before their page was read are shown as running. In the end a second look finds
+    jobs that were not shown yet. A recurring job that runs meanwhile may be shown with its next run too. A job that a
+    person moves to an earlier time, or takes out of the dead set, may be missing.
 
-    With a `state` only the keys that can hold such jobs are read. What is in this state all the time is shown.
+    With a `state`, only the keys that can hold such jobs are read. A job that is in this state all the time is shown.
 
     With `holders`, the ids of jobs, it reads of `S:next` only these and the first page. A job that has lost its name,
-    such as a dead one that was retried, is found among these first ones.
+    such as a dead one that was retried, is found only in the first page.
 
     It remembers 16 bytes of each job that it has shown.
     """
@@ -74,16 +74,16 @@ class AllJobs:
         self._listing, self._dead, self._control, self._state = listing, dead, control, state
         self._holders = None if holders is None else [plain_item(id) for id in holders]
         self._next, self._again, self._waiting = (Cursor(server, key) for key in (k.next, k.again, k.waiting))
-        self._names: list[str] = []  # of listeners
+        self._names: list[str] = []  # names of listeners
         self._early: set[int] = set()  # the occurrences of the first look
         self._moved: set[int] = set()  # those of them that it did not find in `S:next`
         self._claimed: list[Row] = []  # before their page was read
         self._marked: frozenset[bytes] = frozenset()  # the jobs and occurrences that were cancelled
         self._item_rows, self._entry_rows = partial(item_rows, k.next), partial(entry_rows, k.again)
-        self._runs, self._items = array("q"), array("q")  # what was shown: occurrences, and the items of their jobs
+        self._runs, self._items = array("q"), array("q")  # shown so far: occurrences, and the items of their jobs
 
     def jobs(self) -> Iterator[Job]:
-        """Page through the jobs: running ones, then those that wait, soonest first, then dead ones, latest first."""
+        """Page through the jobs: running ones, then waiting ones, soonest first, then dead ones, latest first."""
         return self._all() if self._state is None else (job for job in self._all() if job.state == self._state)
 
     def _all(self) -> Iterator[Job]:
@@ -116,7 +116,7 @@ class AllJobs:
         return self._look(self._waiting, self._next, self._again)
 
     def _look(self, *places: Cursor) -> Look:
-        """Read the records and the next page of each place in one step. It reads listeners that began meanwhile too."""
+        """Read the records and the next page of each place in one step. Include listeners that began meanwhile."""
         k, cursors = self._listing.keys, [place for place in places if not place.is_over]
         while True:
             windows = piped(self._listing.server, partial(self._ask, cursors), whole=True)
@@ -137,7 +137,7 @@ class AllJobs:
                 held = {(item, at) for item, at in zip(self._holders, scores, strict=True) if at is not None}
                 page_of[self._next] = sorted(held.union(page_of[self._next] or []), key=lambda one: (one[1], one[0]))
                 self._next.is_over = True
-            if None not in page_of.values():  # else the queue has changed too much: only one is asked for, again
+            if None not in page_of.values():  # otherwise the queue has changed too much: ask again for one page only
                 return Look(records, [page_of.get(place) or [] for place in places])
 
     def _ask(self, cursors: Iterable[Cursor], pipe: Any) -> None:
@@ -158,7 +158,7 @@ class AllJobs:
         return self._aside(aside), self._item_rows(items), self._entry_rows(owed)
 
     def _parked(self, first: list[Row]) -> Iterator[Job]:
-        """Show what is parked, all of it sorted: the server keeps it by what it waits for."""
+        """Show all parked jobs, sorted by due time. The server sorts them by the key under which they wait."""
         more = chain.from_iterable(map(self._aside, self._more(self._waiting)))
         rows = sorted(chain(first, _without(more, self._early)), key=lambda row: row.entry.due_ms)
         for page in _in_pages(iter(rows)):
@@ -180,7 +180,9 @@ class AllJobs:
     def _pages(
         self, cursor: Cursor, rows_of: Callable[[list[Scored]], list[Row]], *, but_for: set[int]
     ) -> Iterator[Row]:
-        """Read the further pages of a queue, and with each of them what listeners have taken from `S:next` since."""
+        """Read the further pages of a queue, and with each page the items of `S:next` that listeners
+        have taken since.
+        """
         for page in self._more(cursor):
             yield from _without(rows_of(page), but_for)
 
@@ -211,7 +213,7 @@ class AllJobs:
         yield from self._shown(self._listing.queued(unmet(items) + unmet(owed), now, self._control))
 
     def _shown(self, found: Iterable[Shown]) -> Iterator[Job]:
-        """Remember what is shown."""
+        """Remember the shown jobs."""
         seen, items = self._runs.append, self._items.append
         for row, job in found:
             seen(row.run)
@@ -223,12 +225,12 @@ class AllJobs:
 
 
 def _without(rows: Iterable[Row], met: set[int]) -> Iterable[Row]:
-    """Leave out what was seen elsewhere."""
+    """Leave out rows that were seen elsewhere."""
     return (row for row in rows if row.run not in met) if met else rows
 
 
 def _is_fresh(row: Row) -> bool:
-    """Say whether a record has surely come from `S:next`, where its due time was its score."""
+    """Say whether a record has surely come from `S:next`. Its due time was its score there."""
     return not row.entry.attempt and not row.entry.crashes and row.entry.flags == "-"
 
 
@@ -246,9 +248,9 @@ def _due(job: Job) -> float:
 
 
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
-AT_ONCE = 5000  # ids that the server looks at in one step, of which it answers with those that begin alike
-MOST_NAMES = 5000  # to search for the nearest name
-MOST_JOBS = 5_000  # to search for a name that was, or for what is like an id, however many wait
+AT_ONCE = 5000  # ids that the server compares in one step
+MOST_NAMES = 5000  # names to compare in the search for the nearest name
+MOST_JOBS = 5_000  # jobs to read in the search for an earlier name or a similar id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,8 +288,8 @@ class Search:
         return id if id and self._is_id(id) else None
 
     def holders(self, patterns: Sequence[str], *, most: int) -> list[str] | None:
-        """Find the ids of the jobs that hold a name like one of these, where ``*`` stands for any text. None where they
-        are more than `most`.
+        """Find the ids of the jobs that hold a name like one of these, where ``*`` matches any text. None if there are
+        more than `most`.
         """
         found: set[str] = set()
         for pattern in patterns:
@@ -304,7 +306,7 @@ class Search:
         return sorted(found)
 
     def ids(self, beginning: str) -> list[str]:
-        """Find the ids that begin like this, of dead jobs too; none if the beginning is too short."""
+        """Find the ids that begin with this text, of dead jobs too; none if the text is too short."""
         if len(beginning) < SHORTEST or not all(c in "0123456789abcdef" for c in beginning):
             return []
         with self.listing.server.translated() as client:
@@ -314,14 +316,16 @@ class Search:
         return sorted(set(found))
 
     def _added_under(self, name: str) -> list[str]:
-        """Find the id of a job that was added under a name and has lost it: a dead one, the last first, or one that was
-        retried, among the first that wait.
+        """Find the id of a job that was added under a name and has lost it: a dead one, the last one first, or a
+        retried one among the first jobs that wait.
         """
         jobs = chain(islice(self._jobs(), MOST_JOBS), self.dead.jobs()) if name else ()
         return list(islice((job.id for job in jobs if job.name == name), 1))
 
     def found(self, id: str) -> Job | None:
-        """Find one job in any key, without reading all waiting jobs. Last, find a job to which nothing refers."""
+        """Find one job in any key, without reading all waiting jobs. As the last step, find a job to which nothing
+        refers.
+        """
         listing, key = self.listing, self.listing.keys.waiting
         control = standing_control(self.listing.server, self.listing.keys.control)
         aside = parked_rows(key, parked_items(self.listing.server, self.listing.keys, id))
@@ -336,8 +340,8 @@ class Search:
             return bool(client.hexists(self.listing.keys.jobs, text))
 
     def _nearest(self, which: str) -> tuple[str | None, str]:
-        """Find the nearest name, or the beginning of an id, and write a sentence that names its job. Of names with
-        parts, such as ``u/7/milk``, only those are near that begin with the same parts: others may belong to others.
+        """Find the nearest name, or the beginning of an id, and write a sentence that names its job. For a name with
+        parts, such as ``u/7/milk``, only names with the same first parts are near: others may belong to other users.
         """
         within = which[: max(map(which.rfind, "/:")) + 1]
         with self.listing.server.translated() as client:
@@ -360,6 +364,8 @@ class Search:
 
 
 def named_entry(value: bytes | None) -> tuple[str, str]:
-    """Read an entry of `S:names`: a job's id, and the id of its content, which is the third word if the two differ."""
+    """Read an entry of `S:names`: the job's id, and the id of its content. The third word is the id of the content if
+    the two differ.
+    """
     id, _, content, *_ = [*(value or b"").decode("utf-8", "replace").split(" "), "", ""]
     return id, content or id

@@ -1,9 +1,9 @@
-"""Read the dead set of a native schedule in pages, and walk over all jobs from any place on, page by page: what a page
-costs does not grow with the number of jobs before it or behind it.
+"""Read the dead set of a native schedule in pages, and walk over all jobs from any place, page by page. The cost of a
+page does not grow with the number of jobs before it or behind it.
 
-The order of the walk: what runs, what waits (by due time, then by member), what is parked (by what it waits for, then
-by due time), what is dead (latest first). A place is the last job of a page, not its rank, so that it stays while
-others come and go.
+The order of the walk: running jobs, waiting jobs (by due time, then by member), parked jobs (by the key under which
+they wait, then by due time), dead jobs (latest first). A place is the last job of a page, not its rank. So it stays
+valid while other jobs come and go.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
-NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job, and back
+NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,9 @@ class DeadSet:
                 yield _id(name, read_grave(packed))
 
     def shown(self, page: Sequence[Scored]) -> Iterator[tuple[int, Job]]:
-        """Show members of `S:dead`, each with its `Row.run`, but for those that were taken out since they were read."""
+        """Show members of `S:dead`, each with its `Row.run`. Leave out jobs that were taken out since
+        they were read.
+        """
         names, graves = [name for name, _ in page], self._packed(page)
         lost = [name for name, packed in zip(names, graves, strict=True) if packed is None]
         with self.server.translated() as client:
@@ -104,7 +106,7 @@ class DeadSet:
         )
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these jobs whether it stands here."""
+        """Say for each of these jobs whether it is in the dead set."""
         with self.server.translated() as client:
             return stand(client, self.keys.dead, [(job.dead_id or "").encode(*NAME_TEXT) for job in dead])
 
@@ -172,7 +174,9 @@ class Walk:
     first: int
 
     def behind(self, place: str | None) -> Iterator[Placed]:
-        """Walk over the jobs behind a place, each with its own. Raises InvalidOptions for a text that is no place."""
+        """Walk over the jobs behind a place, and yield each with its own place. Raises InvalidOptions for a text that
+        is no place.
+        """
         part, at = (None, None) if place is None else read_walk_place(place)
         read: dict[Part, Callable[[At | None], Iterator[Placed]]] = {
             "running": self._running, "queued": self._queued, "parked": self._parked, "dead": self._dead,
@@ -221,7 +225,7 @@ class Walk:
         return sorted(found, key=lambda row: (row.when, row.member))[:size]
 
     def _rank(self, key: str, at: At, *, is_in: bool = True) -> int:
-        """Count the members up to a place, with it or without."""
+        """Count the members before a place, with or without the member at it."""
         score, text = at
         with self.listing.server.translated() as client:
             pipe = client.pipeline(transaction=False)
@@ -232,7 +236,7 @@ class Walk:
             rank, standing, low, high = pipe.execute()
             if rank is not None and standing == score:
                 return int(rank) + is_in
-            while low < high:  # it is gone: find where it was among those of the same score
+            while low < high:  # the member is gone: find its old place among members of the same score
                 middle = (low + high) // 2
                 found = client.zrange(key, middle, middle)
                 if found and found[0] < text:
@@ -287,12 +291,12 @@ def place_text(part: Part, at: At) -> str:
 
 
 def packed_text(value: Any) -> str:
-    """Write a value as one word that an address may hold."""
+    """Write a value as one word that fits into an address."""
     return urlsafe_b64encode(msgpack.packb(value, use_bin_type=True)).decode().rstrip("=")
 
 
 def unpacked_text(text: str) -> Any:
-    """Read what `packed_text` wrote. Raises InvalidOptions."""
+    """Read a text of `packed_text`. Raises InvalidOptions."""
     try:
         return msgpack.unpackb(urlsafe_b64decode(text + "=" * (-len(text) % 4)), strict_map_key=False)
     except Exception as error:  # msgpack has errors of many kinds

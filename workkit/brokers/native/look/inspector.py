@@ -1,4 +1,4 @@
-"""Read a native schedule: the front of this room. Also find which schedules a server has."""
+"""Read a native schedule: the entry point of this package. Also find the schedules of a server."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
-MOST_HOLDERS: Final = 5_000  # jobs that are looked for by their names, and not in the whole queue
+MOST_HOLDERS: Final = 5_000  # jobs that are searched by their names; with more, the whole queue is read
 DAY_MS: Final = 86_400_000
-DAYS: Final = 400  # that counts are kept
+DAYS: Final = 400  # days for which counts are kept
 SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
 
 
 def schedule_names(server: Server, *, seconds: float | None = None) -> Found:
-    """Find the schedules of a server, each shard by its own name; look for so many `seconds` at most."""
+    """Find the schedules of a server, each shard by its own name. Search for at most `seconds`."""
     return find_names(server, SCHEDULES, seconds=seconds)
 
 
@@ -50,8 +50,8 @@ class NativeInspector:
         self.history = NativeHistory(server=server, keys=keys, waiting=waiting, listing=self._listing)
 
     def is_known(self) -> bool:
-        """Say whether the server knows the schedule, in one round trip; in two where it knows none, or only past days
-        of it: see `Inspector.is_known`.
+        """Say whether the server knows the schedule: see `Inspector.is_known`. This takes one round trip; two if the
+        server does not know it, or has only past days of it.
         """
         with self.server.translated() as client:
             if client.exists(*sign_keys(self.keys)):
@@ -69,8 +69,8 @@ class NativeInspector:
         return read_pulse(self._listing)
 
     def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """Page through the jobs: running ones, then those that wait, held and paused ones among them, soonest first,
-        then dead ones, latest first. What is parked is read as a whole, to be sorted. `AllJobs` says what is seen while
+        """Page through the jobs: running ones, then waiting ones (held and paused ones among them), soonest first, then
+        dead ones, latest first. Parked jobs are all read, to be sorted. `AllJobs` explains which jobs are seen while
         listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
@@ -80,7 +80,7 @@ class NativeInspector:
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def unlisted(self) -> Mapping[JobState, str]:
-        """All states can be listed."""
+        """Return nothing: all states can be listed."""
         return {}
 
     def page(self, query: JobQuery) -> JobPage:
@@ -113,7 +113,7 @@ class NativeInspector:
         return self._dead.graves(after=after, limit=limit)
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these dead jobs whether it stands still."""
+        """Say for each of these jobs whether it is still in the dead set."""
         return self._dead.still_dead(dead)
 
     def listeners(self) -> list[ListenerInfo]:
@@ -133,13 +133,13 @@ class NativeInspector:
         return found
 
     def control(self) -> Control:
-        """Read the pauses whose time has not passed, and the schedule's own limits."""
+        """Read the pauses that still last, and the schedule's own limits."""
         return standing_control(self.server, self.keys.control)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use: see `Limits.limits`."""
+        """List the limits and rates in use: see `Limits.limits`."""
         return read_limits(self._listing, like=like)
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count what waits by its time: see `ByTime.ahead`."""
+        """Count the waiting jobs by time: see `ByTime.ahead`."""
         return read_ahead(self.server, self.keys, edges)

@@ -1,4 +1,4 @@
-"""Show what the keys of a native schedule hold as jobs."""
+"""Show the contents of a native schedule's keys as jobs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 
-AT_ONCE = 50  # listeners whose claims are read in one round trip
+AT_ONCE = 50  # listeners that are read in one round trip, with their claims
 JOB = "job:"
 Progress = tuple[float, float] | str
 
 
 class Row:
-    """One occurrence where a listing found it. `key` is the name of its key, `member` its member there, or its field if
-    it is a record. `when` is the score of what is queued, `said` the progress of a run.
+    """One occurrence at the place where a listing found it. `key` is the name of its key. `member` is its member there,
+    or its field if it is a record. `when` is the score of a queued occurrence. A running one has the latest progress of
+    its run.
 
     `id` is the id of its job; empty if its item cannot be read. `run` tells this occurrence from all others, wherever
     it moves: 8 bytes.
@@ -106,22 +107,22 @@ class Listing:
     codec: Codec
 
     def stored(self, ids: list[str]) -> Iterator[Job | None]:
-        """Read jobs by id, None for each that is gone."""
+        """Read jobs by id; None for each that is gone."""
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]
             for id, payload in zip(page, self.payloads(page), strict=True):
                 yield None if payload is None else self.read(id, payload)
 
     def payloads(self, ids: list[str]) -> list[bytes | None]:
-        """Read the payloads of jobs, None for each that is gone."""
+        """Read the payloads of jobs; None for each that is gone."""
         if not ids:
             return []
         with self.server.translated() as client:
             return list(client.hmget(self.keys.jobs, ids))
 
     def read(self, id: str, payload: bytes | None, **known: Any) -> Job:
-        """Read a payload as a job, with the fields that are `known` of it. If the payload is missing or cannot be read,
-        the job has an error.
+        """Read a payload as a job. `known`: fields of the job that are known already. If the payload is missing or
+        cannot be read, the job has an error.
         """
         fn, error = "?", "its payload is missing"
         if payload is not None:
@@ -163,7 +164,7 @@ class Listing:
         yield from (job for _, job in self.held(rows, set(marked)))
 
     def held(self, rows: Sequence[Row], marked: Collection[bytes]) -> Iterator[Shown]:
-        """Show records of listeners. `marked` are the jobs and occurrences that were cancelled."""
+        """Show records of listeners. `marked`: the cancelled jobs and occurrences."""
         for row, payload in self._with_payloads(rows):
             yield row, self.read(row.id, payload, **claim_facts(row, progress_of(row), marked=marked))
 
@@ -206,7 +207,7 @@ class Listing:
         return found
 
     def _with_payloads(self, rows: Sequence[Row]) -> Iterator[tuple[Row, bytes | None]]:
-        """Read the payload of each row, but for rows that have ended since they were read."""
+        """Read the payload of each row. Leave out rows that have ended since they were read."""
         for start in range(0, len(rows), PAGE):
             page = rows[start : start + PAGE]
             payloads = self.payloads([row.id for row in page])
@@ -221,7 +222,7 @@ class Listing:
             yield from found
 
     def _again(self, rows: Sequence[Row]) -> dict[Row, bytes | None]:
-        """Look again at rows whose payload was gone, in one step, and leave out those that have ended."""
+        """Read rows without a payload again, in one step, and leave out those that have ended."""
         places: dict[tuple[str, bool], list[Row]] = {}
         for row in rows:
             places.setdefault((row.key, row.is_record), []).append(row)
@@ -242,8 +243,8 @@ class Listing:
 
 
 def _apart(row: Row, now: int, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Tell what a job shows whose entry a rate holds, whose run asked to wait, or which is retried; nothing of one that
-    waits as an item of `S:next` does. `errors`: the last ones, by occurrence.
+    """Return the fields of a job for an entry that a rate holds, that has asked to wait, or that is retried; nothing
+    for one that waits as an item of `S:next` does. `errors`: the last errors, by occurrence.
     """
     entry, waited = row.entry, row.entry.waited
     failures = entry.failures
@@ -256,15 +257,15 @@ def _apart(row: Row, now: int, errors: Mapping[str, Mapping[str, Any]]) -> dict[
 
 
 def progress_of(row: Row) -> Progress | None:
-    """Read how far a run is, or how far it was when it asked to wait."""
+    """Read the progress of a run, or the progress at which it asked to wait."""
     if row.said is not None or row.entry.waited is None:
         return row.said
     return read_said(row.entry.waited.progress.encode())
 
 
 def claim_facts(row: Row, progress: Progress | None, *, marked: Collection[bytes]) -> dict[str, Any]:
-    """Tell what the job of a claim shows: its time and attempt, whether it runs or is cancelled, and how far it is.
-    `marked` are the jobs and occurrences that were cancelled.
+    """Return the fields of a claim's job: its time and attempt, whether it runs or is cancelled, and its progress.
+    `marked`: the cancelled jobs and occurrences.
     """
     names = (row.id, row.occurrence) if marked else ()
     is_marked = any(name.encode("utf-8", "surrogateescape") in marked for name in names)
@@ -280,7 +281,7 @@ def pause_of(job: Job, control: Control) -> Pause | None:
 
 
 def other_items(server: Server, keys: Keys, id: str) -> list[bytes]:
-    """Find the items of a job under other texts than the usual one: a foreign peer has put them back. None if `S:next`
+    """Find the items of a job under other texts than the usual one, which a foreign peer has put back. None if `S:next`
     has the usual one.
     """
     with server.translated() as client:

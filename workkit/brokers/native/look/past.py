@@ -1,4 +1,4 @@
-"""Read what listeners and callers have left of a native schedule: spec/history.md, spec/results.md."""
+"""Read the history of a native schedule, which listeners and callers write: spec/history.md, spec/results.md."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
-SAMPLES = 20  # values of a key from which its bytes are estimated
+SAMPLES = 20  # values of a key from which its size in bytes is estimated
 SPANS = 50  # keys of counts that are read whole in one round trip
 ID_DIGITS, SHORTEST = 40, 6  # digits of an id, and how many of them are enough
-MOST_FIELDS = 10_000  # a hash of functions with more is not ours
+MOST_FIELDS = 10_000  # fields of a hash of functions; one with more is not ours
 MOST_PROGRAMS = 50
-MOST_MARKS = 100  # of one listener that are looked at
+MOST_MARKS = 100  # marks of one listener that are read
 PAGE = 1_000  # entries of a stream, and cells, in one round trip
 MEASURED = 50  # keys of results from which the memory of all is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeHistory:
-    """What listeners and callers have left of one schedule: see `History`. `waiting`: connections that may wait for a
-    minute.
+    """The history of one schedule, which listeners and callers write: see `History`. `waiting`: connections that may
+    wait for a minute.
     """
 
     server: Server
@@ -53,7 +53,7 @@ class NativeHistory:
     listing: Listing
 
     def lately(self, jobs: Sequence[str]) -> dict[str, Runs]:
-        """Read the last runs of recurring jobs, by name or else id: see `History.lately`."""
+        """Read the last runs of recurring jobs, by name, or by id if a job has no name: see `History.lately`."""
         (rings,) = self._fields(jobs, self.keys.lately)
         return {job: Runs(ring) for job, ring in zip(jobs, rings, strict=True)}
 
@@ -118,7 +118,7 @@ class NativeHistory:
         return found
 
     def log(self, of: Job | PastRun) -> list[str]:
-        """Read what a run has logged: see `History.log`."""
+        """Read the log of a run: see `History.log`."""
         with self.server.translated() as client:
             pipe = client.pipeline(transaction=False)
             name = _log_name(of)
@@ -135,7 +135,7 @@ class NativeHistory:
         return read_log(value if isinstance(value, bytes) else None)
 
     def changes(self, *, after: str | None = None) -> Iterator[Change]:
-        """Page through who changed what, the last change first: see `History.changes`."""
+        """Page through the changes and their authors, the last change first: see `History.changes`."""
         upto = "+" if after is None else f"({read_number(after)}"
         found = (read_change(number, fields) for number, fields in self._entries(self.keys.changes, upto=upto))
         return (change for change in found if change is not None)
@@ -177,7 +177,7 @@ class NativeHistory:
         return ids[0] if ids else None
 
     def has(self, id: str) -> bool:
-        """Say whether the job is here, or a result of it."""
+        """Say whether the schedule has the job, or a result of it."""
         with self.server.translated() as client:
             return bool(client.hexists(self.keys.jobs, id) or client.exists(self.keys.result(id)))
 
@@ -199,12 +199,12 @@ class NativeHistory:
         return [result for result in results if result is not None]
 
     def _ids(self) -> set[str]:
-        """Find the jobs with results. None is found in a database with too many keys: see `names_behind`."""
+        """Find the jobs with results. Empty in a database with too many keys: see `names_behind`."""
         names = names_behind(self.server, self.keys.result("")) or ()
         return {name for name in names if not name.startswith(NAMED)}
 
     def knows(self) -> dict[str, KnownFunction]:
-        """Read which functions the living listeners know: see `History.knows`."""
+        """Read the functions that the living listeners know: see `History.knows`."""
         key = self.keys.functions
         with self.server.translated() as client:
             if client.type(key) != b"hash" or client.hlen(key) > MOST_FIELDS:
@@ -238,7 +238,7 @@ class NativeHistory:
         return {name: known for name, known in found.items() if known}
 
     def size(self, of: Literal["runs", "results"] = "runs") -> tuple[int, int]:
-        """Count what is kept, and estimate its bytes: see `History.size`."""
+        """Count the kept values, and estimate their bytes: see `History.size`."""
         if of == "runs":
             with self.server.translated() as client:
                 pipe = client.pipeline(transaction=False)
@@ -275,8 +275,8 @@ class NativeHistory:
 
 
 def _log_name(of: Job | PastRun) -> str | None:
-    """Name the log of a past run, of a run in progress, or of the last run of a dead job; None for that of any other
-    job: it is the last one of those that its runs have left.
+    """Name the log of a past run, of a run in progress, or of the last run of a dead job. Return None for any other
+    job: its log is the last one that its runs have left.
     """
     if isinstance(of, PastRun):
         return of.log or ""
@@ -307,7 +307,7 @@ def place_of(text: str) -> str:
 
 
 def _bound(bound: str) -> tuple[int, int, int]:
-    """Order upper bounds of a stream: with the entry itself, or ``(`` without it."""
+    """Write an upper bound of a stream: the entry itself, or ``(`` to leave it out."""
     ms, _, number = bound.removeprefix("(").partition("-")
     return (2**64, 0, 0) if bound == "+" else (int(ms), int(number or 2**64), -bound.startswith("("))
 
@@ -335,7 +335,7 @@ def read_run(fields: Mapping[bytes, bytes], place: bytes | None = None) -> PastR
 
 
 def _field(subject: str) -> bytes:
-    """Write a subject as its field is: as the bytes that were read, or with the lone surrogates of a payload."""
+    """Write the field of a subject: as the bytes that were read, or with the lone surrogates of a payload."""
     try:
         return subject.encode("utf-8", AS_READ)
     except UnicodeEncodeError:

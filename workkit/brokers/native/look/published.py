@@ -1,4 +1,5 @@
-"""The one walker over the two published keys: it reads every queue item with its job, then every job without an item.
+"""Walk over the two published keys: read every queue item with its job, then every job without an item. No other module
+walks over them.
 
 It reads in pages and changes nothing. Memory is bounded by a page and 20,000 ids, however many jobs there are.
 """
@@ -57,7 +58,7 @@ class Places:
         return pages.set_pages(self.server, key)
 
     def piped(self, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-        """Ask several things in one round trip; `whole`: in one step."""
+        """Ask several questions in one round trip; `whole`: in one step."""
         return pages.piped(self.server, ask, whole=whole)
 
     def payload(self, id: bytes) -> bytes | None:
@@ -99,10 +100,10 @@ class Places:
                     yield _known(parked.entry)
 
     def referred(self, *, ids: set[bytes], runs: set[bytes]) -> None:
-        """Remove from `ids` and `runs` those to which an item under another text than ours, an entry or a record
-        refers.
+        """Remove from `ids` and `runs` those that something refers to: an item under another text than ours, an entry
+        or a record.
 
-        This is not one step. It may miss a job that moves meanwhile, so what is left is only a suspicion.
+        This is not one step. It may miss a job that moves meanwhile, so the remaining ids are only suspects.
         """
         for id, entry in self.entries():
             ids.discard(id)
@@ -138,7 +139,7 @@ class Places:
 
 
 def wait_a_moment() -> None:
-    """Wait between two looks at the same thing, so that a job that another program moves has arrived."""
+    """Wait between two looks at the same key, so that a job that another program moves has arrived."""
     time.sleep(MOMENT)
 
 
@@ -253,7 +254,7 @@ class Published:
             return list(client.hmget(self.places.keys.jobs, list(ids)))
 
     def _seconds(self, items: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
-        """Find the items under other texts than ours whose job has another item."""
+        """Find the items under other texts than ours, of jobs that have another item too."""
         self._wide = self._wide or any(not is_ours(member) for member, _ in items)
         odd = [(member, id) for member, id in items if id and member != _item(id)]
         if not odd:
@@ -291,7 +292,7 @@ class Published:
             with self.places.server.translated() as client:
                 scores = client.zmscore(self.places.keys.next, [_item(id) for id in some])
             for id, payload, score in zip(some, self._payloads(some), scores, strict=True):
-                if payload is None:  # it ended meanwhile
+                if payload is None:  # the job ended meanwhile
                     continue
                 if score is None:
                     yield Pair(id=id, payload=payload, is_loose=id in loose)
@@ -300,7 +301,7 @@ class Published:
 
     def _loose(self, ids: set[bytes]) -> set[bytes]:
         """Find the jobs to which nothing refers, by two looks a moment apart: a foreign peer puts a recurring job's
-        next item back in a step of its own.
+        next item back in a separate step.
         """
         left = set(ids)
         if left:

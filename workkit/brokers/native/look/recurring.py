@@ -1,8 +1,8 @@
-"""All recurring jobs of a native schedule, in two round trips: what names them, then their times and new payloads. And
-which limits and rates are in use.
+"""Read all recurring jobs of a native schedule, in two round trips: first the keys that name them, then their times and
+new payloads. Also read the limits and rates in use.
 
-Nothing lists recurring jobs alone. Those with a name stand in `S:names`; those that ran have a ring in `S:lately`; one
-that has neither is found while it stands among the first of `S:next`.
+No key lists recurring jobs alone. Jobs with a name are in `S:names`; jobs that ran have a ring in `S:lately`; a job
+that has neither is found while it is among the first of `S:next`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Scored = Sequence[tuple[bytes, float]]
 
 @dataclass(slots=True, eq=False)
 class KeptJobs:
-    """Keeps jobs that were read, by id, without a state or a due time. The one that was read the longest ago gives way.
-    Thread-safe. An id is the hash of its payload, so what is kept is never stale.
+    """Keeps jobs that were read, by id, without a state or a due time. It drops the job that was read the longest ago.
+    Thread-safe. An id is the hash of its payload, so a kept job is never stale.
     """
 
     most: int = MOST
@@ -49,14 +49,14 @@ class KeptJobs:
             return [id for id in ids if id not in self._jobs]
 
     def job(self, id: str) -> Job | None:
-        """Give one; None for one that is not kept."""
+        """Return a kept job; None if it is not kept."""
         with self._lock:
             if (found := self._jobs.get(id)) is not None:
                 self._jobs.move_to_end(id)
             return found
 
     def recurring(self, ids: list[str]) -> dict[str, Job]:
-        """Give those of these jobs that recur, by id."""
+        """Return those of these jobs that recur, by id."""
         with self._lock:
             found = {}
             for id in ids:
@@ -67,7 +67,7 @@ class KeptJobs:
             return found
 
     def keep(self, id: str, payload: bytes, job: Job) -> None:
-        """Keep a job that was read. One whose id is no hash of its payload is not kept."""
+        """Keep a job that was read, unless its id is not the hash of its payload."""
         if wire.job_id(payload) != id:
             return
         with self._lock:
@@ -77,7 +77,7 @@ class KeptJobs:
 
 
 def read_named(listing: Listing, kept: KeptJobs) -> dict[str, Named]:
-    """Read the jobs that have a name, by name. What is kept is not decoded again."""
+    """Read the jobs that have a name, by name. Kept jobs are not decoded again."""
     with listing.server.translated() as client:
         values = client.hgetall(listing.keys.names)
     entries = [(name.decode(), *named_entry(value)) for name, value in values.items() if is_text(name)]
@@ -163,10 +163,10 @@ def _pages(ids: list[str]) -> list[list[str]]:
 
 
 class _Aside:
-    """What waits beside the queue, by id: for another attempt, for its turn of a rate, or for a slot."""
+    """Jobs that wait beside the queue, by id: for another attempt, for a turn of a rate, or for a slot."""
 
     def __init__(self, again: Scored, parked: Sequence[bytes], now: int) -> None:
-        self.again: dict[bytes, tuple[Entry, int]] = {}  # and when it is due
+        self.again: dict[bytes, tuple[Entry, int]] = {}  # and its due ms
         for text, when in again:
             entry = read_entry(text)
             if entry is not None and (entry.attempt or entry.is_held(when, now)) and (id := item_id(entry.item)):
@@ -179,7 +179,7 @@ class _Aside:
 
 
 def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: Control, now: int) -> Recurs:
-    """Say how a job stands, by its time in `S:next`, what waits beside the queue, and the pauses."""
+    """Find the state of a job, from its time in `S:next`, its entries beside the queue, and the pauses."""
     due = None if score is None else whole_ms(score)
     state: JobState = "due" if due is not None and due <= now else "waiting"
     attempt, why = 0, None
@@ -201,23 +201,23 @@ def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: C
     return Recurs(key=key, job=job, state=state, due=at, attempt=attempt, why=why)
 
 
-MOST_KEYS = 1_000  # whose waiting jobs are counted
-MOST_HELD = 1_000  # entries held by rates that are looked at; how many wait behind them, the turns tell
-START = b"start:"  # of a rate key: not a turn, but how late its next start may be
+MOST_KEYS = 1_000  # keys of limits; the waiting jobs of at most this many are counted
+MOST_HELD = 1_000  # entries held by rates that are read; the turns tell how many wait behind them
+START = b"start:"  # prefix of a rate key: how late its next start may be; it is no turn
 UNIQUE = b"unique:"
 ALONE = (b"over:", UNIQUE)  # keys that allow one run
 
 
 @dataclass(slots=True)
 class _Run:
-    """What the records of listeners tell of one job: who runs it, and the limits of its keys."""
+    """The run of one job, from the records of listeners: who runs it, and the limits of its keys."""
 
     listener: str
     limits: dict[str, int] = field(default_factory=dict)
 
 
 def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
-    """Read what is in use: see `Inspector.limits`."""
+    """Read the limits and rates in use: see `Inspector.limits`."""
     k, wanted = listing.keys, like.encode("utf-8", "replace")
     with listing.server.translated() as client:
         pipe = client.pipeline(transaction=False)
@@ -265,7 +265,7 @@ def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
 
 
 def _runs(listeners: list[str], records: list[Any]) -> dict[str, _Run]:
-    """Read who runs what, by id, and the limits under which each claim has its slots."""
+    """Read the running jobs by id, and the limits under which each claim has its slots."""
     found: dict[str, _Run] = {}
     for name, record in zip(listeners, records, strict=True):
         for row in record_rows("", record, {}):
@@ -295,8 +295,8 @@ def _use(
 def _rates(
     rates: list[tuple[bytes, float]], owed: list[tuple[bytes, float]], now: int, control: Control
 ) -> list[LimitUse]:
-    """Take the rates whose next turn is yet to come, each with how many jobs it holds. `owed`: the first entries of
-    `S:again` that are not due. Where there may be more, the turns that are taken tell how many.
+    """Find the rates that have their next turn in the future, each with the number of jobs that it holds. `owed`: the
+    first entries of `S:again` that are not due. If there may be more, the taken turns tell how many.
     """
     waiting: Counter[str] = Counter()
     periods = {} if control.turn_ms is None else {SCHEDULE: control.turn_ms}
@@ -319,7 +319,7 @@ def _rates(
 def _with_holders(
     listing: Listing, uses: list[LimitUse], slots: dict[bytes, list[bytes]], runs: dict[str, _Run]
 ) -> list[LimitUse]:
-    """Add the jobs that have the slots."""
+    """Add the jobs that hold the slots."""
     by_name = {key.decode("utf-8", "replace"): [_id(run) for run in held[:MOST_HOLDERS]] for key, held in slots.items()}
     ids = list(dict.fromkeys(id for use in uses if not use.is_rate for id in by_name.get(use.key, ())))
     jobs = {job.id: job for job in listing.stored(ids) if job is not None}

@@ -1,7 +1,7 @@
--- discard: forget dead occurrences, and what their last runs have logged.
+-- discard: forget dead occurrences, and the logs of their last runs.
 -- KEYS dead graves changes logs
 -- ARGV change count dead_ids...
---      dead_ids: so many as `count`, then the names of the logs of as many runs
+--      dead_ids: `count` ids, then the names of the logs of as many runs
 -- ->   how many of them were in the dead set
 -- part: changed
 local last = dead_ids_at + tonumber(count) - 1

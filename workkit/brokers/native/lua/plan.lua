@@ -1,8 +1,8 @@
--- plan: decide of each source whether this plan of it holds, or the one that stands. Of two the newer one holds.
+-- plan: decide for each source whether this plan holds, or the stored one. The newer of the two holds.
 -- KEYS plans
 -- ARGV mode plans...
 --      mode: newer | back: also one that was replaced, or is older | look: nothing is written | told: as another shard decided
---      plans: five for each: its source; a digest; a version whose order is that of texts, or ''; when its code was written,
+--      plans: five for each: its source; a digest; a version that sorts as a text, or ''; when its code was written,
 --        ms; with told: its generation
 -- ->   two for each: new (it holds from now on) | same (it held already) | older; the generation of the plan that holds
 -- part: clock

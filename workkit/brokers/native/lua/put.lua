@@ -7,9 +7,9 @@
 --      additions: msgpack list, a map for each job:
 --        id, payload, due: ms, a text (absent: now); recurs
 --        variant: used if the id is known: a nonce, or a whole payload; with fresh: always used, and id only identifies the content
---        name, seen: what is added only if this id stands under the name, '' = none; first: its priority
+--        name, seen: added only if the name has this id, '' = no id; first: its priority
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
---        keeps: it leaves the holder of the name; replace: it replaces the holder of the key; debounce: so too, and due so many ms after now; most: after the first
+--        keeps: it leaves the holder of the name; replace: it replaces the holder of the key; debounce: so too, and due this many ms after now; most: after the first
 --        throttle ms, window: only the first addition in this window is added
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
 --        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor

@@ -1,4 +1,4 @@
--- quiet: have one listener take nothing new, or take work again. It hears of it with its next heartbeat.
+-- quiet: order one listener to take no new jobs, or to take jobs again. It reads the order with its next heartbeat.
 -- KEYS listeners control changes
 -- ARGV listener on change
 --      on: 1 or ''

@@ -1,5 +1,5 @@
--- undo: put back what a step changed, if all of it is still as that step left it. What a run of the same job has added to its
--- ring since is kept.
+-- undo: undo the changes of a step, if none of them has changed since. Runs that the same job has added to its ring since then
+-- are kept.
 -- KEYS jobs next again cancelled ended waiting names unique counts control slots first(1) first(2) first(3) lately runs wake
 -- KEYS changes result(which)
 -- ARGV changes_made until_ms change

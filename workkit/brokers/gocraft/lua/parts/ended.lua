@@ -1,4 +1,4 @@
--- ended: what a Go pool has ended and left in its list. A unique job by key runs with the text that its key holds then, and
+-- ended: texts that a Go pool has ended and left in its list. A unique job by key runs with the text that its key holds then, and
 -- the pool removes that text from its list: the listed one stays there.
 -- ARGV prefix
 -- part: names

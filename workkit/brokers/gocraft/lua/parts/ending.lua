@@ -1,5 +1,5 @@
--- ending: end jobs that this pool holds. One whose exact bytes are not in progress any more is refused. One that was
--- cancelled does not come again, however it ended.
+-- ending: end jobs that this pool holds. Refuse a job if its exact bytes are no longer in progress. A cancelled job does not
+-- run again, however it ended.
 -- KEYS worker_pools dead retry held held_retry unreadable crashes cancelled
 -- ARGV pool prefix
 -- part: names

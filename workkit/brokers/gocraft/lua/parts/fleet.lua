@@ -1,4 +1,4 @@
--- fleet: the pools that live, and what they serve. A pool whose heartbeat is missing counts as alive, and as serving nothing.
+-- fleet: the pools that live, and the names that they serve. A pool without a heartbeat counts as alive, and as serving nothing.
 -- KEYS worker_pools
 -- ARGV prefix
 -- part: clock

@@ -1,4 +1,4 @@
--- locks: the limit of a job name, and its slots. Give slots back: neither count goes below 0. What is no count there is left to `relock`.
+-- locks: the limit of a job name, and its slots. Give slots back: neither count goes below 0. A value that is no count is left to `relock`.
 -- part: names
 -- ARGV prefix
 local function free(name, pool, count)

@@ -1,4 +1,4 @@
--- kept: keep the result of a run for so many ms, in the step that ends it. `fields` are those of its entry in S:result:<id>.
+-- kept: keep the result of a run for this many ms, in the step that ends it. `fields` are those of its entry in S:result:<id>.
 -- A key of another type, or with an entry from the future, is replaced.
 -- part: instant
 local RESULTS = 60 -- of one job

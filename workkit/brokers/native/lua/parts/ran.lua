@@ -1,5 +1,5 @@
 -- ran: record an occurrence in the step that ends it. `r` is the list {the field of its job in S:lately, '' if the job does not
--- recur; its 16 bytes; how many it stands for; whether it enters S:runs: 0 if none of its job did for 30 s, 1 yes, 2 no; id; name;
+-- recur; its 16 bytes; how many runs it counts for; whether it enters S:runs: 0 if none of its job did for 30 s, 1 yes, 2 no; id; name;
 -- function; listener; error; then fields and values: 'a', its arguments; 'l', the name of its log}.
 -- The head of a ring (16 bytes): day 2, worst ending and runs of that day 3, last entry of S:runs 4 (s), runs since then 4, 0 3.
 -- Nothing here may stop a job: a key of another type is left alone.

@@ -1,5 +1,5 @@
--- superseded: remove a job that an addition replaces though a listener has claimed it; forget names and unique keys whose jobs
--- are over.
+-- superseded: remove a job that an addition replaces though a listener has claimed it; forget the names and unique
+-- keys of jobs that are over.
 -- KEYS jobs cancelled waiting again slots
 -- part: range
 local function was_parked(id, slot) -- whether it waited for this slot; then it does not any more

@@ -1,5 +1,5 @@
--- instant: this server's time, as TIME tells it: seconds and microseconds; and the id of a new entry of a stream, which begins
--- with it. On a test clock another text stands for these.
+-- instant: this server's time, as TIME returns it: seconds and microseconds; and the id of a new entry of a stream, which begins
+-- with it. On a test clock another text replaces this part.
 local function instant()
   return redis.call('TIME')
 end

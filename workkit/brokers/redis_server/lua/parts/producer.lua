@@ -1,5 +1,5 @@
 -- producer: answer a repeated request as the first time. Answer one that is older than the last of this producer with 'old'.
--- A batch that can be resumed is a producer whose request numbers count its rows. Its request names the number of the last one,
+-- A batch that can be resumed is a producer with request numbers that count its rows. Its request names the number of the last one,
 -- and a digest of all rows so far. If the batch is at another number, the answer is 'old'.
 -- KEYS producer
 -- ARGV number batch
