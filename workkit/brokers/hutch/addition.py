@@ -81,13 +81,13 @@ class Addition:
 
     @property
     def _added(self) -> frozenset[int]:
-        """Return the places of the existing jobs: their messages are confirmed, or other messages hold their keys."""
+        """The places of the existing jobs: their messages are confirmed, or other messages hold their keys."""
         held = (place for place, holder in enumerate(self._reserved.holders) if holder is not None)
         return frozenset((*held, *(self._places[sent] for sent in self._sent.confirmed)))
 
     @property
     def _refused(self) -> dict[int, ServerRefused]:
-        """Return the errors of refused messages, by place. ServerFull: the broker may take the message later."""
+        """The errors of refused messages, by place. ServerFull: the broker may take the message later."""
         refused = ((self._places[sent], trouble) for sent, trouble in self._sent.refused.items())
         return {place: self._worded(self._made[place], trouble) for place, trouble in refused}
 

@@ -123,7 +123,7 @@ class Waiting:
 
     @property
     def wake_in_ms(self) -> float | None:
-        """Return the ms until the next request; None: nothing waits."""
+        """The ms until the next request; None: nothing waits."""
         return max(0.0, (self._at - time.monotonic()) * 1000) if self._parked else None
 
     def _ask_in(self, answer: float) -> None:

@@ -97,7 +97,7 @@ class Keys:
 
     @staticmethod
     def any_key(key: str) -> str:
-        """A key by its full name, for a script that takes any of them."""
+        """Return a key by its full name, for a script that takes any of them."""
         return key
 
 
