@@ -118,7 +118,7 @@ class Broker(Producer, Protocol):
         """
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
-        """Read the trace contexts of the additions of these jobs; None where there is none. From any thread."""
+        """Read the trace contexts of the additions of these jobs; None for a job without one. From any thread."""
 
     @property
     def count(self) -> Callable[[Counted], None] | None:

@@ -135,7 +135,7 @@ class Queues(Protocol):
     """The queues of a schedule that has many, `Keeps.QUEUES`: the inspector of such a layout has this too."""
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs`: look for the queues of these names too, where the server does not list all."""
+        """List the queues; `jobs`: look for the queues of these names too, if the server does not list all queues."""
 
 
 def no_history() -> Unsupported:

@@ -324,7 +324,7 @@ def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s
             if query.where.job(seen, now=now):
                 found.append(seen)
         if len(found) == query.limit or (looked % _STEP == 0 and clock_s() >= end_s):
-            after = place()  # before the walk goes on
+            after = place()  # before the walk continues
             if next(walk, None) is None:
                 return JobPage(jobs=tuple(found), looked=looked, until=until)
             return JobPage(jobs=tuple(found), after=after, looked=looked, until=until)

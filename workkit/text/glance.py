@@ -21,7 +21,7 @@ class OtherZone(ZoneInfo):
 
 
 def clock_at(at: datetime) -> str:
-    """Write the time of day on the clock of `at`: ``02:30``; seconds only where they are not 0: ``11:20:30``. In an
+    """Write the time of day on the clock of `at`: ``02:30``; seconds only if they are not 0: ``11:20:30``. In an
     `OtherZone` it names the zone: ``10:30 Asia/Tokyo``.
     """
     return bare_clock(at) + (f" {at.tzinfo.key}" if isinstance(at.tzinfo, OtherZone) else "")
