@@ -29,7 +29,7 @@ __all__ = ["app", "build", "lifespan", "signer"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the pages where they are asked for. Raises ImportError without the extra `web`."""
+    """Import the pages on first use. Raises ImportError without the extra `web`."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from workkit.asgi import pages
@@ -50,15 +50,17 @@ def lifespan(
     """Make the lifespan of an ASGI program: ``FastAPI(lifespan=lifespan(s))``, ``Litestar(lifespan=[lifespan(s)])``.
 
     At the start it connects to the servers of the schedules, so that a program without its server does not start.
-    `listen`: it then also runs due jobs in threads of this process, with the options of `schedule.listen` (`how`); at
-    the end the listener takes nothing new, finishes within its deadline, and gives back the rest. Each process that
-    serves has a listener of its own, and each run happens in one of them. A coroutine runs on an event loop of the
-    listener, not on the one that serves requests.
+    `listen`: it also runs due jobs in threads of this process, with the options of `schedule.listen` (`how`); at the
+    end the listener takes no new job, finishes within its deadline, and gives back the rest. Each process that serves
+    has its own listener, and each run happens in one of them. A coroutine runs on an event loop of the listener, not on
+    the one that serves requests.
 
     `own` is the program's own lifespan. It starts once the schedules are reachable, so that it may add jobs, and before
-    the listener; it ends after the listener, so that running jobs keep what it opened. What it yields is passed on.
+    the listener; it ends after the listener, so that running jobs keep the resources it opened. Its yielded state is
+    passed on.
 
-    Raises InvalidOptions, InvalidSchedule; at the start ServerUnreachable, ServerRefused, and as `schedule.listen`.
+    Raises InvalidOptions, InvalidSchedule; at the start ServerUnreachable, ServerRefused, and the errors of
+    `schedule.listen`.
     """
     schedules = list(s) if isinstance(s, Iterable) and not isinstance(s, str) else [s]
     for one in schedules:

@@ -1,10 +1,11 @@
-"""Schedules in the browser, as an ASGI application to be mounted into a program of yours.
+"""Schedules in the browser, as an ASGI application that you mount into your program.
 
     from workkit.asgi import app
 
     api.mount("/jobs", app(s, role=lambda request: request.state.user.jobs_role))
 
-`workkit web` serves the same by itself. The pages, addresses, roles and JSON: spec/web.md. Needs the extra `web`.
+`workkit web` serves the same pages in a process of its own. The pages, addresses, roles and JSON: spec/web.md. Needs
+the extra `web`.
 """
 
 from __future__ import annotations
@@ -56,15 +57,15 @@ def app(
     """Make the application of one schedule or several. It opens nothing before the first request.
 
     `role` gets the request, and returns "viewer", "operator", "editor", a mapping of schedules to these, or None: then
-    the request is answered as if nothing was here. It may be a coroutine function. It is needed: whoever mounts this
-    decides who may come in. `read_only`: nobody is more than a viewer. `mask` gets a name and its value, and
-    says whether the value is hidden (True), shown (False), or treated as usual (None); `mask_all`: viewers see no
-    argument. `tz`: the zone of the times (else that of each schedule). `env`: the environment's name.
-    `origins`: as browsers name this program, where a proxy stands before it. `secret` signs the forms (else
+    the answer is the same as for an unknown page. It may be a coroutine function. It is required: whoever mounts this
+    application decides who may come in. `read_only`: every user is at most a viewer. `mask` gets a name and its value,
+    and returns whether the value is hidden (True), shown (False), or treated as usual (None); `mask_all`: viewers see
+    no argument. `tz`: the zone of the times (else the zone of each schedule). `env`: the environment's name. `origins`:
+    the addresses of this program in browsers, if it is behind a proxy. `secret` signs the forms (else
     WORKKIT_WEB_SECRET, else a new one in each process): several processes behind one address need the same.
 
-    `live`: a page that is open is kept fresh by a stream; "poll": it asks every 5 s, for servers that hold a thread for
-    each answer (WSGI). A server that waits for its answers before it ends should not wait for streams: with uvicorn,
+    `live`: a stream keeps an open page fresh; "poll": the page asks every 5 s, for servers that hold a thread for each
+    answer (WSGI). A server that waits for its answers before it ends should not wait for streams: with uvicorn,
     `timeout_graceful_shutdown=3`, or call `state.hub.end()` of this application when it stops.
 
     Raises InvalidOptions, InvalidSchedule, TriggerError.
@@ -96,9 +97,9 @@ def build(
     root_path: str = "",
     flags: Sequence[str] | None = None,
 ) -> Starlette:
-    """Make the application for a way in. `pattern`: a regular expression for further names that are hidden.
-    `root_path`: the path of it behind a proxy, without a final slash. `flags`: how a command names the server and the
-    layout of these schedules; None: by the layout alone, where it is not the usual one.
+    """Make the application with `way`, the way in. `pattern`: a regular expression for further names to hide.
+    `root_path`: its path behind a proxy, without a final slash. `flags`: how a command names the server and the layout
+    of these schedules; None: by the layout alone, where it is not the usual one.
     """
     schedules = [s] if isinstance(s, Schedule) or not isinstance(s, Iterable) else list(s)
     if live not in LIVE:
@@ -130,7 +131,7 @@ def build(
 
 
 def signer(secret: str | None = None) -> Signer:
-    """Make what signs forms and logins: by a secret, else WORKKIT_WEB_SECRET, else by a new one."""
+    """Make the signer of forms and logins, with a secret, else WORKKIT_WEB_SECRET, else a new secret."""
     found = secret or os.environ.get(SECRET_ENV)
     return Signer(found) if found else Signer()
 

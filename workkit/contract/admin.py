@@ -1,5 +1,5 @@
-"""Values of the side that changes a schedule: orders and answers, the errors of layouts that cannot carry them out, and
-the record of changes (spec/history.md).
+"""Values of the admin of a schedule: its requests and answers, the errors of layouts that cannot carry a request out,
+and the record of changes (spec/history.md).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """End a pause: parked jobs return, a recurring job at its next regular time. `lapsed`: only if its time has passed.
-    Nothing changes where the target is not paused.
+    """End a pause: parked jobs return, a recurring job at its next regular time. `lapsed`: only if the pause has
+    expired. Changes nothing if the target is not paused.
     """
 
     target: str
@@ -68,18 +68,19 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Remove all that is kept of past runs. Listeners begin anew."""
+    """Remove all records of past runs. Listeners start new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Note that all that is dead now is known: checkups report only what dies later."""
+    """Acknowledge all dead jobs of this moment: later checkups report only jobs that die afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quieted:
-    """Have a listener take nothing new of this schedule, or (not `on`) take work again. It learns it with its next
-    heartbeat; its runs continue. Nothing changes where it was so already. NotFound where no such listener is known.
+    """Make a listener take no new work of this schedule, or (not `on`) take work again. The listener learns of it with
+    its next heartbeat; its runs continue. Changes nothing if the listener is in that state already. Raises NotFound if
+    no such listener is known.
     """
 
     listener: str
@@ -88,14 +89,14 @@ class Quieted:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Keep among the changes that something happened now: a release, a failover. It changes nothing else."""
+    """Record that something happened now: a release, a failover. It changes nothing else."""
 
     text: str
 
 
 Steer = Paused | Resumed | Limited | Remembered | Forgotten | Acknowledged | Quieted | Marked | Undo
-"""A change of a whole schedule, of a target or a listener; or an `Undo`, which puts back exactly what a change took
-away: ChangedMeanwhile where something is no longer as that change left it.
+"""A change of a whole schedule, of a target or a listener; or an `Undo`, which restores exactly what a change removed.
+An `Undo` raises ChangedMeanwhile if something has changed since that change.
 """
 
 
@@ -109,35 +110,37 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """This many ms after the due time of the next run, or after now if that has come. Of a job that is not paused."""
+    """This many ms after the due time of the next run, or after now if that time has passed. For a job that is not
+    paused.
+    """
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """The regular time after the next run of a job that recurs: that run is left out."""
+    """The regular time after the next run of a recurring job: the job skips that next run."""
 
 
 NewTime = At | Later | NextRun
 
 
 Arguments = Sequence[Any] | Mapping[str, Any]
-"""Other arguments for a job: a list replaces the positional ones, an object those that are given by name."""
+"""Other arguments for a job: a list replaces the positional arguments, an object replaces arguments by name."""
 
 
 Revival = Literal["revived", "gone", "waits", "unreadable", "unroutable"]
-"""What became of a dead job. "unroutable": no queue takes its message; it is dead still."""
+"""The result of a request about a dead job. "unroutable": no queue takes its message; the job stays dead."""
 
 
 def dead_refusal(job: Job) -> NotFound:
-    """Make the error for a dead job where one that waits or runs is needed."""
+    """Return the error for a dead job where the request needs a waiting or running one."""
     remedy = f"Forget it: workkit discard {job.schedule} {job.short_id}."
     return NotFound.about(f"{job.short_id} {shown(job.fn)}", "is dead, and does not run", remedy, given=job.id)
 
 
 def unsteered(change: Steer) -> Unsupported:
-    """Make the error for a layout that cannot do this."""
+    """Return the error for a layout that cannot make this change."""
     match change:
         case Quieted(listener=name):
             remedy = "Send its process SIGTSTP, and SIGCONT later."
@@ -154,7 +157,7 @@ def unsteered(change: Steer) -> Unsupported:
 
 
 def unmoved(job: Job, to: NewTime) -> Unsupported:
-    """Make the error for a layout that cannot give a job another time."""
+    """Return the error for a layout that cannot move a job to another time."""
     when, what = "at that time", "giving a job another time"
     if isinstance(to, Later):
         when, what = "at a later time", "putting off a run"
@@ -163,18 +166,18 @@ def unmoved(job: Job, to: NewTime) -> Unsupported:
 
 
 def not_one_run(job: Job) -> Unsupported:
-    """Make the error for a layout that cancels jobs, and no single run of one."""
+    """Return the error for a layout that cancels whole jobs only, and no single run."""
     return Unsupported.about("cancelling one run", "is not possible in this layout", given=job.id)
 
 
 Via = Literal["python", "cli", "web"]
-"""Through which face a change was made."""
+"""Where a change was made: the face through which it came."""
 
 
-LONGEST_BY = 100  # characters
+LONGEST_BY = 100  # characters of the name of an author
 
 
-LONGEST_MARK = 200  # characters
+LONGEST_MARK = 200  # characters of the text of a mark
 
 
 MARK = "mark"  # the verb of a mark; `text` in `after` is its text
@@ -182,8 +185,8 @@ MARK = "mark"  # the verb of a mark; `text` in `after` is its text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change, as the caller says, and through which face. `role` and `address`: of somebody who came in
-    from elsewhere.
+    """The author of a change, as the caller names it, and the face that was used. `role` and `address`: set for an
+    author who came in over the network.
     """
 
     by: str
@@ -196,8 +199,8 @@ class Author:
 class Change:
     """One change of a schedule. `target`: as in `Control`, or "dead" for several dead jobs. `id` and `fn`: of one job.
 
-    `before` and `after`: the values that differ, by name; times are aware UTC. `times`: how many jobs, or faults of a
-    repair. `number`: its place among all changes, for a reader who continues there.
+    `before` and `after`: the values that differ, by name; times are aware UTC. `times`: the number of jobs, or of
+    faults of a repair. `number`: its place among all changes, from which a reader can continue.
     """
 
     at: datetime
@@ -219,7 +222,7 @@ class Change:
 
     @property
     def subject(self) -> str:
-        """The job, function or target that it is about, as a user types it."""
+        """The job, function or target that the change is about, as a user types it."""
         kind, _, of = self.target.partition(":")
         if kind == "job" and self.id is not None and of == self.id:
             return spoken(self.fn or of)
@@ -231,6 +234,6 @@ class Change:
         return list(dict.fromkeys([*self.before, *self.after]))
 
     def is_about(self, which: str) -> bool:
-        """Say whether it is about a job, by its name, its id, or the beginning of its id."""
+        """Return whether the change is about a job, by its name, its id, or the beginning of its id."""
         id = self.id or ""
         return self.target == f"job:{which}" or id == which or (len(which) >= SHORTEST_ID and id.startswith(which))

@@ -1,5 +1,5 @@
-"""Answers made of the calls of an inspector: a pulse, a page of jobs, the jobs of all states; a job that is over, the
-attempts of a job, the sync that owns it. Also the answers of the parts of a schedule, put together.
+"""Answers that combine several calls of an inspector: a pulse, a page of jobs, the jobs of all states, a finished job,
+the attempts of a job, the sync that owns it. Also the joined answers of the parts of a schedule.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.wording import epoch_ms
 
 SOON: Final = 10
-"""How many of the first waiting jobs a pulse holds."""
+"""The number of waiting jobs in a pulse, at most."""
 
 MOST_LISTENERS: Final = 50
-"""How many listeners a pulse holds."""
+"""The number of listeners in a pulse, at most."""
 
 _WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
 
 _MOST_COUNTED: Final = 20_000
-"""Jobs through which a layout walks whose places are numbers."""
+"""The number of jobs that a page walks through, at most, in a layout with numbers as places."""
 
 T = TypeVar("T")
 
 
 def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState] = _WAITING) -> Pulse:
-    """Make a pulse from the other calls of an inspector. A part that it refuses is `unknown`, with its reason. `soon`:
-    it holds the first jobs of these states.
+    """Make a pulse from the other calls of an inspector. A part that the inspector refuses is `unknown`, with its
+    reason. `soon`: the states of the first jobs that the pulse holds.
     """
     unknown: dict[str, str] = {}
 
@@ -65,7 +65,7 @@ def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState
 
 
 def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
-    """Read the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
+    """Yield the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
     missing = inspector.unlisted() if state is None else {}
     if not missing:
         return inspector.jobs(state=state, named=named)
@@ -73,7 +73,7 @@ def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] 
 
 
 def counted_page(inspector: Inspector, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:
-    """Read a page of a layout that can only begin at the first job: places are numbers, and the walk has an end."""
+    """Read a page of a layout that can only start at the first job: places are numbers, and the walk is limited."""
     start = _read_number(query.after)
     jobs = islice(enumerate(listable(inspector, query.state), 1), start, _MOST_COUNTED)
     page = read_page(((job, partial(str, n)) for n, job in jobs), query, now=now, clock_s=clock_s)
@@ -95,7 +95,7 @@ def _read_number(after: str | None) -> int:
 
 
 def place_in_list(job: Job) -> tuple[int, float]:
-    """Order jobs as `Inspector.jobs` lists them: those that run, those that wait, dead ones."""
+    """Return the sort key of a job in the order of `Inspector.jobs`: running, then waiting, then dead."""
     due = float("-inf") if job.due is None else job.due.timestamp()
     if job.state in ("running", "cancelling"):
         return 0, due
@@ -108,7 +108,7 @@ def soonest(jobs: Sequence[Job]) -> tuple[Job, ...]:
 
 
 def joined_pulse(parts: list[Pulse]) -> Pulse:
-    """Make one pulse of those of the parts of a schedule. A listener is there once for each part."""
+    """Join the pulses of the parts of a schedule. A listener appears once for each part."""
     return Pulse(
         now_ms=max(one.now_ms for one in parts),
         counts=summed_counts([one.counts for one in parts]),
@@ -121,7 +121,7 @@ def joined_pulse(parts: list[Pulse]) -> Pulse:
 
 
 def joined_control(parts: list[Control]) -> Control:
-    """Put the pauses of all parts of a schedule together; its own limits are those of the first part."""
+    """Join the pauses of all parts of a schedule; its own limits are those of the first part."""
     paused = {target: pause for control in parts for target, pause in control.paused.items()}
     return replace(parts[0], paused=paused, quiet=frozenset().union(*(control.quiet for control in parts)))
 
@@ -146,7 +146,7 @@ def _due(job: Job) -> float:
 
 
 def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int | None = None) -> Job | None:
-    """Find a job that is over by its last single run, among the last `most` runs; None where there is none."""
+    """Find a finished job by its last single run, among the last `most` runs; None if there is none."""
     try:
         last = next((run for run in islice(inspector.history.runs(), most) if is_run_of(run, which)), None)
     except Unsupported:
@@ -173,8 +173,8 @@ def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int |
 
 
 def attempts_of_job(inspector: Inspector, job: Job, *, most: int) -> list[PastRun]:
-    """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. Those of a
-    dead one are those before it died. Raises Unsupported.
+    """Read the attempts of the latest occurrence of a job, the first one first, among the last `most` runs. For a dead
+    job: the attempts before it died. Raises Unsupported.
     """
     died_ms = epoch_ms(job.due) + 60_000 if job.state == "dead" and job.due is not None else None
     found: list[PastRun] = []
@@ -190,7 +190,7 @@ MOST_LOOKED: Final = 300  # changes, the last ones
 
 
 def owning_sync(inspector: Inspector, name: str | None) -> Change | None:
-    """Find the sync that set a job last; None where somebody has edited it since, or no change tells of it."""
+    """Find the sync that set a job last; None if somebody has edited the job since, or no change names a sync."""
     if not name:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The side of a broker that checks a schedule and repairs faults where that is safe; the parts of a finding."""
+"""The parts of a finding: findings, their kinds, and the commands that repair them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
     """A command of workkit about a schedule, as a remedy names it. `which`: arguments after the name of the schedule;
-    `options`: each with its value, None for a switch; `first`: those that come before the name.
+    `options`: each with its value, None for a switch; `first`: arguments before the name.
     """
 
     verb: str
@@ -31,8 +31,8 @@ class CommandLine:
         return " ".join(self.words(flags))
 
     def words(self, flags: Sequence[str] = ()) -> list[str]:
-        """Write each word as a shell takes it. `flags` find the same server, each with its value, as a shell takes
-        them; one that is among `options` is left out.
+        """Write each word as a shell takes it. `flags`: options that find the same server, each with its value, quoted
+        for a shell; a flag that is among `options` is left out.
         """
         own = {_flag(name) for name, _ in self.options}
         found = [word for flag in flags if flag.split()[0] not in own for word in flag.split(" ", 1)]
@@ -71,12 +71,11 @@ def finding_flags(found: Sequence[str], older_than: str | None) -> Flags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong: `what` in a sentence, `why` it matters, `advice`: commands and words that say what to
-    do.
+    """One fault: `what` is wrong, in a sentence; `why` it matters; `advice`: commands and words that repair it.
 
     `kind` is its stable name for programs. `repairs`: `Doctor.repair` can repair it, by `subject`. `about`: the ids,
-    keys or bytes concerned, as text. `schedule`: where the fault is; empty for the server, where it is `of_server`.
-    `fn`: the function that no listener can run, where that is the fault. `count`: how many findings it sums up.
+    keys or bytes concerned, as text. `schedule`: where the fault is; empty for a fault of the server (`of_server`).
+    `fn`: the function, if the fault is that no listener can run it. `count`: how many faults this finding sums up.
     """
 
     kind: str
@@ -100,9 +99,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of findings. `means`: what is wrong; `why` it matters; `repair`: what `doctor --fix` does about it, empty:
-    nothing. `of_server`: it concerns every schedule of the server. `of_wire`: `wire verify` alone names
-    it. `is_momentary`: it may be so between two steps of a program that starts or stops.
+    """A kind of findings. `means`: the fault in words; `why` it matters; `repair`: the repair that `doctor --fix`
+    makes, empty if there is none. `of_server`: it concerns every schedule of the server. `of_wire`: only `wire verify`
+    reports it. `is_momentary`: it may occur between two steps of a program that starts or stops.
     """
 
     name: str
@@ -123,8 +122,8 @@ class Kind:
         about: tuple[str, ...] = (),
         fn: str | None = None,
     ) -> Finding:
-        """Make a finding of this kind. With a `subject`, the doctor repairs it; without advice, that is the remedy.
-        `why`: where it differs from that of the kind.
+        """Make a finding of this kind. With a `subject`, the doctor repairs it; without `advice`, that repair is the
+        remedy. `why`: only if it differs from the reason of the kind.
         """
         return Finding(
             kind=self.name, what=what, why=why or self.why, advice=advice, severity=self.severity,
@@ -134,8 +133,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of stored bytes, as `wire verify` names it. `what`: a sentence about these bytes. `repairs`: the doctor
-    repairs it. `stops`: no listener runs the job as it should.
+    """One fault of stored bytes, as `wire verify` reports it. `what`: a sentence about these bytes. `repairs`: the
+    doctor repairs it. `stops`: no listener runs the job correctly.
     """
 
     of: Kind

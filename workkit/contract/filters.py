@@ -1,7 +1,7 @@
 """Filters with qualifiers: ``fn:export late:>1s state:due,held disk full`` -> `Where`. Pure.
 
-Words without a qualifier are one text, as typed, which may be a part of any field. ``id``, ``name``, ``job``, ``fn``,
-``arg`` and ``state`` are exact; of all other texts a part is enough. A qualifier has no blank behind its colon; quotes
+Words without a qualifier form one text, as typed, which matches a part of any field. ``id``, ``name``, ``job``, ``fn``,
+``arg`` and ``state`` match exactly; all other texts match a part. A qualifier has no blank behind its colon; quotes
 keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` matches any text.
 """
 
@@ -83,8 +83,8 @@ _BOUND: Final = re.compile(r"(<=|>=|=|<|>)?\s*(.*)", re.DOTALL)
 
 
 def read_filter(text: str, place: Place) -> Where:
-    """Read a filter for a list of jobs, recurring jobs, runs or dead jobs. Raises InvalidOptions, which names what is
-    wrong, where in the text, and what is accepted.
+    """Read a filter for a list of jobs, recurring jobs, runs or dead jobs. Raises InvalidOptions, which names the
+    error, its place in the text, and what is accepted.
     """
     if len(text) > LONGEST:
         trouble = f"has {len(text):,} characters"
@@ -107,7 +107,9 @@ def read_where(where: object, place: Place, *, names: object = None) -> Where:
 
 
 def of_runs(where: Where, *, fn: str | None, state: str | None) -> Where:
-    """Ask of runs also that they are of a function, as stored, and end so. Raises InvalidOptions."""
+    """Add to a filter of runs that the function is `fn`, as stored, and that the run ended as `state`. Raises
+    InvalidOptions.
+    """
     if state is not None and state not in ENDINGS:
         raise option_error("state", state, "is no ending of a run", f"Accepted: {', '.join(ENDINGS)}.")
     asked = {"fn": fn, "ended": state}
@@ -116,7 +118,7 @@ def of_runs(where: Where, *, fn: str | None, state: str | None) -> Where:
 
 
 def understood(where: Where) -> str:
-    """Say how a filter is understood: ``function has "export"; started late by more than 1 s; has "disk full"``."""
+    """Write a filter in words: ``function has "export"; started late by more than 1 s; has "disk full"``."""
     said = [_term_text(term) for term in where.terms]
     said += [f'has "{text}"' for text in where.texts]
     said += [f'has no "{text}"' for text in where.without]
@@ -124,12 +126,12 @@ def understood(where: Where) -> str:
 
 
 def accepted(place: Place) -> str:
-    """List what a filter may say in this place, by examples."""
+    """List what a filter of this place accepts, by examples."""
     return ", ".join(_ALL[name].example for name in PLACES[place])
 
 
 def qualifiers(*places: Place) -> list[tuple[str, str, list[Place]]]:
-    """List what a filter may say in these places: an example, how it is understood, and where it is known."""
+    """List the qualifiers of these places: an example, its meaning in words, and the places that accept it."""
     known = ((one.example, [place for place in places if name in PLACES[place]]) for name, one in _ALL.items())
     return [(example, understood(read_filter(example, found[0])), found) for example, found in known if found]
 
@@ -140,7 +142,7 @@ class _Reader:
         self._terms: list[Term] = []
         self._texts: list[str] = []
         self._without: list[str] = []
-        self._free: tuple[int, int] | None = None  # words without a qualifier so far: from, to
+        self._free: tuple[int, int] | None = None  # the span (from, to) of the words without a qualifier so far
 
     def read(self) -> Where:
         while self._skip_blanks():
@@ -182,7 +184,9 @@ class _Reader:
             self._free = (start if self._free is None else self._free[0], word.end())
 
     def _is_meant(self, found: re.Match[str]) -> bool:
-        """Whether this is a qualifier. A colon at the end of a word is one of a text: ``OSError: disk full``."""
+        """Return whether this is a qualifier. A colon at the end of a word is part of a text: ``OSError: disk
+        full``.
+        """
         behind = self._text[found.end() : found.end() + 1]
         return found[1].lower() in _ALL or (behind.strip() != "" and behind != ":")
 
@@ -292,7 +296,7 @@ class _Reader:
     def _refused(
         self, subject: str, trouble: str, remedy: str, name: str, at: int, *, suggestion: str | None = None
     ) -> InvalidOptions:
-        """Make the error; columns count from 1 in words, from 0 in `position`."""
+        """Return the error. Columns count from 1 in words, from 0 in `position`."""
         return InvalidOptions.about(
             f"{subject} (column {at + 1})",
             trouble,

@@ -19,8 +19,8 @@ from workkit.text.cells import brief_repr
 
 Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
 ENDINGS: tuple[Ended, ...] = get_args(Ended)
-"""How an occurrence ended, from the best to the worst; but `expired`, of jobs that run once, is the last.
-`retried`: an attempt failed, and another one follows.
+"""How an occurrence ended, from the best to the worst; the last, `expired`, is only for jobs that run once. `retried`:
+an attempt failed, and another one follows.
 """
 NO_RUN = frozenset[Ended]({"skipped", "missed", "overlap", "expired"})  # endings of occurrences that no handler saw
 
@@ -30,22 +30,22 @@ KEPT_MS: dict[Tier, int] = {"1": 3 * 3_600_000, "5": 26 * 3_600_000, "h": 15 * 8
 
 ALL, FN, JOB, MORE = "schedule", "fn:", "job:", "more"
 """Subjects of cells: the whole schedule, ``fn:<name as stored>``, ``job:<name, or else id>`` of a recurring job, and
-all that found no place of its own.
+the rest, which has no subject of its own.
 """
 
 BUCKETS = 64
-LATE_MS, LONG_MS = 1_000, 10_000  # a run that is this late, or takes this long, is kept by itself
+LATE_MS, LONG_MS = 1_000, 10_000  # ms; a run that is this late, or takes this long, has a record of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """One occurrence that is over, or one attempt of it that failed.
+    """One occurrence that has ended, or one attempt of it that failed.
 
-    `ended` is when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this one
-    represents; the others like it were not kept by themselves. `by_hand`: somebody asked for this run. `listener` and
-    `error` (type and message, at most 200 characters) are None where only the ring of its job knows it, and so is
-    `place`: its address among the single runs. `call`: its arguments, as `kept_call` writes them.
-    `log` names what it has logged, if it failed and has logged something: see `Inspector.log`.
+    `ended`: when the handler ended, by the server's clock as its listener knows it. `times`: how many runs this record
+    represents; the similar ones have no record of their own. `by_hand`: a user asked for this run. `listener`, `error`
+    (type and message, at most 200 characters) and `place` (its address among the single runs) are None if only the ring
+    of its job has it. `call`: its arguments, as `kept_call` writes them. `log`: the name of its log, if it failed and
+    has logged something: see `Inspector.log`.
     """
 
     id: str | None
@@ -83,21 +83,21 @@ MOST_CALL = 2_000  # bytes of the arguments that a record keeps
 
 
 def kept_call(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
-    """Write the arguments of a run as its record keeps them: an array of `args`, and of `kwargs` where there are some;
-    nothing where they take too much.
+    """Write the arguments of a run as its record keeps them: an array of `args`, and of `kwargs` if there are any;
+    empty if they need more than `MOST_CALL` bytes.
     """
     text = json.dumps([args, kwargs] if kwargs else [args], separators=(",", ":"))
     return text if len(text) <= MOST_CALL else ""
 
 
 def is_run_of(run: PastRun, which: str) -> bool:
-    """Say whether a text names the job of this run: by name, by id, or by the beginning of an id."""
+    """Return whether a text names the job of this run: by name, by id, or by the beginning of an id."""
     assert run.id is not None, "single runs have an id"
     return which in (run.name, run.id) or (len(which) >= SHORTEST_ID and run.id.startswith(which))
 
 
 def call_of(run: PastRun) -> tuple[tuple[Any, ...], dict[str, Any] | None] | None:
-    """Read the arguments that a record has kept; None where it has kept none, or they cannot be read."""
+    """Read the arguments that a record keeps; None if it keeps none, or they cannot be read."""
     try:
         match json.loads(run.call or "0"):
             case [list(args)]:
@@ -116,7 +116,7 @@ def arguments_of(run: PastRun) -> str:
 
 
 def bucket_of(ms: float) -> int:
-    """Find the bucket of a length of time: the bits of the square of its tenths of a ms, at most 63. So two buckets
+    """Return the bucket of a duration: the number of bits of the square of its tenths of a ms, at most 63. Two buckets
     cover an octave.
     """
     tenths = int(ms * 10)
@@ -124,16 +124,16 @@ def bucket_of(ms: float) -> int:
 
 
 EDGES_MS: tuple[float, ...] = tuple((math.isqrt(2**bucket - 1) + 1) / 10 for bucket in range(BUCKETS - 1))
-"""Where each bucket but the first begins, in ms."""
+"""The lower bound of each bucket but the first, in ms."""
 
 
 def upper_ms(bucket: int) -> float:
-    """Say below which length of time, in ms, all of a bucket lies. The last one has no end."""
+    """Return the upper bound of a bucket in ms; infinite for the last bucket."""
     return float(2.0 ** (bucket / 2) / 10) if bucket < BUCKETS - 1 else float("inf")
 
 
 class Buckets:
-    """How many lengths of time fell into each bucket. Two of them can be added."""
+    """The number of durations in each bucket. Two of them can be added."""
 
     __slots__ = ("counts",)
 
@@ -162,12 +162,12 @@ class Buckets:
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of all durations."""
         return sum(self.counts)
 
     def below_ms(self, share: float) -> float | None:
-        """Find the end of the bucket in which this share (0 to 1) of all is reached, in ms; None if there is nothing.
-        The true value is less than half an octave below.
+        """Return the upper bound in ms of the bucket in which this share (0 to 1) of all is reached; None if it is
+        empty. The true value is less than half an octave below.
         """
         wanted, seen = share * self.total, 0
         for bucket, n in self.pairs():
@@ -184,8 +184,8 @@ COUNTS = ("done", "retried", "dead", "discarded", "missed", "late", "busy_ms")
 class Cell:
     """The counts of one subject in one span of time.
 
-    `late`: how many began 1 s late or more. `busy_ms`: the sum of all durations. `lateness` and `durations` count
-    every run, also those that failed. Cancelled runs are among the `discarded`, skipped occurrences nowhere.
+    `late`: how many began 1 s late or more. `busy_ms`: the sum of all durations. `lateness` and `durations` count every
+    run, failed runs too. Cancelled runs count as `discarded`; skipped occurrences do not count.
     """
 
     done: int = 0
@@ -224,7 +224,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A plain run that is kept by itself. `times`: how many runs like it this one represents."""
+    """A plain run with a record of its own. `times`: how many similar runs this record represents."""
 
     id: str
     name: str | None
@@ -246,7 +246,8 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of one run. `kind` says whether `value` (what JSON carries) is it, or `failure` tells why not.
+    """The result of one run. `kind` tells whether it is `value` (as JSON carries it), or `failure` explains why there
+    is none.
 
     `due_ms`: when its occurrence was due. `place`: its place among the results of its job, for `History.results`.
     """
@@ -262,12 +263,12 @@ class Result:
 
 
 def no_results(what: str = "keep=") -> Unsupported:
-    """Make the error for a layout that keeps no results."""
+    """Return the error for a layout that keeps no results."""
     return Unsupported.about(what, "cannot be kept in this layout", "Only the native layout keeps results.")
 
 
 def refuse_native(options: RunOptions, of: str = "") -> None:
-    """Refuse the options of runs that only the native layout keeps. `of`: a text that names their owner. Raises
+    """Refuse the options of runs that only the native layout keeps. `of`: the owner of these options, in words. Raises
     Unsupported.
     """
     if options.keep_ms is not None:

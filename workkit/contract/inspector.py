@@ -16,9 +16,9 @@ from workkit.text.cells import brief_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many jobs of one schedule are in each state. The states are those of `Inspector.jobs`.
+    """The number of jobs of one schedule in each state. The states are those of `Inspector.jobs`.
 
-    `known_dead`: how many of the dead were acknowledged. `late_ms`: how long the oldest due job has waited for a
+    `known_dead`: the number of acknowledged dead jobs. `late_ms`: how long the oldest due job has waited for a
     listener; None if no job is due. `totals`: the runs of the last 48 hours, by outcome. `unknown`: the fields that the
     server does not tell, which are 0 or None here, each with the reason in a sentence.
     """
@@ -41,18 +41,18 @@ class Counts:
 
     @property
     def all(self) -> int:
-        """How many jobs there are in all states, dead ones too."""
+        """The number of jobs in all states, dead ones too."""
         return sum(getattr(self, state) for state in STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """The answer to one quick look at a schedule, however many jobs it has.
+    """The answer to one quick look at a schedule, whatever its number of jobs.
 
-    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: a queued job whose function or name
-    is paused counts as waiting or due until it is parked. `soon`: the first jobs that wait, at most 10, soonest first.
-    `listeners`: those with the latest heartbeats, at most 50, with what they run. `version` changes when a pause or a
-    limit does. `unknown`: the fields that the layout cannot tell, each with the reason in a sentence.
+    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, with one difference: a queued job with a
+    paused function or name counts as waiting or due until it is parked. `soon`: the first waiting jobs, at most 10, soonest first. `listeners`: those with the latest
+    heartbeats, at most 50, with their runs. `version` changes when a pause or a limit does. `unknown`: the fields that
+    the layout cannot tell, each with the reason in a sentence.
     """
 
     now_ms: int
@@ -73,10 +73,10 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurs:
-    """A recurring job. `key`: its name, or else its id; history knows it by that. `job` is as it was added.
+    """A recurring job. `key`: its name, or else its id, which history uses. `job`: the job as it was added.
 
-    `state`: waiting, due, retrying, held or paused; whether it runs now, `Inspector.pulse` tells. `due`: its next run,
-    or its next attempt where that is sooner; None where the server does not tell.
+    `state`: waiting, due, retrying, held or paused; `Inspector.pulse` tells whether the job runs now. `due`: its next
+    run, or its next attempt if that is sooner; None if the server does not tell.
     """
 
     key: str
@@ -95,7 +95,7 @@ class Recurs:
 
 
 def no_recurring(trouble: str, remedy: str) -> Unsupported:
-    """Make the error for a layout that does not keep recurring jobs."""
+    """Return the error for a layout that keeps no recurring jobs."""
     return Unsupported.about("recurring jobs", trouble, remedy)
 
 
@@ -109,7 +109,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: how many in a row, from `due`."""
+    """An occurrence that did not run, because it was `late` or by `overlap`. `times`: how many in a row, starting with
+    `due`.
+    """
 
     id: str
     name: str | None
@@ -123,9 +125,9 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graves:
-    """A page of dead jobs. `after`: where the next page begins; `is_last`: there is no further page now;
-    `again`: where to begin later, to find those that have died since, and perhaps some again. `most`: how many
-    dead jobs the layout keeps, and `kept_ms`: for how long; None: without a limit.
+    """A page of dead jobs. `after`: where the next page begins; `is_last`: there is no further page now; `again`: where
+    to begin later to find jobs that have died since (some jobs may repeat). `most`: how many dead jobs the layout
+    keeps, and `kept_ms`: for how long; None: without a limit.
     """
 
     jobs: tuple[Job, ...]
@@ -143,9 +145,9 @@ QueueKind = Literal["work", "delay", "dead"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueInfo:
-    """A queue of a layout in which a schedule has many. `ready`: messages that wait in it; `held`: those that its
-    consumers hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages a second. None: the server
-    does not tell. `job`: the job of a work queue of our namespace.
+    """A queue of a layout in which a schedule has many. `ready`: messages that wait in it; `held`: messages that its
+    consumers hold. `keys`: the routing keys that lead to it. `rate_in`, `rate_out`: messages per second. None: the
+    server does not tell. `job`: the job of a work queue of our namespace.
     """
 
     name: str
@@ -162,16 +164,16 @@ class QueueInfo:
 
 
 MOST_LIMITS: Final = 200
-"""How many limits are told of at once, the worst first."""
+"""The number of limits in an answer, at most, the worst first."""
 
 
 MOST_HOLDERS: Final = 10
-"""How many holders of one limit are told of."""
+"""The number of holders of one limit in an answer, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A job that has a slot, and the listener that runs it; None: it does not run now, and keeps its slot."""
+    """A job that has a slot, and the listener that runs it; None: the job does not run now, and keeps its slot."""
 
     job: Job
     listener: str | None = None
@@ -181,11 +183,11 @@ class Holder:
 class LimitUse:
     """One limit key, or one rate key, that is in use.
 
-    `key`: as in `Admission`: ``schedule``, ``fn:<name as stored>``, with ``=<value as JSON>`` behind it where a limit
+    `key`: as in `Admission`: ``schedule``, ``fn:<name as stored>``, with ``=<value as JSON>`` behind it if the limit
     counts by a parameter, ``over:<name, or else id>``, ``unique:<key>``; or ``window:<key>``, a window of throttle.
-    `used` slots of `limit` are taken, by `holders` among others; `waiting` jobs wait for one, or for their turn of a
-    rate; the first that waits for a slot has been due since `oldest`. `turn`: the next free turn, where the key is a
-    rate's, or the end of a window; `turn_ms`: the time between two. None: not known.
+    `used` slots of `limit` are taken, some of them by `holders`; `waiting` jobs wait for a slot, or for their turn of a
+    rate; the first job that waits for a slot is due since `oldest`. `turn`: the next free turn of a rate, or the end of
+    a window; `turn_ms`: the time between two turns. None: not known.
     """
 
     key: str
@@ -201,18 +203,18 @@ class LimitUse:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the key allows one run, of a job or for a unique key: then to be full is nothing special."""
+        """Whether the key allows one run, of a job or for a unique key. It is often full, which is no fault."""
         return self.key.startswith(("over:", "unique:"))
 
     @property
     def is_rate(self) -> bool:
-        """Whether it says when a next run may start, not how many may run."""
+        """Whether it limits when a next run may start, not how many may run."""
         return self.turn is not None
 
 
 def worst_first(found: Iterable[LimitUse], *, like: str = "") -> list[LimitUse]:
-    """Order limits: those with the text `like` in their key, then those with most that wait, then the fullest, then
-    rates by their next turn, then keys that allow one run. At most 200.
+    """Sort limits: first keys that contain `like`, then those with the most waiting jobs, then the fullest, then rates
+    by their next turn, then keys that allow one run. Returns at most 200.
     """
     return sorted(found, key=lambda use: (like not in use.key, _rank(use)))[:MOST_LIMITS]
 

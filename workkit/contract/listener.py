@@ -28,18 +28,19 @@ _OWN = re.compile(r"(.+:\d+):[0-9a-f]{12}")
 
 
 def called(listener: str) -> str:
-    """Leave the random part of a listener's name out: ``web-1:4242``."""
+    """Return a listener's name without its random part: ``web-1:4242``."""
     found = _OWN.fullmatch(listener)
     return listener if found is None else found[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerInfo:
-    """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds, None where nobody tells them;
-    `schedules` maps each schedule to its weight; `running` holds the jobs of its claims; `trouble` says in a sentence
-    which part of it has stopped moving while it sends heartbeats. `held`: how many jobs it holds, where the layout
-    counts them, and does not list them. `serves`: the job names that it serves, for layouts with a queue for
-    each. `functions`: those that it knows, as it describes them when it registers; read them by `History.knows`.
+    """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds, None if unknown; `schedules` maps
+    each schedule to its weight; `running` holds the jobs of its claims; `trouble`: in a sentence, the part that no
+    longer makes progress while the listener sends heartbeats. `held`: the number of jobs that it holds, in a layout
+    that counts them and does not list them. `serves`: the job names that it serves, in a layout with a queue for each
+    name. `functions`: the functions that it knows, as it describes them when it registers; read them by
+    `History.knows`.
     """
 
     listener: str
@@ -68,7 +69,7 @@ class ListenerInfo:
 
     @property
     def busy(self) -> int:
-        """How many of its threads work."""
+        """The number of its busy threads."""
         return len(self.running) if self.held is None else self.held
 
 
@@ -87,8 +88,8 @@ class Standing:
 
 
 class Waited(NamedTuple):
-    """Of an occurrence that has asked to wait: how often, until when the last one did (epoch ms; None: another
-    attempt failed since), and the progress that it had, as JSON.
+    """The pauses of an occurrence that asked to wait: how often, until when the last one lasted (epoch ms; None:
+    another attempt failed since), and its progress at that time, as JSON.
     """
 
     times: int
@@ -100,15 +101,15 @@ class Waited(NamedTuple):
 class Claim:
     """Work that this listener holds: the parts of the job that a run needs, and the broker's opaque receipt for it.
 
-    `trouble` says why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function can be
-    read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`: it was
-    cancelled. `foreign`: it is written for listeners of another dialect. `reason` explains it in a sentence. The
+    `trouble` is the reason why the job must not run. `corrupt`: its record cannot be read. `broken`: only its function
+    can be read, so only a listener that can run this function may end it. `missing`: its payload is gone. `cancelled`:
+    it was cancelled. `foreign`: it is written for listeners of another dialect. `reason` explains it in a sentence. The
     listener settles such a claim like any other.
 
-    `armed` False: the listener must put the next occurrence back by `admit` before this one may start. `standing`
-    None: a plain claim of a job that does not recur, with no limits and no unique key. `usual`: the options of the run
-    in this layout where neither the job nor its handler says them. `stray`: it was in the queue of another name. Where
-    this listener cannot run it, it is dead, and not left for others. `attempt` and `crashes` count from 0.
+    `armed` False: the listener must re-arm the job by `admit` before this occurrence may start. `standing` None: a
+    plain claim of a job that does not recur, with no limits and no unique key. `usual`: the layout's options of the
+    run, for options that neither the job nor its handler sets. `stray`: it was in the queue of another name; if this
+    listener cannot run it, the job dies and is not released to other listeners. `attempt` and `crashes` count from 0.
     `waited`: how often its runs asked to wait (`Retry` with a pause). A claim never changes; it is not frozen because a
     listener makes many thousands in a second.
     """
@@ -135,12 +136,12 @@ class Claim:
 
     @property
     def asked_ms(self) -> int:
-        """From when its lateness counts, epoch ms: its due time, or the time for which its last run asked."""
+        """The start of its lateness, epoch ms: its due time, or the time that its last run asked for."""
         return self.due_ms if self.waited is None or self.waited.until_ms is None else self.waited.until_ms
 
     @property
     def failures(self) -> int:
-        """How many of its attempts failed: the others asked to wait."""
+        """The number of its failed attempts: all others asked to wait."""
         return self.attempt - (0 if self.waited is None else self.waited.times)
 
     @property
@@ -168,12 +169,12 @@ class Claim:
 
     @property
     def job(self) -> Job:
-        """The whole job; read from the receipt at each call."""
+        """The whole job; each call reads it from the receipt."""
         return self.describe(self)
 
     @property
     def occurrence(self) -> str:
-        """The run that is owed, as cancellations name it: see `Orders`."""
+        """The due run, as cancellations name it: see `Orders`."""
         return str(self.receipt.occurrence)
 
 
@@ -184,10 +185,10 @@ Ending = tuple[Claim, Outcome]
 class Turn:
     """The answer to one `claim`: new claims, the latest time to ask again, and endings that were refused.
 
-    `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`
-    holds claims that could not be ended. `fenced` holds claims that this listener lost when it was taken for dead.
-    `asked`: the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that
-    do not run, each with the reason. `control`: the schedule's pauses and limits, where they have changed.
+    `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`:
+    claims that could not be ended. `fenced`: claims that this listener lost because others took it for dead. `asked`:
+    the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that do not
+    run, each with the reason. `control`: the schedule's pauses and limits, if they have changed.
     """
 
     claims: Sequence[Claim] = ()

@@ -1,9 +1,9 @@
-"""Masked values: what the command line, a page and its JSON do not show of a job, of a past run, and of what it has
-logged. Pure; never raises.
+"""Masked values: the parts of a job, of a past run and of its log that the command line, a page and its JSON hide.
+Pure; never raises.
 
-A value is masked under a key or parameter whose name says that it is a secret: in keyword arguments, in positional ones
-where the parameters are known, nested, and in texts. So is what looks like a secret, under any name. Too much is masked
-rather than too little.
+A value is masked if the name of its key or parameter suggests a secret: in keyword arguments, in positional ones if the
+parameters are known, nested, and in texts. A value that looks like a secret is masked under any name. In doubt a value
+is masked.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from workkit.jobs.names import shown
 from workkit.text.masked_text import MASK, SECRET, is_card, masked_text, masked_tokens
 from workkit.text.wording import printable
 
-LONGEST_KEY: Final = 200  # characters of a key; under a longer one all is masked
+LONGEST_KEY: Final = 200  # characters of a key; the value of a longer key is masked
 DEEPEST: Final = 40
 MOST_VALUES: Final = 20_000  # of the arguments of one job; further ones are masked
 MOST_CALL: Final = 200
 MOST_PATHS: Final = 20
-LEAST_BARE, MOST_HIDDEN = 4, 100  # characters of a masked value that is looked for in errors; how many are
+LEAST_BARE, MOST_HIDDEN = 4, 100  # length of a masked value to look for in errors; number of such values
 
 _TYPE: Final = re.compile(r"[\w.]{1,100}")
 
 Call = tuple[Sequence[Any], Mapping[str, Any] | None]
 Decide = Callable[[str, Any], bool | None]
-"""Says of a name and its value: mask it (True), show it (False), or as usual (None)."""
+"""A function that decides about a name and its value: mask it (True), show it (False), or use the usual rule (None)."""
 
 
 class Masked(str):
@@ -49,8 +49,8 @@ _PAIR_KEYS, _PAIR_VALUES = ("name", "key"), ("value", "val")  # of objects that 
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """What is masked. `more`: regular expressions beside the usual one; `decide`: a program's function, asked first;
-    `everything`: no argument is shown at all; `looks`: also what looks like a secret, whatever its name.
+    """The rules for masking. `more`: regular expressions beside the usual one; `decide`: a program's function, asked
+    first; `everything`: hide all arguments; `looks`: also mask values that look like a secret, whatever their name.
     """
 
     more: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Mask:
         return re.compile("|".join(f"(?:{one})" for one in (SECRET, *self.more)), re.IGNORECASE)
 
     def names_secret(self, key: str, value: object) -> bool:
-        """Say whether the value under this key is masked."""
+        """Return whether the value under this key is masked."""
         if self.decide is not None:
             try:
                 said = self.decide(key, value)
@@ -125,9 +125,9 @@ class Mask:
         )
 
     def run(self, run: PastRun, *, of: Job | None = None, parameters: Sequence[str] = ()) -> PastRun:
-        """Mask a past run: the arguments that history has kept, and its error. `of`: its job where that is known, whose
-        masked values are hidden in the error too. Who may see no argument sees the type of the error alone.
-        `parameters` are the names of its function's parameters, as far as known.
+        """Mask a past run: the arguments that history keeps, and its error. `of`: its job, if known; the masked values
+        of that job are hidden in the error too. A reader who may see no arguments sees only the type of the error.
+        `parameters`: the names of its function's parameters, as far as known.
         """
         call, hide = call_of(run), []
         kept = ""
@@ -146,8 +146,8 @@ class Mask:
         return replace(run, error=error, call=kept)
 
     def log(self, lines: Sequence[str], *, call: Call | None, parameters: Sequence[str] = ()) -> list[str]:
-        """Mask the log of a run. `call`: its arguments, whose masked values are hidden too. Whoever may see no
-        argument sees none of it. `parameters` are the names of its function's parameters, as far as known.
+        """Mask the log of a run. `call`: its arguments; their masked values are hidden in the log too. A reader who may
+        see no arguments sees none of the log. `parameters`: the names of its function's parameters, as far as known.
         """
         if self.everything:
             return [MASK] if lines else []
@@ -182,7 +182,7 @@ class Mask:
 
 
 def mask(*more: str, decide: Decide | None = None, everything: bool = False, looks: bool = True) -> Mask:
-    """Make a mask, with further regular expressions. Raises InvalidOptions for one that is none."""
+    """Make a mask, with further regular expressions. Raises InvalidOptions for an invalid regular expression."""
     for pattern in more:
         try:
             re.compile(pattern)
@@ -197,7 +197,7 @@ def mask(*more: str, decide: Decide | None = None, everything: bool = False, loo
 
 
 class _Walk:
-    """One walk over values; values that are too deep, or come after too many, are masked."""
+    """One walk over values. Values that are nested too deep, or come after the first `MOST_VALUES`, are masked."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask, self._room = mask, MOST_VALUES
@@ -243,7 +243,7 @@ class _Walk:
         ]
 
     def after_flags(self, values: Sequence[Any]) -> Iterator[Any]:
-        """Mask what follows a flag of a command: ``["--password", "x"]``."""
+        """Mask the values behind secret flags of a command: ``["--password", "x"]``."""
         flag = None
         for value in values:
             is_secret = flag is not None and self._mask.names_secret(flag, value)

@@ -1,6 +1,6 @@
-"""Protocols that a layout may keep beside the five of `contract/broker.py`. Its `Layout` value (`brokers/layout.py`)
-says whether it does, in `keeps`. A caller asks once: `Producer.plans`, `Inspector.history` and the verbs that give the
-others (`verbs/opening.py`) raise Unsupported where the layout has no such side.
+"""Protocols that a layout may keep beside the five of `contract/broker.py`. The `keeps` of its `Layout` value
+(`brokers/layout.py`) names them. A caller asks once: `Producer.plans`, `Inspector.history` and the verbs that give the
+others (`verbs/opening.py`) raise Unsupported if the layout lacks the protocol.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class History(Protocol):
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through the single runs that are kept, about 50,000, the last one first: those written from `since_ms`
-        and up to `until_ms`, before the place of one. Raises InvalidOptions for a text that is no place.
+        and up to `until_ms`, before the place `before` of a run. Raises InvalidOptions for a text that is no place.
         """
 
     def run(self, place: str) -> PastRun:
@@ -45,21 +45,21 @@ class History(Protocol):
         """Add up the counts of a span by function, as stored. A key counts about 100 functions and recurring jobs."""
 
     def log(self, of: Job | PastRun) -> list[str]:
-        """Read the last lines that a run has logged, as they were written: of a past run that failed; or of a job, of
-        its run in progress, else of the last one that failed. None where nothing is kept.
+        """Read the last lines that a run has logged, as they were written: of a past run that failed; or of a job: of
+        its present run, else of its last failed run. Empty if nothing is kept.
         """
 
     def missed(self) -> Iterator[Missed]:
         """Page through the occurrences that did not run, the last one first."""
 
     def changes(self, *, after: str | None = None) -> Iterator[Change]:
-        """Page through who changed what, the last change first; about 10,000 are kept. `after`: the `number` of the
-        last change that the caller has seen. Raises InvalidOptions.
+        """Page through the changes and their authors, the last change first; about 10,000 are kept. `after`: the
+        `number` of the last change that the caller has seen. Raises InvalidOptions.
         """
 
     def result_id(self, which: str) -> str | None:
-        """Find the id of a job that has a kept result: by a name, an id, or the beginning of one (6 or more digits).
-        Raises NotFound if several match.
+        """Return the id of a job that has a kept result, by a name, an id, or the beginning of one (6 or more digits);
+        None if there is none. Raises NotFound if several match.
         """
 
     def results(self, id: str, *, after: str | None = None, wait_ms: int = 0) -> Sequence[Result]:
@@ -68,18 +68,18 @@ class History(Protocol):
         """
 
     def knows(self) -> Mapping[str, KnownFunction]:
-        """Read which functions the living listeners know, by their names as jobs store them. Those of listeners that
-        tell nothing are not there.
+        """Read the functions that the living listeners know, by their names as jobs store them. Listeners that do not
+        describe their functions are left out.
         """
 
     def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Read of which functions these listeners have given jobs back that they cannot run, by the names that jobs
-        store; a listener without such jobs is not there. At most 100 jobs of each are looked at.
+        """Read the functions of the jobs that each of these listeners gave back because it cannot run them, by the
+        names that jobs store; a listener without such jobs is left out. Looks at 100 jobs of each listener at most.
         """
 
     def size(self, of: Literal["runs", "results"] = "runs") -> tuple[int, int]:
-        """Count the single runs, or the jobs with kept results, and estimate how many bytes of the server's memory the
-        past runs, or the results, take.
+        """Count the single runs, or the jobs with kept results, and estimate the memory that the past runs, or the
+        results, take on the server, in bytes.
         """
 
 
@@ -90,17 +90,17 @@ class Plans(Protocol):
         """Name the content of each job: two jobs have the same name if only a nonce tells them apart."""
 
     def decide(self, plans: Sequence[CodePlan], *, mode: Mode) -> list[Verdict]:
-        """Say of each plan whether it holds, and write that, in one step for all."""
+        """Decide about each plan whether it is in force, and store that, in one step for all."""
 
     def named(self) -> dict[str, Named]:
         """Read the jobs that have a name, by name."""
 
     def made(self) -> Mapping[str, Made]:
-        """Read what plans have made, by the name of the job; also jobs that are over."""
+        """Read the jobs that plans have made, by name; finished jobs too."""
 
     def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
-        """Remove jobs that a plan has made and no longer has. A run that has begun goes on. False: another plan of the
-        source holds meanwhile, and nothing more was removed.
+        """Remove jobs that a plan has made and no longer contains. A run that has begun continues. Returns False if
+        another plan of the source is in force meanwhile; then no further job is removed.
         """
 
 
@@ -108,8 +108,8 @@ class ByTime(Protocol):
     """Reads jobs in the order of their times, `Keeps.BY_TIME`: the inspector of such a layout has these members too."""
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
-        """Count the occurrences that wait and are due from one edge on and before the next one (epoch ms, ascending):
-        one number less than there are edges. A job that recurs counts once, with its next run.
+        """Count the waiting occurrences that are due at or after one edge and before the next (epoch ms, ascending):
+        returns one number less than there are edges. A recurring job counts once, with its next run.
         """
 
     def graves(self, *, after: str = "", limit: int = 500) -> Graves:
@@ -118,16 +118,16 @@ class ByTime(Protocol):
         """
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
-        """Say of each of these jobs whether it is still in the dead set."""
+        """Return for each of these jobs whether it is still in the dead set."""
 
 
 class Limits(Protocol):
     """The limits that a layout counts, `Keeps.LIMITS`: the inspector of such a layout has this too."""
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which limits and rates are in use, the worst first, at most 200. With `like`, also the unique keys that
-        begin so and have a run, the job that holds the unique key of that text, and its window, however much else is
-        in use, where the layout has such keys.
+        """List the limits and rates in use, the worst first, at most 200. With `like`, also list, however much else is
+        in use: the unique keys that begin with `like` and have a run, the job that holds the unique key `like`, and its
+        window; if the layout has such keys.
         """
 
 
@@ -135,9 +135,9 @@ class Queues(Protocol):
     """The queues of a schedule that has many, `Keeps.QUEUES`: the inspector of such a layout has this too."""
 
     def queues(self, *, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-        """List the queues; `jobs`: look for the queues of these names too, where the server does not list all."""
+        """List the queues; `jobs`: look for the queues of these names too, if the server does not list all queues."""
 
 
 def no_history() -> Unsupported:
-    """Make the error for a layout that keeps nothing of past runs."""
+    """Return the error for a layout that keeps no past runs."""
     return Unsupported.about("history", "is not kept in this layout", "Only the native layout keeps past runs.")

@@ -1,5 +1,5 @@
-"""Values that a producer adds: jobs, batches, versions of a plan of code; how large a job may be, with warnings that
-point at the line of the user; and the tally of a verb.
+"""Values that a producer adds: jobs, batches, versions of a plan of code; the size limit of a job, with warnings that
+point at the user's line; and the tally of a verb.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from workkit.triggers import Trigger
 class NewJob:
     """A job that a producer adds, in words of the domain. `due_ms` None means now, by the server's clock.
 
-    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`, a length from now). `identity`:
-    the occurrence of another schedule that this job runs. A layout derives the id from it, so that a second
-    addition of the same occurrence has the same id, and adds nothing while the first one waits where the layout can see
-    that. `trace`: the trace context of the addition (`workkit.tracing`), which a layout carries beside the job, or not
-    at all; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must have the name now, ""
-    for none; else nothing is added. `tells_former`: the answer has the job that stood under the name, if this one
-    replaced it. `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`:
-    the limit of `check_size`; None: no limit, as what another schedule has taken was checked there.
+    `queued`: every addition is a run of its own, even if an equal job waits (`add_now`, a duration from now).
+    `identity`: the occurrence of another schedule that this job runs. A layout derives the id from it: a second
+    addition of the same occurrence has the same id, and adds nothing while the first one waits in a place that the
+    layout reads. `trace`: the trace context of the addition (`workkit.tracing`), which a layout may carry beside the
+    job; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must have the name now, "" for
+    none; else nothing is added. `tells_former`: the answer has the former job of that name, if this one replaced it.
+    `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of
+    `check_size`; None: no limit, because another schedule has checked the size already.
     """
 
     fn: str
@@ -55,20 +55,20 @@ class NewJob:
 
 @dataclass(eq=False)
 class Added:
-    """The outcome of one `NewJob`: its id, when it is due, whether it was new, and the id of the job that it replaced.
-    `former`: that job as it was stored, where `NewJob.tells_former` asks for it.
-    `is_other`: nothing was added, as another job than `NewJob.seen` has the name; `id` is that one's.
+    """The outcome of one `NewJob`: its id, its due time, whether it was new, and the id of the job that it replaced.
+    `former`: that job as it was stored, if `NewJob.tells_former` asks for it. `is_other`: nothing was added, because
+    another job than `NewJob.seen` has the name; `id` is the id of that job.
 
-    Of a job of a plan, `is_outdated`: another plan holds, and nothing was added; `is_late`: nothing was added, as its
-    due time has passed, at which the job in its place may have run.
+    For a job of a plan: `is_outdated`: nothing was added, because another plan is in force; `is_late`: nothing was
+    added, because its due time has passed, and the present job of that name may have run then.
 
-    Where it was not new, `id` names the job that is there in its place; `due_ms` is None where that job does not wait.
+    If it was not new, `id` names the existing job; `due_ms` is None if that job does not wait.
     """
 
     id: str
     due_ms: int | None
     new: bool
-    # Of most additions none of these is set, and the class has them: a bulk makes many of this.
+    # Class attributes, because most additions set none of these, and a bulk makes many `Added`.
     replaced: str | None = field(default=None, init=False)
     former: Job | None = field(default=None, init=False)
     is_other: bool = field(default=False, init=False)
@@ -78,8 +78,8 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """How far a batch of rows is that can be resumed: its first `rows` rows are added, and `digest` (hex) tells which
-    they were.
+    """The progress of a batch of rows that can be resumed: its first `rows` rows are added, and `digest` (hex)
+    identifies these rows.
     """
 
     id: str
@@ -96,18 +96,19 @@ class BatchStep:
 
 
 Mode = Literal["newer", "back", "look"]
-"""How plans are compared: the newer one holds; this one holds, though it was replaced; nothing is written."""
+"""How plans are compared: the newer one comes into force; this one does, even if it was replaced; nothing is written.
+"""
 
 
 Standing = Literal["new", "same", "older"]
-"""What a plan is: it holds from now on; it held already; a newer one holds."""
+"""The state of a plan: it comes into force now; it was in force already; a newer one is in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodePlan:
-    """One version of the plan of one source, which is a module or a file.
+    """One version of the plan of one source (a module or a file).
 
-    `digest` tells versions apart. `version`: texts in the order of versions, "" for none. `written_ms`: when the code
+    `digest` identifies the version. `version`: texts in the order of versions, "" for none. `written_ms`: when the code
     of the source was written, epoch milliseconds.
     """
 
@@ -119,7 +120,7 @@ class CodePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The standing of a plan, and the generation of the one that holds. Each plan that replaces another adds one."""
+    """The state of a plan, and the generation of the plan in force. Each plan that replaces another adds one."""
 
     standing: Standing
     generation: int
@@ -127,8 +128,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanMark:
-    """The plan of an addition, which is refused once another plan of this source holds. `ends`: the job has a
-    last run, and is not added again after that.
+    """The plan of an addition. The addition is refused once another plan of this source is in force. `ends`: the job
+    has a last run, and is not added again after it.
     """
 
     source: str
@@ -144,18 +145,18 @@ class Made:
     source: str
 
 
-LARGE_BYTES = 1_000_000  # above it an addition warns
+LARGE_BYTES = 1_000_000  # bytes; an addition warns above this size
 
 
-MOST_BYTES = 10_000_000  # the usual limit, `max_payload` of `schedule.create`
+MOST_BYTES = 10_000_000  # bytes; the default limit, `max_payload` of `schedule.create`
 
 
 _REMEDY = "Store the data elsewhere, and pass its key"
 
 
 def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> None:
-    """Refuse a job of more than `most` bytes; None: it was checked before. Warns (WorkkitWarning) above 1 MB.
-    `given`: its arguments, for the error. Raises InvalidArguments.
+    """Refuse a job of more than `most` bytes; None: it was checked before. Warns (WorkkitWarning) above 1 MB. `given`:
+    the arguments of the job, for the error. Raises InvalidArguments.
     """
     size = len(data)
     if most is None or size <= min(most, LARGE_BYTES):
@@ -174,8 +175,8 @@ _OURS = __name__.partition(".")[0]
 
 
 def warn_caller(message: str, category: type[Warning] = WorkkitWarning) -> None:
-    """Issue a warning at the nearest line outside of workkit. A DeprecationWarning names what to write instead, and the
-    version in which the old form goes (docs/versions.md).
+    """Issue a warning at the nearest line outside workkit. A DeprecationWarning names the new form, and the version
+    that removes the old form (docs/versions.md).
     """
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OURS:  # type: ignore[redundant-expr]
@@ -190,14 +191,14 @@ _USUAL = frozenset({2 * _BYTES})
 
 
 class Ids(Sequence[str]):
-    """Ids of jobs in the order of their rows, 20 bytes each. An id is written as text when it is asked for."""
+    """The ids of jobs in the order of their rows, 20 bytes each. An id becomes text when a caller reads it."""
 
     def __init__(self) -> None:
         self._packed = bytearray()
         self._texts: list[str] | None = None  # of a layout with other ids
 
     def extend(self, ids: Sequence[str]) -> None:
-        """Add ids behind the last one."""
+        """Append ids."""
         if self._texts is None:
             joined = "".join(ids)
             try:
@@ -230,11 +231,11 @@ class Ids(Sequence[str]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """The counts of a verb: jobs that were new or known already; runs that succeeded, failed for good, or failed
-    and are tried again (`retried`, also where the handler asked for it); jobs that the listener gave back. `retrying`:
-    jobs of its schedules that wait for another attempt when a burst has ended. `unstored`: endings that no server has
-    confirmed before the listener ended; these jobs run again. `ids`: of `add_many`, the id of the job of each row, from
-    0: the new one, or the one that is there in its place.
+    """The counts of a verb: jobs that were new or known already; runs that succeeded, failed for good, or failed and
+    are tried again (`retried`, also if the handler asked for it); jobs that the listener released. `retrying`: jobs of
+    its schedules that wait for another attempt when a burst has ended. `unstored`: endings that no server has confirmed
+    before the listener ended; these jobs run again. `ids`: of `add_many`, the id of the job of each row, from 0: the id
+    of the new job, or of the existing one.
     """
 
     new: int = 0

@@ -1,5 +1,5 @@
-"""Jobs, runs and listeners as the JSON objects that other programs read, from the command line and from the web. Keys
-are only ever added.
+"""Jobs, runs and listeners as the JSON objects that other programs read, from the command line and from the web. Later
+versions only add keys.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]
-MOST_IDS = 10  # of an error, in its record
+MOST_IDS = 10  # ids in the record of an error
 BEGUN = ("running", "cancelling", "dead", "done")  # states in which the current attempt has begun
 
 
 def job_record(job: Job) -> dict[str, Any]:
-    """Write a job as `list --json` does. `terms` holds what it asked for, by the names of `opts` (spec/features.md)."""
+    """Write a job as `list --json` does. `terms`: the terms of the job, by the names of `opts` (spec/features.md)."""
     trigger = job.trigger
     return {
         "id": job.id,
@@ -70,7 +70,7 @@ def dead_record(job: Job) -> dict[str, Any]:
 
 
 def full_record(job: Job) -> dict[str, Any]:
-    """Write a job as `show --json` does: all that is known of its last error too."""
+    """Write a job as `show --json` does, with all that is known of its last error."""
     if job.state == "done":
         return job_record(job) | {"ending": job.ending, "args_kept": job.args_kept}
     return dead_record(job) if job.state == "dead" else job_record(job)
@@ -82,18 +82,18 @@ def attempts_begun(job: Job) -> int:
 
 
 def attempts_text(job: Job) -> str:
-    """Say how many attempts have begun, and how many the job itself asks for: ``2 of 6``."""
+    """Write how many attempts have begun, and how many the job itself asks for: ``2 of 6``."""
     allowed = attempts_of(job)
     return f"{attempts_begun(job):,}" + (f" of {allowed:,}" if allowed else "")
 
 
 def attempts_of(job: Job) -> int | None:
-    """Tell how many attempts the job itself asks for; None where it leaves that to its handler."""
+    """Return how many attempts the job itself asks for; None if its handler decides that."""
     return None if job.options.retries is None else job.options.retries + 1
 
 
 def words_of(job: Job) -> str | None:
-    """Say when a job fires; None where its record cannot tell."""
+    """Write in words when a job fires; None if its record does not tell."""
     if job.trigger is None:
         return None
     from workkit.triggers import explain
@@ -102,7 +102,7 @@ def words_of(job: Job) -> str | None:
 
 
 def counted_of(job: Job) -> str | None:
-    """Say from when the interval of a job is counted; None where it has none."""
+    """Write the instant from which the interval of a job counts; None if it has no interval."""
     if job.trigger is None:
         return None
     from workkit.triggers.english.sentence import how_counted
@@ -133,8 +133,8 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
 
 
 def run_record(run: PastRun) -> dict[str, Any]:
-    """Write a past run as `runs --json` does. `times`: how many runs it sums up; `args` and `kwargs` are None where
-    they are not kept.
+    """Write a past run as `runs --json` does. `times`: how many runs it sums up; `args` and `kwargs` are None if they
+    are not kept.
     """
     call = call_of(run)
     args, kwargs = (None, None) if call is None else (list(call[0]), call[1] or {})
@@ -159,7 +159,7 @@ def run_record(run: PastRun) -> dict[str, Any]:
 
 
 def change_record(change: Change) -> dict[str, Any]:
-    """Write a change as `changes --json` does. `times`: how many jobs, or faults of a repair."""
+    """Write a change as `changes --json` does. `times`: the number of jobs, or of faults of a repair."""
     return {
         "at": wording.iso(change.at),
         "by": change.by,
@@ -183,7 +183,7 @@ def _state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def span_record(buckets: Sequence[Bucket]) -> dict[str, Any]:
     """Write the counts of a span as `stats --over --json` does, bucket by bucket. `lateness` and `durations` are pairs:
-    the bound below which lengths lie, in ms (None: no bound), and how many do.
+    an upper bound in ms (None: no bound), and the number of durations below it.
     """
     return {
         "buckets": [
@@ -253,7 +253,7 @@ def error_record(
     ids: Sequence[str],
 ) -> dict[str, Any]:
     """Write an error that jobs died of as `dead --by error --json` does. `varying`: the spans (from, to) of the message
-    that differ from job to job; `ids`: those of the first of them.
+    that differ from job to job; `ids`: the ids of the first of these jobs.
     """
     return {
         "fingerprint": fingerprint,
@@ -283,9 +283,9 @@ def finding_record(finding: Finding) -> dict[str, Any]:
 
 
 def compact(record: Record, *, default: Callable[[Any], Any] = str) -> str:
-    """Write one object in one line; ASCII, so that no locale can break it. The only place that writes JSON for
-    others: NaN and infinities, which JSON has not, become null; a lone surrogate, which UTF-8 has
-    not, becomes U+FFFD. `default` as in `json.dumps`.
+    """Write one object in one line; ASCII, so that it is the same in any locale. The only place that writes JSON for
+    others: NaN and infinities, which JSON lacks, become null; a lone surrogate, which UTF-8 lacks, becomes U+FFFD.
+    `default` as in `json.dumps`.
     """
     try:
         text = json.dumps(record, separators=(",", ":"), default=default, allow_nan=False)

@@ -1,9 +1,9 @@
-"""A filter of jobs or runs, as a value: tests of their fields, all of which must hold; and one page of the jobs of a
-schedule, in their order, by a filter, within a time. Pure; the time is passed in.
+"""A filter of jobs or runs, as a value: tests of their fields, all of which must match; and one page of the jobs of a
+schedule, in their order, by a filter, within a time limit. Pure; the caller passes the time in.
 
-`workkit.contract.filters` reads it from a text. A caller who may not see an argument passes masked jobs, so
-that a filter does not reveal it. A layout walks its jobs from a place on, and `read_page` takes as many as are asked
-for. A place is a text that only the layout reads.
+`workkit.contract.filters` reads a filter from a text. For a caller who may not see an argument, the filter gets masked
+jobs, so that it does not reveal the argument. A layout walks its jobs from a place on, and `read_page` takes as many as
+the query asks for. A place is a text that only the layout reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """A number, or a length of time in ms, lies between these; `low_in`, `high_in`: the bound itself too."""
+    """A number, or a duration in ms, lies between these bounds; `low_in`, `high_in`: the bound itself matches too."""
 
     low: float | None = None
     high: float | None = None
@@ -66,7 +66,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """One test of one field; `negated`: it must not hold."""
+    """One test of one field; `negated`: it must fail."""
 
     field: str
     test: Has | Between
@@ -76,7 +76,7 @@ class Term:
 
 
 _Field = str | float | None | tuple[str, ...]
-"""What a field holds: a text, a number, nothing, or several texts of which one must fit."""
+"""The content of a field: a text, a number, nothing, or several texts of which one must match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +91,18 @@ class Where:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is asked for."""
+        """Whether the filter is empty."""
         return not (self.terms or self.texts or self.without)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names, with ``*`` for any text, of which each job that matches has one; none: a job may have any."""
+        """The names, with ``*`` for any text, of which each matching job has one; empty: a job may have any name."""
         terms = (term for term in self.terms if term.field == "name" and not term.negated)
         return next((term.test.texts for term in terms if isinstance(term.test, Has)), ())
 
     @property
     def lookup(self) -> str | None:
-        """The id or name that can be looked up instead of searched for; None where there is none."""
+        """The id or name that can be looked up instead of searched for; None if there is none."""
         for term in self.terms:
             if term.field in ("id", "name") and not term.negated and isinstance(term.test, Has):
                 first, *others = term.test.texts
@@ -114,16 +114,16 @@ class Where:
         return None
 
     def job(self, job: Job, *, now: datetime) -> bool:
-        """Say whether a job matches."""
+        """Return whether a job matches."""
         return self._holds(_JOB, job, now, lambda: searched_text(job))
 
     def run(self, run: PastRun, *, now: datetime) -> bool:
-        """Say whether a run matches."""
+        """Return whether a run matches."""
         text = f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}"
         return self._holds(_RUN, run, now, lambda: text)
 
     def recurring(self, job: Job, runs: Sequence[PastRun], *, words: str, now: datetime) -> bool:
-        """Say whether a recurring job matches. `runs`: its last 60, the last one first; `words`: when it runs."""
+        """Return whether a recurring job matches. `runs`: its last 60, the last one first; `words`: its times."""
         row = Recurring(job=job, runs=runs)
         return self._holds(_RECURRING, row, now, lambda: f"{job.name or ''} {shown(job.fn)} {words}")
 
@@ -165,7 +165,9 @@ def _arguments(job: Job, now: datetime) -> str:
 
 
 def _argument(job: Job, now: datetime) -> tuple[str, ...]:
-    """Write each argument as it may be asked for: as JSON, a text without its quotes too, and with its name."""
+    """Write each argument in the forms that a filter may use: as JSON, a text without its quotes too, and with its
+    name.
+    """
     texts = [(value, argument_text(value)) for value in job.args]
     texts += [(value, argument_text(value)) for value in (job.kwargs or {}).values()]
     found = [one for value, text in texts for one in ((text, value) if isinstance(value, str) else (text,))]
@@ -175,7 +177,7 @@ def _argument(job: Job, now: datetime) -> tuple[str, ...]:
 
 
 def _function(fn: str | None) -> tuple[str, ...]:
-    """Write a function as it may be asked for: as stored, as it is shown, as it is typed, and by some of its parts."""
+    """Write a function in the forms that a filter may use: as stored, as shown, as typed, and by some of its parts."""
     if fn is None:
         return ()
     parts = shown(fn).split(".")
@@ -184,7 +186,7 @@ def _function(fn: str | None) -> tuple[str, ...]:
 
 
 def _endings(run: PastRun) -> tuple[str, ...]:
-    """Name the ending of a run in all ways in which it may be asked for."""
+    """Name the ending of a run in all forms that a filter may use."""
     if run.ending == "done":
         return ("done", "late") if run.late_ms >= LATE_MS else ("done",)
     return {
@@ -203,8 +205,8 @@ _TROUBLES: Final[Mapping[Ended, tuple[str, ...]]] = {
 
 
 def troubles(runs: Sequence[PastRun]) -> tuple[str, ...]:
-    """Name what the last run of a recurring job says of it: "failing", "late", "missed", or nothing. One that somebody
-    left out says nothing. The last run is the first of `runs`.
+    """Return the trouble of a recurring job by its last run: "failing", "late", "missed", or nothing. A run that a user
+    skipped does not count. The last run is the first of `runs`.
     """
     last = next((run for run in runs if run.ending != "skipped"), None)
     if last is None:
@@ -215,7 +217,7 @@ def troubles(runs: Sequence[PastRun]) -> tuple[str, ...]:
 
 
 def ran_last(runs: Sequence[PastRun]) -> PastRun | None:
-    """Find the last occurrence that a handler saw. The last one is the first of `runs`."""
+    """Return the last occurrence that reached a handler. The last one is the first of `runs`."""
     return next((run for run in runs if run.ending not in NO_RUN), None)
 
 
@@ -264,22 +266,23 @@ _RECURRING: Final[dict[str, Callable[..., _Field]]] = {
 }
 
 
-_STEP: Final = 50  # jobs that are looked at, at least, however little time there is
+_STEP: Final = 50  # jobs to look at, at least, even if the time is over
 
 Placed = tuple[Job, Callable[[], str]]
-"""A job, and what writes the place behind it, from which a next page goes on."""
+"""A job, and a function that writes the place behind it, where a next page begins."""
 
 
 def _as_it_is(job: Job) -> Job:
-    """Hide nothing."""
+    """Return the job itself, with nothing hidden."""
     return job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobQuery:
-    """Which jobs are asked for: `limit` at most, of a `state`, that `where` means, behind the place `after`.
+    """A request for a page of jobs: `limit` at most, of a `state`, that match `where`, behind the place `after`.
 
-    `see` makes of a job what the asker may see of it; the filter looks at that. Looking ends after `budget_ms`.
+    `see` turns a job into the form that the caller may see; the filter tests that form. The search ends after
+    `budget_ms`.
     """
 
     state: JobState | None = None
@@ -294,8 +297,9 @@ class JobQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage:
-    """Some jobs, as the asker may see them. `after`: where to look further; None: there is nothing more. `looked`: how
-    many jobs were looked at; `until`: when the last of these is due. `cut`: why the layout looks no further.
+    """Some jobs, as the caller may see them. `after`: where the next page begins; None: there is nothing more.
+    `looked`: how many jobs were looked at; `until`: when the last of these is due. `cut`: why the layout looks no
+    further.
     """
 
     jobs: tuple[Job, ...]
@@ -320,7 +324,7 @@ def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s
             if query.where.job(seen, now=now):
                 found.append(seen)
         if len(found) == query.limit or (looked % _STEP == 0 and clock_s() >= end_s):
-            after = place()  # before the walk goes on
+            after = place()  # before the walk continues
             if next(walk, None) is None:
                 return JobPage(jobs=tuple(found), looked=looked, until=until)
             return JobPage(jobs=tuple(found), after=after, looked=looked, until=until)
@@ -330,9 +334,9 @@ def read_page(walk: Iterator[Placed], query: JobQuery, *, now: datetime, clock_s
 def looked_up(
     where: Where, find: Callable[[str], Job], *, state: JobState | None, now: datetime
 ) -> tuple[Job, ...] | None:
-    """Find the one job that a filter names, of a state or of any; empty where there is none. None: jobs have to be
-    looked through, as the filter names none, or begins several, or dead ones are asked for: of one job, there may be
-    many dead records.
+    """Find the one job that a filter names, of a state or of any; empty if there is none. None: the caller must search
+    the jobs, because the filter names none or the beginning of several, or asks for dead jobs (one job may have many
+    dead records).
     """
     if where.lookup is None or state == "dead":
         return None
@@ -346,7 +350,7 @@ def looked_up(
 
 
 def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callable[[], datetime]) -> Iterator[Job]:
-    """Read the jobs that match. `jobs` is `Inspector.jobs`, of a state perhaps."""
+    """Yield the jobs that match. `jobs` is `Inspector.jobs`, perhaps of one state."""
     if where.is_everything:
         return jobs()
     at, found = now(), jobs(named=where.named)
@@ -354,6 +358,6 @@ def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callabl
 
 
 def no_place(after: str) -> InvalidOptions:
-    """Make the error for a text that is no place of a list."""
+    """Return the error for a text that is no place of a list."""
     remedy = "Begin at the first page: leave it out."
     return InvalidOptions.about(f'after="{after}"', "is no place in this list", remedy, where="after", given=after)

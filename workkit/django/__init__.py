@@ -6,17 +6,19 @@
 
 and on any machines that have the project: ``python manage.py workkit listen``.
 
-WORKKIT holds the keywords of `schedule.create`, its name as `schedule`; `tz` is TIME_ZONE where it is not given. The
-OPTIONS of a backend take the same keys, which win, and these:
+WORKKIT holds the keywords of `schedule.create`, its name as `schedule`; the default of `tz` is TIME_ZONE. The OPTIONS
+of a backend take the same keys, which override WORKKIT, and these:
 
     schedules    queues that have a schedule of their own, {"emails": "shop-emails"}; all others share `schedule`
-    keep         how long results are kept after the end, "1 day" where nothing is said; None: not at all
+    keep         how long results are kept after the end, by default "1 day"; None: no results are kept
     keep_most    the largest result that is kept, "1MB"
-    database     whose transactions an addition waits for, "default"; with ENQUEUE_ON_COMMIT False for none
+    database     the database of the transactions that an addition waits for, "default"; with ENQUEUE_ON_COMMIT False
+    none
 
-Around each run the connections to the databases are closed that are too old or broken, as Django does around requests.
-A listener imports `jobs.py` of each installed app, and `tasks.py` where a backend is in TASKS. `workkit.django.project`
-is a module that makes a project ready: ``workkit listen shop --import workkit.django.project`` does without manage.py.
+Before and after each run, old and broken connections to the databases are closed, as Django does around requests. A
+listener imports `jobs.py` of each installed app, and `tasks.py` if a backend is in TASKS. The module
+`workkit.django.project` makes a project ready: ``workkit listen shop --import workkit.django.project`` works without
+manage.py.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a project without tasks needs no package for them."""
+    """Import a name on first use: a project without tasks does not need the packages for tasks."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,8 +1,8 @@
 """The app of INSTALLED_APPS: it gives a project `manage.py workkit`, knows its schedules, and closes connections to its
 databases around runs, as Django closes them around requests.
 
-Django keeps a connection for each thread. So a plain handler has that of its thread, and a coroutine, whose calls of
-the ORM go through `sync_to_async`, that of the thread in which asgiref runs these.
+Django keeps a connection for each thread. A plain handler uses the connection of its thread. A coroutine calls the ORM
+through `sync_to_async`, and uses the connection of the thread in which asgiref runs these calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def closed() -> Iterator[None]:
 
 
 async def closed_for_coroutines() -> AsyncIterator[None]:
-    """The same in the thread in which a coroutine has its connections."""
+    """Do the same as `closed`, in the thread that has the connections of a coroutine."""
     close = sync_to_async(_close_old)
     await close()
     try:
@@ -54,14 +54,16 @@ async def closed_for_coroutines() -> AsyncIterator[None]:
 
 
 def _close_old() -> None:
-    """As Django's `close_old_connections`; one in a transaction stays: a test that drains a schedule may be in it."""
+    """Close connections as Django's `close_old_connections`. Keep one in a transaction: a test that drains a schedule
+    may be in it.
+    """
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
 
 
 def close_around_runs() -> None:
-    """Do so around the runs of every schedule in this process. A second call changes nothing."""
+    """Close old connections around the runs of every schedule in this process. A second call changes nothing."""
     known = around_of(EVERY)
     if known is None or closed not in known.plain:
         register((EVERY,), closed, on="run")
@@ -69,7 +71,7 @@ def close_around_runs() -> None:
 
 
 def backends() -> list[Backend]:
-    """The backends of TASKS that are ours. Raises ImproperlyConfigured."""
+    """Return the backends of TASKS that are ours. Raises ImproperlyConfigured."""
     if not getattr(settings, "TASKS", None):
         return []
     from workkit.django.backend import Backend
@@ -79,8 +81,10 @@ def backends() -> list[Backend]:
 
 
 def schedules() -> list[Schedule]:
-    """All schedules that the settings name, each once: that of WORKKIT first. Raises ImproperlyConfigured."""
-    from workkit.django.project_settings import NAME, default_schedule, in_workkit  # not needed by each manage.py
+    """Return all schedules that the settings name, each once, the schedule of WORKKIT first. Raises
+    ImproperlyConfigured.
+    """
+    from workkit.django.project_settings import NAME, default_schedule, in_workkit  # not needed by each command
 
     own = [default_schedule()] if NAME in in_workkit() else []
     return list(dict.fromkeys([*own, *(s for backend in backends() for s in backend.schedules)]))

@@ -44,17 +44,16 @@ from workkit.verbs.opening import present, producer_of
 QUEUES, KEEP, MOST, DATABASE = "schedules", "keep", "keep_most", "database"
 OPTIONS = (NAME, QUEUES, KEEP, MOST, DATABASE, *CREATE)
 KEPT = "1 day"
-PRIORITIES = ((51, 3), (1, 2), (0, 1))  # from which priority of Django on a job has which of ours; below: 0
+PRIORITIES = ((51, 3), (1, 2), (0, 1))  # (lowest priority in Django, priority of the job); else 0
 
 
 class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
-    """Runs each task as a job, named by the id of its result.
+    """Runs each task as a job. The job's name is the id of the result.
 
-    Its OPTIONS: `workkit.django`. An addition within a transaction is made when that is committed, unless
-    ENQUEUE_ON_COMMIT is False. A task whose
-    function has options of `@job` under ``@task`` has these: retries, timeout, limits, cpu. Priorities -100 to -1, 0,
-    1 to 50 and 51 to 100 are the priorities 0, 1, 2 and 3 of jobs; tasks of one of them run in the order of their
-    times.
+    Its OPTIONS: `workkit.django`. An addition within a transaction takes place at the commit, unless ENQUEUE_ON_COMMIT
+    is False. If the function of a task has options of `@job` under ``@task``, the task has these options: retries,
+    timeout, limits, cpu. Priorities -100 to -1, 0, 1 to 50 and 51 to 100 are the priorities 0, 1, 2 and 3 of jobs;
+    tasks of one of them run in the order of their times.
     """
 
     supports_defer = True
@@ -83,11 +82,11 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
 
     @property
     def schedules(self) -> list[Schedule]:
-        """The schedules that its tasks are on."""
+        """The schedules of its tasks."""
         return list(dict.fromkeys([self._default, *self._own.values()]))
 
     def validate_task(self, task: Any) -> None:
-        """Refuse a task that cannot run here; from now on listeners of this program run it. Raises InvalidTask."""
+        """Refuse a task that cannot run here. After this call listeners of this program run it. Raises InvalidTask."""
         super().validate_task(task)
         try:
             declare(task, handler_of)
@@ -121,8 +120,8 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
         """Read the TaskResult of this id. Raises TaskResultDoesNotExist, also if it has expired; NotImplementedError
         without `keep`; ServerUnreachable, ServerRefused.
 
-        The arguments and times of a failed task are known as long as it is in the dead set, and its attempts as long as
-        history has them. While a task runs for the first time, its start is not known.
+        The arguments and times of a failed task are known while it is in the dead set, and its attempts while history
+        keeps them. While a task runs for the first time, its start is not known.
         """
         if not self.supports_get_result:
             return super().get_result(result_id)
@@ -139,7 +138,7 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
             yield Warning("Only the app has manage.py workkit.", hint=hint, obj=self, id="workkit.W001")
 
     def _queues(self, where: str) -> Mapping[str, str]:
-        """Read which queues have a schedule of their own. Raises ImproperlyConfigured."""
+        """Read the queues that have a schedule of their own. Raises ImproperlyConfigured."""
         given: Any = self.options.get(QUEUES, {})
         if not isinstance(given, Mapping):
             remedy = 'Write {"emails": "shop-emails"}.'
@@ -153,7 +152,7 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
         return given
 
     def _job(self, task: Any, note: TaskNote, result: Any) -> dict[str, Any]:
-        """The keywords of `add` for a task."""
+        """Return the keywords of `add` for a task."""
         name = read_name(stored_name(task.func))
         given = {
             "fn": str(name),
@@ -170,12 +169,12 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # untyped
         return given
 
 
-MOST_RUNS = 1000  # of the history, that are searched for the attempts of one task
+MOST_RUNS = 1000  # runs of the history in which the attempts of a task are searched, at most
 RUNNING = ("running", "cancelling")
 
 
 def _find_result(s: Schedule, id: str) -> Any:
-    """Return the TaskResult of this id; None where the schedule has none, or its task is gone from the project."""
+    """Return the TaskResult of this id; None if the schedule has none, or the project no longer has its task."""
     inspector = producer_of(s).inspector
     kept = _kept(inspector, id)
     for _ in range(2):  # a task may end between two looks
@@ -208,7 +207,7 @@ def _of_done(inspector: Inspector, id: str, kept: Result) -> Any:
     done = done_note(kept.value)
     note = None if done is None else task_note(done.task)
     if done is None or note is None or (task := task_of(done.fn)) is None:
-        return None  # also that of a job with this name that is no task
+        return None  # also for a job of this name that is no task
     before = _attempts(inspector, id)[:-1] if done.attempt else []
     found = task_result(
         task,
@@ -227,7 +226,7 @@ def _of_done(inspector: Inspector, id: str, kept: Result) -> Any:
 
 
 def _of_job(inspector: Inspector, id: str, job: Job) -> Any:
-    """The result of a task that waits, runs, or is dead."""
+    """Return the result of a task that waits, runs, or is dead."""
     kwargs = dict(job.kwargs or {})
     note, task = task_note(kwargs.pop(KEY, None)), task_of(job.fn)
     if note is None or task is None:
@@ -255,8 +254,8 @@ def _of_job(inspector: Inspector, id: str, job: Job) -> Any:
 
 
 def _of_ended(inspector: Inspector, id: str, kept: Result, s: Schedule) -> Any:
-    """The result of a task that has failed, whose job is gone: it was discarded or cancelled. With the job its
-    arguments are gone.
+    """Return the result of a failed task without a job: the job was discarded or cancelled. Its arguments are lost with
+    the job.
     """
     over = finished_job(inspector, id, schedule=s.name, most=MOST_RUNS)
     task = None if over is None else task_of(over.fn)
@@ -279,7 +278,7 @@ def _of_ended(inspector: Inspector, id: str, kept: Result, s: Schedule) -> Any:
 
 
 def _attempts(inspector: Inspector, id: str) -> list[PastRun]:
-    """The attempts that history has of a task, the first one first."""
+    """Return the attempts of a task that history keeps, the first one first."""
     try:
         found = [
             run for run in islice(inspector.history.runs(), MOST_RUNS) if run.name == id and run.ending not in NO_RUN
@@ -290,7 +289,7 @@ def _attempts(inspector: Inspector, id: str) -> list[PastRun]:
 
 
 def _workers(past: Sequence[PastRun], count: int) -> list[str]:
-    """Who ran so many attempts; history may not have all of them."""
+    """Return the workers of `count` attempts; history may not have all of them."""
     return [*[UNKNOWN] * (count - len(past)), *(run.listener or UNKNOWN for run in past[-count:] if count)]
 
 
@@ -299,7 +298,7 @@ def _begun_ms(run: PastRun) -> int:
 
 
 def _listener(inspector: Inspector, job: Job) -> str:
-    """Who runs a job now."""
+    """Return the listener that runs a job now."""
     running = (one.listener for one in inspector.listeners() if any(run.id == job.id for run in one.running))
     return next(running, UNKNOWN)
 
@@ -309,10 +308,10 @@ def _task_error(failure: Failure) -> Any:
 
 
 def class_path(failure: Failure) -> str:
-    """Say where the class of an error is: Python writes that into the last lines of a traceback. Without it, it is
-    taken for one of Python's own, or of workkit.
+    """Return the full class name of an error, from the last lines of its traceback. Without a traceback it counts as a
+    class of Python, or of workkit.
     """
-    last = failure.traceback.rpartition("\nTraceback (most recent call last):")[2]  # after those of its causes
+    last = failure.traceback.rpartition("\nTraceback (most recent call last):")[2]  # behind those of its causes
     said = re.search(rf"^((?:\w+\.)*{re.escape(failure.type)})(?::|$)", last, re.MULTILINE)
     path = said[1] if said else failure.type
     if "." in path:

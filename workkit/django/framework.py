@@ -1,7 +1,7 @@
-"""The tasks of Django: `django.tasks` since Django 6.0, or the same in the package django-tasks, for earlier ones.
+"""The tasks of Django: `django.tasks` since Django 6.0, or the package django-tasks for earlier releases.
 
-A project that has the app ``django_tasks`` installed uses that package, whatever its Django has. Below: the tasks of
-this program, by the names of their functions, with the handler that a listener calls for each.
+A project that has the app ``django_tasks`` installed uses that package, even with Django 6.0. Below: the tasks of this
+program, by the names of their functions, with the handler that a listener calls for each.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _tasks: dict[str, tuple[Any, Handler]] = {}  # by the stored name of the functio
 
 
 def declare(task: Any, handler: Callable[[Any], Handler]) -> None:
-    """Have a listener run a task where a job names its function; `handler` makes what it calls. A copy of a task with
-    other settings changes nothing. Raises InvalidFunction for a function that no listener could run.
+    """Make listeners run a task for jobs that name its function; `handler` makes the function that they call. A copy of
+    a task with other settings changes nothing. Raises InvalidFunction for a function that no listener could run.
     """
     name = stored_name(task.func)
     if name not in _tasks or _tasks[name][0].func is not task.func:
@@ -63,12 +63,12 @@ def declare(task: Any, handler: Callable[[Any], Handler]) -> None:
 
 
 def handler_for(task: Any) -> Handler:
-    """What a listener calls for a task that was declared."""
+    """Return the handler that a listener calls for a declared task."""
     return _tasks[stored_name(task.func)][1]
 
 
 def task_of(fn: str) -> Any:
-    """Find the task of a stored function; import its module, if need be. None where it is no task any more."""
+    """Return the task of a stored function; import its module if needed. None if it is no task any more."""
     if fn not in _tasks and (name := read_name(fn)) is not None and name.is_python:
         try:
             import_module(name.space)
@@ -78,8 +78,8 @@ def task_of(fn: str) -> Any:
 
 
 def unchecked(task: Any, **changes: Any) -> Any:
-    """Copy a task with other settings. They are not validated: it was enqueued so, whatever the settings of the project
-    say today.
+    """Copy a task with other settings, without validation: the task was enqueued with them, whatever the project's
+    settings are now.
     """
     copy = object.__new__(type(task))
     for name in Task.__dataclass_fields__:

@@ -1,6 +1,6 @@
-"""Importing this module makes the Django project of DJANGO_SETTINGS_MODULE ready to run its jobs.
+"""Import this module to make the Django project of DJANGO_SETTINGS_MODULE ready to run its jobs.
 
-Every listener of `manage.py workkit` imports it, and so does each of its worker processes, before any handler.
+Every listener of `manage.py workkit` imports it, and each of its worker processes does too, before any handler.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from workkit.django.apps import backends, close_around_runs
 
 
 def import_handlers() -> None:
-    """Import `jobs` of each installed app that has it; where workkit runs tasks, also `tasks`. Raises what a module
-    raises.
+    """Import `jobs` of each installed app that has it; if workkit runs tasks, also `tasks`. Raises the errors of these
+    modules.
     """
     autodiscover_modules("jobs", *(["tasks"] if backends() else []))
 
 
 if not apps.ready:
     django.setup()
-close_around_runs()  # also where the app is not installed
+close_around_runs()  # also if the app is not installed
 import_handlers()

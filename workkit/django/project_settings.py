@@ -1,5 +1,5 @@
-"""The setting WORKKIT of a project, schedules by keys that it shares with the OPTIONS of a backend, and additions that
-wait for the commit of the transaction in which they are made.
+"""The setting WORKKIT of a project; schedules by keys that WORKKIT shares with the OPTIONS of a backend; and additions
+that wait for the commit of their transaction.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ CREATE = tuple(name for name in inspect.signature(create).parameters if name != 
 
 
 def default_schedule() -> Schedule:
-    """The schedule that settings.WORKKIT names: ``s = default_schedule()`` in a `jobs.py`. No I/O. Raises
+    """Make the schedule that settings.WORKKIT names: ``s = default_schedule()`` in a `jobs.py`. No I/O. Raises
     ImproperlyConfigured.
     """
     return schedule_of({}, where=SETTING)
 
 
 def schedule_of(given: Mapping[str, Any], *, where: str) -> Schedule:
-    """Make a schedule by keywords of `create`, its name among them; what they leave out, WORKKIT says. `where`: the
-    setting they are from. Raises ImproperlyConfigured.
+    """Make a schedule by keywords of `create`, with its name among them; WORKKIT supplies missing keywords. `where`:
+    the setting that has these keywords. Raises ImproperlyConfigured.
     """
     said = {"tz": settings.TIME_ZONE, **in_workkit(), **given}
     name = said.pop(NAME, None)
@@ -51,7 +51,7 @@ def schedule_of(given: Mapping[str, Any], *, where: str) -> Schedule:
 
 
 def check_keys(given: Any, accepted: Sequence[str], *, where: str) -> None:
-    """Refuse a setting that is no mapping, or has a key that it cannot have. Raises ImproperlyConfigured."""
+    """Refuse a setting that is no mapping, or has an unknown key. Raises ImproperlyConfigured."""
     if not isinstance(given, Mapping):
         raise ImproperlyConfigured(f"{where} is {given!r}, not a dict. Write a dict with {listed(accepted)}.")
     for key in given:
@@ -62,7 +62,7 @@ def check_keys(given: Any, accepted: Sequence[str], *, where: str) -> None:
 
 
 def in_workkit() -> Mapping[str, Any]:
-    """What settings.WORKKIT says; nothing where there is none. Raises ImproperlyConfigured."""
+    """Return settings.WORKKIT; empty if it is not set. Raises ImproperlyConfigured."""
     given: Any = getattr(settings, SETTING, {})
     check_keys(given, (NAME, *CREATE), where=SETTING)
     found: Mapping[str, Any] = given
@@ -70,13 +70,12 @@ def in_workkit() -> Mapping[str, Any]:
 
 
 def add_on_commit(s: Schedule, fn: Fn | None = None, *, using: str | None = None, **given: Any) -> None:
-    """Add a job when the present transaction is committed; if it is rolled back, nothing is added. Outside of a
-    transaction it is added at once.
+    """Add a job when the present transaction is committed; if it is rolled back, add nothing. Outside a transaction add
+    it at once.
 
     `given`: the keywords of `schedule.add`; without a time the job runs at once, as with `add_now`. `using`: the
-    database whose transaction it is; None: the default one. Words are read, and all of the job is checked, by this
-    call: it raises an `Invalid`. ServerUnreachable or ServerRefused may come from the commit, after which the data is
-    stored and the job is not.
+    database of the transaction; None: the default one. This call reads words and checks the whole job: it raises an
+    `Invalid`. ServerUnreachable or ServerRefused may come from the commit; then the data is stored and the job is not.
     """
     refuse_addition("add_on_commit")
     add_later(s, {"fn": fn, **given}, using=using)
@@ -91,12 +90,12 @@ def add_later(
     then: Callable[[], object] | None = None,
 ) -> None:
     """Add a job by the keywords of `add` when the transaction is committed, and call `then`. See `add_on_commit`.
-    `at_once`: whatever becomes of the transaction.
+    `at_once`: add it now, whether the transaction is committed or not.
     """
     check_schedule(s)
     verb = "add" if any(given.get(name) is not None for name in TIMES) else "add_now"
     new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    wire.payload(cron="", job=new.fn, args=new.args, extra={"kwargs": new.kwargs or {}})  # what JSON cannot carry
+    wire.payload(cron="", job=new.fn, args=new.args, extra={"kwargs": new.kwargs or {}})  # checks the arguments
 
     def send() -> None:
         sent(s, new)
@@ -104,7 +103,7 @@ def add_later(
             then()
 
     connection = connections[using or DEFAULT_DB_ALIAS]
-    by_hand = connection.connection is not None and not connection.autocommit  # then Django refuses to wait
+    by_hand = connection.connection is not None and not connection.autocommit  # in this state Django refuses to wait
     if at_once or not (connection.in_atomic_block or by_hand):
         send()
     else:

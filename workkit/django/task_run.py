@@ -1,6 +1,6 @@
-"""One run of a task: its context, the signals of Django around it, what is kept of it, and what its addition has noted.
+"""One run of a task: its context, Django's signals around it, its kept result, and the note of its addition.
 
-Below: instants as a project has them, aware in UTC with USE_TZ, else naive in TIME_ZONE.
+Below: instants in the form of the project, aware in UTC with USE_TZ, else naive in TIME_ZONE.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ UNKNOWN = "unknown"  # in place of the worker of an earlier attempt
 
 
 def handler_of(task: Any) -> Callable[..., Any]:
-    """Make what a listener calls for a task. A job that was not enqueued as a task, such as one of `schedule.add`,
-    calls its function alone.
+    """Make the handler that a listener calls for a task. A job that was not enqueued as a task, such as one of
+    `schedule.add`, calls only its function.
     """
 
     @functools.wraps(task.func)
@@ -78,15 +78,15 @@ def handler_of(task: Any) -> Callable[..., Any]:
 
 
 def signature_of(task: Any) -> inspect.Signature:
-    """The parameters that a caller fills: all but the context."""
+    """Return the signature with the parameters that a caller fills: all but the context."""
     signature = inspect.signature(task.func)
     given = list(signature.parameters.values())
     return signature.replace(parameters=given[1:]) if task.takes_context else signature
 
 
 class TaskRun:
-    """What this process knows of a run. `result` is the TaskResult that signals and the context get; receivers of
-    signals that raise do not end the run. `kept` is what the handler returns to its listener.
+    """The state of a run in this process. `result`: the TaskResult that signals and the context get; an error of a
+    signal's receiver does not end the run. `kept`: the value that the handler returns to its listener.
     """
 
     def __init__(self, task: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
@@ -113,7 +113,9 @@ class TaskRun:
         self.args = (TaskContext(task_result=self.result), *args) if task.takes_context else tuple(args)
 
     def done(self, value: Any) -> None:
-        """Note what the function returned. Raises TypeError for what JSON cannot carry, as Django does."""
+        """Store the return value of the function. Raises TypeError for a value that JSON cannot carry, as Django
+        does.
+        """
         if self._note is None:
             self.kept = value
             return
@@ -133,7 +135,7 @@ class TaskRun:
         ).as_json()
 
     def failed(self, error: BaseException) -> None:
-        """Note the error of the function. The task has not finished if another attempt follows, or another listener
+        """Store the error of the function. The task has not finished if another attempt follows, or another listener
         runs it again.
         """
         if _ends(error, attempt=self._attempt, handler=self.result.task.func):
@@ -146,22 +148,22 @@ class TaskRun:
         object.__setattr__(self.result, "status", status)
 
     def tell_started(self) -> None:
-        """Send the signal."""
+        """Send the signal `task_started`."""
         if self._note is not None:
             task_started.send_robust(self._sender, task_result=self.result)
 
     def tell_finished(self) -> None:
-        """Send the signal, if the task has finished."""
+        """Send the signal `task_finished`, if the task has finished."""
         if self._note is not None and self._is_over:
             task_finished.send_robust(self._sender, task_result=self.result)
 
     async def atell_started(self) -> None:
-        """As `tell_started`; receivers that are no coroutines have a thread."""
+        """Do the same as `tell_started`; receivers that are no coroutines run in a thread."""
         if self._note is not None:
             await task_started.asend_robust(self._sender, task_result=self.result)
 
     async def atell_finished(self) -> None:
-        """As `tell_finished`; receivers that are no coroutines have a thread."""
+        """Do the same as `tell_finished`; receivers that are no coroutines run in a thread."""
         if self._note is not None and self._is_over:
             await task_finished.asend_robust(self._sender, task_result=self.result)
 
@@ -203,10 +205,10 @@ def task_result(
 
 
 def _ends(error: BaseException, *, attempt: int, handler: Callable[..., Any]) -> bool:
-    """Whether a run that ends with this error is the last one, as its listener will decide."""
+    """Return whether a run that ends with this error is the last one, by the rules of its listener."""
     run = current.get()
     cancelled = run is not None and run.cancelled
-    if isinstance(error, asyncio.CancelledError | ListenerStopped):  # the listener stops, and gives it back
+    if isinstance(error, asyncio.CancelledError | ListenerStopped):  # the listener stops, and gives the job back
         return cancelled or (run is not None and run.clock is not None and run.clock.expired)
     said = UNSAID if run is None else run.claim.job.options
     outcome = decide(error, None, attempt=attempt, options=said.over(options_of(handler)), cancelled=cancelled)
@@ -219,12 +221,14 @@ def _task_error(error: BaseException) -> Any:
     return TaskError(exception_class_path=path, traceback="".join(traceback.format_exception(error)))
 
 
-KEY = "django.task"  # the keyword under which a job carries it: no parameter of a function has such a name
+KEY = "django.task"  # the keyword of a job that carries it; no parameter of a function has such a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskNote:
-    """How a task was enqueued: when (ms since 1970), with which backend, queue, priority; `run_after` as ISO 8601."""
+    """The circumstances of an enqueued task: when (ms since 1970), its backend, queue and priority; `run_after` as ISO
+    8601.
+    """
 
     enqueued_ms: int
     backend: str = "default"
@@ -245,13 +249,13 @@ class TaskNote:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Write it without what is as usual."""
+        """Write it as JSON; leave out default values."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneNote:
-    """The kept result of a task that is done: what it returned, and what the server forgets with the job."""
+    """The kept result of a successful task: its return value, and the data that the server deletes with the job."""
 
     return_value: Any
     fn: str  # as jobs name it
@@ -264,18 +268,18 @@ class DoneNote:
     worker: str
 
     def as_json(self) -> dict[str, Any]:
-        """Write all of it."""
+        """Write all of it as JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def task_note(given: Any) -> TaskNote | None:
-    """Read what a job carries under `KEY`; None for what is no note."""
+    """Read the value of `KEY` in a job; None if it is no note."""
     found: TaskNote | None = _read(TaskNote, given)
     return found
 
 
 def done_note(given: Any) -> DoneNote | None:
-    """Read a kept result; None for one that is of no task."""
+    """Read a kept result; None if it is no result of a task."""
     found: DoneNote | None = _read(DoneNote, given)
     return found
 
@@ -291,12 +295,12 @@ def _read(kind: Any, given: Any) -> Any:
 
 
 def of_ms(ms: int) -> datetime:
-    """The instant so many milliseconds after 1970."""
+    """Return the instant that is this many milliseconds after 1970."""
     return of_instant(datetime.fromtimestamp(ms / 1000, UTC))
 
 
 def of_instant(instant: datetime) -> datetime:
-    """An aware instant, as the project has it."""
+    """Convert an aware instant to the form of the project."""
     if settings.USE_TZ:
         return instant
     naive: datetime = timezone.make_naive(instant, timezone.get_default_timezone())
@@ -304,7 +308,7 @@ def of_instant(instant: datetime) -> datetime:
 
 
 def aware(instant: datetime) -> datetime:
-    """An instant of the project with its zone."""
+    """Return an instant of the project with its zone."""
     if timezone.is_aware(instant):
         return instant
     found: datetime = timezone.make_aware(instant, timezone.get_default_timezone())
@@ -312,10 +316,10 @@ def aware(instant: datetime) -> datetime:
 
 
 def now_ms() -> int:
-    """Milliseconds from 1970 until now, by the clock of this machine."""
+    """Return the time of this machine's clock in milliseconds since 1970."""
     return epoch_ms(datetime.now(UTC))
 
 
 def of_iso(text: str) -> datetime:
-    """The instant of a text in ISO 8601, with its zone."""
+    """Read an instant from ISO 8601, with its zone."""
     return of_instant(datetime.fromisoformat(text))

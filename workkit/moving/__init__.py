@@ -1,1 +1,1 @@
-"""Ways to move in: what another scheduler has, read as a plan of workkit, exactly or refused with the reason."""
+"""Imports from other schedulers: each entry becomes part of a workkit plan, exactly, or is refused with the reason."""

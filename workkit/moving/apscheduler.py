@@ -43,18 +43,20 @@ _DEFAULTS = {"misfire_grace_time": 1, "coalesce": True, "max_instances": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """When the program was imported: a time that lies between was not written in it, but is the present."""
+    """The time span in which the program was imported. A time of the program in this span comes from the clock, not
+    from its source.
+    """
 
     start: datetime
     end: datetime
 
     def made(self, at: datetime) -> bool:
-        """Whether an instant is the present of the import."""
+        """Return whether an instant lies within the import."""
         return self.start <= at <= self.end
 
 
 def found_in(what: str, how: Reading) -> list[Found]:
-    """Read the jobs of a scheduler of this folder, named as ``MODULE:NAME``. Raises NotFound, InvalidOptions."""
+    """Read the jobs of a scheduler in this folder, named as ``MODULE:NAME``. Raises NotFound, InvalidOptions."""
     module, colon, name = what.partition(":")
     if not colon or not module or not all(part.isidentifier() for part in name.split(".")):
         raise InvalidOptions(f'"{what}" is no scheduler. Write MODULE:SCHEDULER, as in app.jobs:scheduler.', given=what)
@@ -81,7 +83,7 @@ def _check_version() -> None:
 
 @contextmanager
 def _never_started(module: str) -> Iterator[None]:
-    """Refuse a scheduler that a module starts while it is imported: it would run jobs here, or never come back."""
+    """Refuse a scheduler that a module starts while it is imported: it would run jobs here, or never return."""
     base = importlib.import_module("apscheduler.schedulers.base").BaseScheduler
     starting = base.start
 
@@ -98,7 +100,7 @@ def _never_started(module: str) -> Iterator[None]:
 
 
 def jobs_of(scheduler: Any, *, named: str, loading: Loading) -> Iterator[Found]:
-    """Read the jobs of a scheduler that is not started."""
+    """Yield the jobs of a scheduler that is not started."""
     from apscheduler.jobstores.memory import MemoryJobStore
     from apscheduler.schedulers.base import BaseScheduler
 
@@ -139,12 +141,12 @@ def _carried(job: Any, *, where: str, defaults: dict[str, Any], loading: Loading
 
 
 def _is_generated(name: str) -> bool:
-    """Tell an id that APScheduler made up, which is another one at each start."""
+    """Return whether APScheduler generated an id, which then differs at each start."""
     return len(name) == 32 and all(letter in "0123456789abcdef" for letter in name)
 
 
 def timing_of(trigger: Any, *, loading: Loading) -> tuple[Timing, tuple[str, ...]]:
-    """Say when a trigger of APScheduler fires, with what a person should know. Raises NotCarried."""
+    """Return the times of a trigger of APScheduler, and remarks for the user. Raises NotCarried."""
     from apscheduler.triggers import cron, date, interval
 
     if type(trigger) is cron.CronTrigger:
@@ -193,7 +195,9 @@ def _elapsing(trigger: Any) -> Engine:
 
 
 def _bounds(trigger: Any, *, years: tuple[int, int] | None = None) -> Bounds:
-    """Give the bounds of a trigger, whose end is one of its times if it fires then, within years of its zone."""
+    """Return the bounds of a trigger, within years of its zone. If the trigger fires at its end, that time is
+    included.
+    """
     start, end = trigger.start_date, trigger.end_date
     starts = [] if start is None else [_second_after(start - timedelta(microseconds=1))]
     ends = [] if end is None else [_second_after(end)]
@@ -204,12 +208,12 @@ def _bounds(trigger: Any, *, years: tuple[int, int] | None = None) -> Bounds:
 
 
 def _second_after(at: datetime) -> datetime:
-    """Give the first whole second after an instant."""
+    """Return the first whole second after an instant."""
     return at.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
 
 
 def engine_of(trigger: Any, tz: str) -> Engine:
-    """Take APScheduler's own reckoning of a CronTrigger in a zone, for all years: without bounds, and without the
+    """Return APScheduler's own calculation of a CronTrigger in a zone, for all years: without bounds, and without
     jitter, which is random.
     """
     from apscheduler.triggers.cron import CronTrigger
@@ -233,7 +237,7 @@ def _spread(trigger: Any) -> dict[str, object]:
 
 
 def _options(job: Any, defaults: dict[str, Any], loading: Loading) -> tuple[dict[str, object], list[str]]:
-    """Part what a job says of late and overlapping runs into options of a plan, and remarks."""
+    """Split a job's settings for late and overlapping runs into options of a plan, and remarks."""
     given = {name: getattr(job, name, value) for name, value in defaults.items()}
     options: dict[str, object] = {}
     remarks: list[str] = []
@@ -262,12 +266,12 @@ def _options(job: Any, defaults: dict[str, Any], loading: Loading) -> tuple[dict
 
 
 _SPECS = {"month": MONTH, "hour": HOUR, "minute": MINUTE, "second": SECOND}
-_LAST = 5  # among "1st" to "5th" and "last"
+_LAST = 5  # the number of "last" in places "1st" to "5th" and "last"
 
 
 def _rule_of(trigger: Any) -> str:
-    """Write a trigger as a rule in wall-clock time of its zone (spec/cron.md, 3), without years that follow each other:
-    these are bounds. Raises NotCarried.
+    """Write a trigger as a rule in wall-clock time of its zone (spec/cron.md, 3). Leave out consecutive years, which
+    become bounds. Raises NotCarried.
     """
     fields = {field.name: field for field in trigger.fields}
     if _values(fields["week"], 1, 53) != set(range(1, 54)):
@@ -288,7 +292,7 @@ def _rule_of(trigger: Any) -> str:
 
 
 def _values(field: Any, low: int, high: int) -> set[int]:
-    """List the values of a field, as the expressions that it compiled name them."""
+    """List the values of a field, as its compiled expressions name them."""
     return {value for expression in field.expressions for value in _named(expression, low, high)}
 
 
@@ -299,7 +303,7 @@ def _named(expression: Any, low: int, high: int) -> Iterable[int]:
 
 
 def _years_of(trigger: Any) -> tuple[int, int] | None:
-    """Give the first year and the one after the last, if the years of a trigger are named and follow each other."""
+    """Return the first year and the year after the last, if a trigger names consecutive years."""
     field = next(field for field in trigger.fields if field.name == "year")
     years = sorted(_values(field, YEAR.low, YEAR.high))
     follow = len(years) < YEAR.high - YEAR.low and years[-1] - years[0] == len(years) - 1
@@ -307,7 +311,7 @@ def _years_of(trigger: Any) -> tuple[int, int] | None:
 
 
 def _days(field: Any) -> tuple[str, list[str]]:
-    """Give the days of the month, and the places in it ("1st mon", "last fri") as weekdays of the month."""
+    """Return the days of the month, and the places in it ("1st mon", "last fri") as weekdays of the month."""
     numbers: set[int] = set()
     last, places = False, []
     for expression in field.expressions:

@@ -1,6 +1,6 @@
-"""The beat schedule of a Celery app: `workkit import celery APP`. The app is imported, its tasks are not run.
+"""The beat schedule of a Celery app: `workkit import celery APP`. The app is imported; its tasks do not run.
 
-Celery wants the day of the month, the day of the week and the month at once, where cron takes either day.
+In Celery the day of the month, the day of the week and the month must all match; in cron either day is enough.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ _ONE_UNIT = {
 
 
 def found_in(what: str, how: Reading) -> list[Found]:
-    """Read the beat schedule of an app of this folder, named as `celery -A` takes it. Raises NotFound,
-    InvalidOptions.
-    """
+    """Read the beat schedule of an app in this folder, named as for `celery -A`. Raises NotFound, InvalidOptions."""
     package("celery", source="import celery")
     with folder_first(Path.cwd()):
         app = imported(what, lambda: _loaded(what))
@@ -51,13 +49,13 @@ def _loaded(app: str) -> Any:
 
     found = find_app(app)
     found.finalize()
-    found.loader.import_default_modules()  # the tasks, and what adds periodic tasks when the app is configured
+    found.loader.import_default_modules()  # the tasks, and hooks that add periodic tasks
     found.conf.beat_schedule  # noqa: B018 - the configuration is read when it is first looked at
     return found
 
 
 def entries_of(app: Any, *, now: datetime) -> Iterator[Found]:
-    """Read the entries of an app that is loaded."""
+    """Yield the entries of a loaded app."""
     if "django_celery_beat" in app.conf.beat_scheduler or "redbeat" in app.conf.beat_scheduler:
         reason = f"{app.conf.beat_scheduler} keeps entries in a database, and only beat_schedule is read."
         yield Refused("beat_scheduler", app.conf.beat_scheduler, reason, "Write those entries into beat_schedule.")
@@ -106,7 +104,7 @@ def _registered(task: Any, app: Any) -> Any:
 
 
 def _function(found: Any) -> str:
-    run = getattr(found, "_orig_run", found.run)  # as it is written, where autoretry_for wraps it
+    run = getattr(found, "_orig_run", found.run)  # the function itself, which autoretry_for wraps
     if inspect.ismethod(run):
         raise NotCarried(
             "The task gets itself as its first argument (bind=True), and workkit has no task object.",
@@ -116,7 +114,7 @@ def _function(found: Any) -> str:
 
 
 def _task_remarks(task: Any) -> Iterator[str]:
-    """Name the options of a task that hold for each run, as they stay where the task is written."""
+    """Yield the options of a task that apply to each run; they stay in the source of the task."""
     if hasattr(task, "_orig_run"):
         yield "autoretry_for is left out: retries = 3 in the plan, or @workkit.job(retries=3, retry_on=...)."
     for name, instead in _OF_TASKS.items():
@@ -135,7 +133,7 @@ def _arguments(entry: Any) -> tuple[list[object], dict[str, object]]:
 
 
 def timing_of(schedule: Any, *, app: Any, now: datetime) -> tuple[Timing, tuple[str, ...]]:
-    """Say when a schedule of Celery runs, with what a person should know. Raises NotCarried."""
+    """Return the times of a Celery schedule, and remarks for the user. Raises NotCarried."""
     from celery import schedules
 
     if getattr(schedule, "nowfun", None) is not None:
@@ -162,7 +160,7 @@ def _relative(schedule: Any, *, app: Any, now: datetime) -> tuple[Timing, tuple[
 
 
 def rule_of(crontab: Any) -> str:
-    """Write a crontab of Celery as a rule: both days must match. Raises NotCarried for a field that names nothing."""
+    """Write a crontab of Celery as a rule: both days must match. Raises NotCarried for a field without values."""
     fields = {
         MONTH: crontab.month_of_year,
         DAY: crontab.day_of_month,
@@ -178,7 +176,7 @@ def rule_of(crontab: Any) -> str:
 
 
 def engine_of(schedule: Any, tz: str) -> Engine:
-    """Take Celery's own reckoning in a zone: the time at which a job is due that ran last at an instant."""
+    """Return Celery's own calculation in a zone: the due time of a job that ran last at an instant."""
     own = copy.copy(schedule)
     own.tz = ZoneInfo(tz)
 
@@ -197,7 +195,7 @@ def _zone(app: Any) -> str:
 
 
 def _options(given: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
-    """Part the options of a message into those that a plan has, and remarks about those that it has not."""
+    """Split the options of a message into options of a plan, and remarks about the others."""
     options: dict[str, object] = {}
     remarks: list[str] = []
     for name, value in given.items():

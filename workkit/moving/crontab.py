@@ -1,5 +1,5 @@
-"""Crontabs: those of users, and with `system` those of a machine (/etc/crontab, /etc/cron.d), which name the user in a
-column of their own. Each line becomes a call of `workkit.shell:run`.
+"""Crontabs: those of users, and with `system` those of a machine (/etc/crontab, /etc/cron.d), which have a column for
+the user. Each line becomes a call of `workkit.shell:run`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workkit.triggers.crons.grammars import NICKNAMES, VIXIE
 from workkit.triggers.crons.reader import read_field, rule_of
 from workkit.triggers.zone import zone
 
-PATH = "/usr/bin:/bin"  # what cron sets where the crontab does not
+PATH = "/usr/bin:/bin"  # cron's own value if the crontab sets none
 _SETTING = re.compile(r"""(?P<name>"[^"]*"|'[^']*'|[^\s='"]+)\s*=\s*(?P<value>.*)""", re.DOTALL)
 _OF_CRON = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY"})
 _TIME_FIELDS = 5
@@ -37,9 +37,9 @@ _TIME_FIELDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronFields:
-    """When a line of a crontab fires, as Vixie's cron reads it, from which those of Linux and the BSDs come; what these
-    read otherwise from each other is refused. `rule` has seven fields (spec/cron.md, 3). `is_wild`: the minute or the
-    hour begins with a star, so that cron goes by the clock as it is shown, and not by times of the day.
+    """The times of a crontab line, as Vixie's cron reads it. The crons of Linux and the BSDs derive from it; a field
+    that they read differently is refused. `rule` has seven fields (spec/cron.md, 3). `is_wild`: the minute or the hour
+    begins with a star, so that cron follows the wall clock, and not the times of the day.
     """
 
     text: str
@@ -53,7 +53,7 @@ def found_in(what: str, how: Reading) -> list[Found]:
 
 
 def read_crontab(text: str, how: Reading) -> Iterator[Found]:
-    """Read the text of a crontab: each job as carried or refused. Settings hold for the lines below them."""
+    """Read the text of a crontab: each job as carried or refused. A setting applies to the lines below it."""
     settings: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip("\r").lstrip(" \t")
@@ -109,7 +109,7 @@ def _job(line: str, settings: Mapping[str, str], how: Reading, *, where: str) ->
 
 
 def _parted(line: str, *, system: bool) -> tuple[CronFields, str, str]:
-    """Part a line into its time, the user of a system crontab, and the rest. Raises NotCarried."""
+    """Split a line into its time, the user of a system crontab, and the rest. Raises NotCarried."""
     if line.startswith("@"):
         name, *others = line.split(maxsplit=1 + system)
         fields = NICKNAMES.get(name.lower(), "").split()
@@ -156,7 +156,7 @@ def _zone(settings: Mapping[str, str], how: Reading) -> tuple[str, list[str]]:
 
 
 def _random_delay(settings: Mapping[str, str]) -> str:
-    """Read RANDOM_DELAY, in minutes, as a duration; empty where there is none. Raises NotCarried."""
+    """Read RANDOM_DELAY, in minutes, as a duration; empty if it is not set. Raises NotCarried."""
     given = settings.get("RANDOM_DELAY", "").strip() or "0"
     if not given.isdecimal():
         raise NotCarried(f'RANDOM_DELAY="{given}" is no number of minutes.')
@@ -164,7 +164,9 @@ def _random_delay(settings: Mapping[str, str]) -> str:
 
 
 def _when(fields: CronFields, *, tz: str, how: Reading) -> str:
-    """Say when a line fires as a plan takes it: as it is written, where that means the same. Raises NotCarried."""
+    """Return the times of a line as a plan takes them: as written, if the plan reads that in the same way. Raises
+    NotCarried.
+    """
     wanted = rules_trigger([fields.rule], tz=tz)
     if wanted.next_after(how.now) is None:
         raise NotCarried("That day never comes.")
@@ -180,8 +182,8 @@ def _when(fields: CronFields, *, tz: str, how: Reading) -> str:
 
 
 def split_percent(rest: str) -> tuple[str, str]:
-    r"""Part a command from its input at the first `%`: cron passes what follows on stdin, with further `%` as line
-    ends; `\%` is a percent sign.
+    r"""Split a command from its input at the first `%`: cron passes the rest on stdin, with further `%` as line ends;
+    `\%` is a percent sign.
     """
     command, escaped, place = "", False, 0
     for place, char in enumerate(rest, 1):  # noqa: B007 (the place where the command ends)
@@ -204,7 +206,7 @@ def split_percent(rest: str) -> tuple[str, str]:
 
 
 def _call(command: str, settings: Mapping[str, str]) -> dict[str, object]:
-    """Make the arguments of `workkit.shell:run`: the command, its environment and its folder, as cron sets them."""
+    """Make the arguments of `workkit.shell:run`: the command, and the environment and folder that cron sets."""
     command = command.rstrip(" \t")
     env = {"PATH": PATH, **{name: value for name, value in settings.items() if name not in _OF_CRON}}
     words = words_of(command, shell=env.get("SHELL", DEFAULT_SHELL))
@@ -213,12 +215,11 @@ def _call(command: str, settings: Mapping[str, str]) -> dict[str, object]:
 
 
 def clock_comments(fields: CronFields, *, tz: str, now: datetime) -> tuple[str, ...]:
-    """Say what Vixie's cron does otherwise where the clock changes (cron(8)), once for gaps and once for times that
-    come twice; nothing where both do the same.
+    """Write how Vixie's cron differs where the clock changes (cron(8)), once for gaps and once for times that come
+    twice; empty if both behave alike.
 
-    Lines whose minute or hour begins with a star go by the clock as it is shown: what a gap skips is left out, what
-    comes twice runs twice. Of all other lines, cron makes up for each skipped time at the end of the gap, and repeats
-    nothing.
+    If the minute or hour of a line begins with a star, cron follows the wall clock: it skips times in a gap, and runs
+    repeated times twice. For all other lines, cron runs each skipped time at the end of the gap, and repeats nothing.
     """
     cron = parse_cron(fields.rule, stored=True, rule=True)
     found = [

@@ -1,5 +1,5 @@
-"""What readers of other schedulers share: how a source is read, the entries that it has, carried over exactly or
-refused with the reason, and a command line as a call of `workkit.shell:run`.
+"""Common parts of the readers of other schedulers: how a source is read, its entries, carried over exactly or refused
+with the reason, and a command line as a call of `workkit.shell:run`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from workkit.triggers.zone import zone
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An entry that a plan says exactly.
+    """An entry that a plan expresses exactly.
 
-    ``when`` is a time as a plan takes it: words or a cron string. ``function`` is a plan's ``fn``, ``options`` holds
-    its other keywords (``tz``, ``start``, ``catch_up`` ...). ``where`` is the place in the source (``line 12``,
-    ``beat_schedule['digest']``). ``comments`` say what a person should know.
+    ``when``: a time as a plan takes it: words or a cron string. ``function``: the plan's ``fn``. ``options``: its other
+    keywords (``tz``, ``start``, ``catch_up`` ...). ``where``: the place in the source (``line 12``,
+    ``beat_schedule['digest']``). ``comments``: remarks for the user.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An entry that no plan says exactly: its place, its text, why, and what a person may write instead."""
+    """An entry that no plan expresses exactly: its place, its text, the reason, and what the user may write instead."""
 
     where: str
     text: str
@@ -49,7 +49,9 @@ Found = Carried | Refused
 
 
 class NotCarried(ValueError):
-    """An entry that no plan says exactly: the text is the reason, a sentence; `instead` is what to write."""
+    """An entry that no plan expresses exactly: the text is the reason, a sentence; `instead`: a replacement to
+    write.
+    """
 
     def __init__(self, reason: str, instead: str = "") -> None:
         super().__init__(reason)
@@ -57,7 +59,7 @@ class NotCarried(ValueError):
 
 
 def not_carried(_spec: object, _item: str, trouble: str, *, hint: str, **_others: object) -> NotCarried:
-    """Make the error about an item of a cron field, whose sentence names the item (`triggers/crons/grammars.py`)."""
+    """Return the error about an item of a cron field. Its sentence names the item (`triggers/crons/grammars.py`)."""
     return NotCarried(f"{trouble}.", hint)
 
 
@@ -67,8 +69,8 @@ _LOCALTIME = Path("/etc/localtime")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a source is read. `tz` is the zone of the machine on which it runs; `system` marks a crontab with a column
-    for the user; `now` is the present (aware), after which a time must still fire.
+    """How a source is read. `tz`: the zone of the machine that runs it; `system`: a crontab has a column for the user;
+    `now`: the present (aware); a time must fire after it.
     """
 
     tz: str
@@ -77,15 +79,15 @@ class Reading:
 
     @classmethod
     def here(cls, *, tz: str | None = None, system: bool = False) -> Reading:
-        """Read by the clock of this machine, in the zone `tz` or else the machine's. Raises TriggerError,
+        """Make a Reading with the clock of this machine, in the zone `tz`, or else the machine's. Raises TriggerError,
         InvalidOptions.
         """
         return cls(tz=_machine_zone() if tz is None else str(zone(tz)), system=system, now=datetime.now(UTC))
 
 
 def _machine_zone() -> str:
-    """Name the zone of this machine: that of TZ, else the one /etc/localtime links to, else UTC where there is no such
-    file. Raises InvalidOptions where none has a name.
+    """Return the zone of this machine: that of TZ, else the target of the link /etc/localtime, else UTC if there is no
+    such file. Raises InvalidOptions if the zone has no name.
     """
     named = os.environ.get("TZ", "").removeprefix(":")
     if not named:
@@ -118,7 +120,7 @@ def text_of(file: str) -> str:
 RUN = "workkit.shell:run"
 DEFAULT_SHELL = "/bin/sh"
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"})
-# What stands for itself: bare characters, 'single quotes', and "double quotes" without $ ` \ !
+# Literal text: bare characters, 'single quotes', and "double quotes" without $ ` \ !
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_@%+=:,./ \t-]|'[^'\n]*'|\"[^\"$`\\!\n]*\")+")
 _WORDS_OF_A_SHELL = """
     ! . : [ [[ alias bg break builtin case cd command continue coproc declare disown do done elif else enable esac eval
@@ -136,7 +138,7 @@ _ENDINGS = (".sh", ".py", ".php", ".pl", ".rb", ".js")
 
 
 def words_of(command: str, *, shell: str = DEFAULT_SHELL) -> list[str] | None:
-    """Part a command line into the words that a shell would make of it; None where it needs the shell."""
+    """Split a command line into the words that a shell would make of it; None if it needs the shell."""
     if PurePosixPath(shell).name not in _SHELLS or not _PLAIN.fullmatch(command):
         return None
     words = shlex.split(command)
@@ -144,7 +146,7 @@ def words_of(command: str, *, shell: str = DEFAULT_SHELL) -> list[str] | None:
 
 
 def command_name(command: str) -> str:
-    """Name a job by the program that its command line runs: "backup" for ``cd /srv && ./backup.sh -q``."""
+    """Name a job after the program that its command line runs: "backup" for ``cd /srv && ./backup.sh -q``."""
     for part in re.split(r"&&|\|\||[;|\n]", command):
         name = _program(part)
         if name:
@@ -155,7 +157,7 @@ def command_name(command: str) -> str:
 def _program(part: str) -> str:
     try:
         words = shlex.split(part)
-    except ValueError:  # a quote that does not end
+    except ValueError:  # a quote without an end
         words = part.split()
     words = [word for word in words if not re.match(r"[A-Za-z_]\w*=", word)]
     if not words or words[0] in _SILENT:

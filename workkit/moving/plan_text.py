@@ -1,5 +1,5 @@
-"""A plan in TOML, as `workkit sync` reads it, of what was found in another scheduler: one table for each entry, with
-its source as comments; what is refused stands as comments in its place.
+"""A plan in TOML, as `workkit sync` reads it, of the entries of another scheduler: one table for each entry, with its
+source as comments; comments replace a refused entry.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NOT_IN_A_COMMENT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def settled(found: Iterable[Found]) -> list[Found]:
-    """Give every entry a name of its own that a job may have, and refuse what TOML cannot say. Equal input gives equal
-    names: a name that is taken gets "-2", "-3" ... in the order of the source.
+    """Give every entry a unique name that a job may have, and refuse entries that TOML cannot express. Equal input
+    gives equal names: a name that is taken gets "-2", "-3" ... in the order of the source.
     """
     taken: set[str] = set()
     done: list[Found] = []
@@ -39,7 +39,7 @@ def settled(found: Iterable[Found]) -> list[Found]:
 
 
 def plan_text(found: Sequence[Found], *, source: str) -> str:
-    """Write what is `settled` as a plan in TOML. `source` says where it comes from: "the crontab /etc/crontab"."""
+    """Write `settled` entries as a plan in TOML. `source`: the source in words: "the crontab /etc/crontab"."""
     carried = sum(isinstance(entry, Carried) for entry in found)
     head = f"A plan of {source}: {plural(carried, 'job')}, {len(found) - carried:,} refused."
     lines = [*_comment(head), *_comment("Next: workkit sync app-tasks plan.toml --dry-run")]
@@ -49,7 +49,7 @@ def plan_text(found: Sequence[Found], *, source: str) -> str:
 
 
 def value_text(value: object) -> str:
-    """Write a value as TOML. Raises ValueError for what TOML does not have, with its name: null, a date."""
+    """Write a value as TOML. Raises ValueError with the name of a value that TOML lacks: null, a date."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -85,7 +85,7 @@ def _refusal(entry: Refused) -> Iterator[str]:
 
 
 def _comment(text: str) -> list[str]:
-    """Write a text as comments: no character of it may end the comment and become a line of the plan."""
+    """Write a text as comments. No character of it can end the comment and become a line of the plan."""
     lines = [_NOT_IN_A_COMMENT.sub("\N{REPLACEMENT CHARACTER}", line) for line in _LINE_ENDS.split(text)]
     return [f"# {line}".rstrip() for line in lines]
 
@@ -122,6 +122,6 @@ def _escaped(found: re.Match[str]) -> str:
 
 def source_name(kind: str, what: str) -> str:
     """Name a source in the head of a plan: "the crontab web.cron"; a path by its last part, so that the plan is the
-    same wherever it was read.
+    same on every machine.
     """
     return f"the {kind} {'on stdin' if what == '-' else Path(what).name or what}"

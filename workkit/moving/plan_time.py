@@ -1,9 +1,9 @@
-"""A time of another scheduler as a text that a plan takes: a cron string where one says it, else words. Each text is
-read back, and is printed only if it fires when it must.
+"""A time of another scheduler as a text that a plan takes: a cron string if one expresses it, else words. Each text is
+read back, and is printed only if it fires at the right times.
 
-Where the clock of a zone changes, comments tell what differs. workkit's own rules are those of spec/cron.md, 4: a time
-that a gap skips runs at its end, one that comes twice runs the first time, and a rule that names every hour goes by
-elapsed time.
+Comments tell the differences at clock changes of a zone. workkit's own rules are those of spec/cron.md, 4: a time that
+a gap skips runs at the end of the gap, a time that comes twice runs the first time, and a rule that names every hour
+counts elapsed time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from workkit.triggers.when import When, read_when
 from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour, zone
 
 LONGEST_TEXT = 200  # characters of words about time (spec/phrases.md, 1)
-COMPARED = 150  # times of each text that are compared with those of the rules
-MOST_GROUPS = 12  # of "every friday the 13th" in one text
+COMPARED = 150  # times of each text to compare with those of the rules
+MOST_GROUPS = 12  # of "every friday the 13th" in one text, at most
 _WEEKS_OF_MONTH = (range(1, 8), range(8, 15), range(15, 22), range(22, 29), range(29, 32))
 
 
@@ -38,8 +38,8 @@ def rules_trigger(rules: Sequence[str], *, tz: str) -> Trigger:
 
 
 def plan_time(rules: Sequence[str], *, tz: str, now: datetime) -> str | None:
-    """Say rules as a text that, read in the zone `tz`, fires at the same instants; None where no text says them, or
-    where they never fire after `now`.
+    """Write rules as a text that, read in the zone `tz`, fires at the same instants; None if no text expresses them, or
+    if they never fire after `now`.
     """
     wanted = rules_trigger(rules, tz=tz)
     if wanted.next_after(now) is None:
@@ -51,7 +51,7 @@ def plan_time(rules: Sequence[str], *, tz: str, now: datetime) -> str | None:
 
 
 def reads_same(text: str, wanted: Trigger, *, now: datetime) -> bool:
-    """Tell whether a text, read in the zone of a trigger, fires when the trigger does."""
+    """Return whether a text, read in the zone of a trigger, fires when the trigger does."""
     seven = len(text.split()) == 7
     try:
         trigger = read_when(When(when=text, tz=None if seven else wanted.tz), now=now)
@@ -91,7 +91,7 @@ def _of_one_rule(rule: str, *, tz: str) -> Iterator[str]:
 
 
 def _places(rule: str) -> str | None:
-    """Say "Monday, and one of the days 1 to 7" as "1#1", the first Monday of the month; None where days are no whole
+    """Write "Monday, and one of the days 1 to 7" as "1#1", the first Monday of the month; None if the days are no whole
     weeks of the month.
     """
     days, weekdays = _days(rule)
@@ -102,7 +102,7 @@ def _places(rule: str) -> str | None:
 
 
 def _groups(rule: str) -> Iterator[str]:
-    """Part "Monday or Friday, and the 1st or 13th" into rules of one weekday and one day each."""
+    """Split "Monday or Friday, and the 1st or 13th" into rules of one weekday and one day each."""
     year, month, day, weekday, *clock = rule.split()
     if not day.startswith("&") or "*" in (day[1:], weekday):
         yield rule
@@ -113,14 +113,14 @@ def _groups(rule: str) -> Iterator[str]:
 
 
 def _days(rule: str) -> tuple[set[int], list[int]]:
-    """Read both day fields of a rule, which have values, ranges and steps only."""
+    """Read both day fields of a rule with values, ranges and steps only."""
     cron = parse_cron(rule, stored=True, rule=True)
     days = {day for day in range(1, 32) if cron.day.mask >> day & 1}
     return days, [day for day in range(7) if cron.weekday.mask >> day & 1]
 
 
 def _in_utc(rules: tuple[str, ...], recurs: bool) -> Trigger:
-    """The same rules without a zone: the zone is an option of the entry, not a part of its words."""
+    """Return the same rules without a zone: the zone is an option of the entry, not a part of its words."""
     return Trigger(cron=None, tz="UTC", recurs=recurs, rules=rules)
 
 
@@ -130,7 +130,7 @@ LOOKED_AHEAD = timedelta(days=30 * 366)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
     """One rule at one change of the clock: how many of its local times are skipped, or come twice; whether it also
-    fires at the end of a gap; whether workkit takes it by elapsed time.
+    fires at the end of a gap; whether workkit counts elapsed time for it.
     """
 
     change: ClockChange
@@ -140,7 +140,7 @@ class Touched:
 
 
 def touched_by_changes(cron: Cron, *, tz: str, now: datetime) -> list[Touched]:
-    """List the changes of the zone's clock, over thirty years, that touch a time of the rule."""
+    """List the changes of the zone's clock, over thirty years, that affect a time of the rule."""
     if tz == "UTC":
         return []
     found = []
@@ -154,7 +154,7 @@ def touched_by_changes(cron: Cron, *, tz: str, now: datetime) -> list[Touched]:
 
 
 def remark(touched: Touched, trouble: str) -> str:
-    """Say since when something differs: "From Sunday 28 March 2027 on, where clocks of Europe/Paris change: ..."."""
+    """Write since when something differs: "From Sunday 28 March 2027 on, where clocks of Europe/Paris change: ..."."""
     date = full_date_text(touched.change.wall_from)
     return f"From {date} on, where clocks of {touched.change.tz} change: {trouble}."
 

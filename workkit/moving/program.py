@@ -1,5 +1,5 @@
-"""The user's program, which an import has to import: what it names is looked up, and nothing of it is run. What a job
-calls becomes a function by its name, and arguments that JSON carries.
+"""The user's program, which an import of schedules must import. An import looks its names up, and runs none of its
+functions. A job's callable becomes a function name, with arguments that JSON carries.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def package(name: str, *, source: str) -> None:
 
 
 def imported(named: str, look: Callable[[], T]) -> T:
-    """Import a module of the user and take something of it, with `look`. Raises NotFound where there is none of that
-    name, InvalidOptions for whatever else the module raises.
+    """Import a module of the user and take something from it, with `look`. Raises NotFound if the name does not exist,
+    InvalidOptions for any other error of the module.
     """
     try:
         return look()
@@ -53,7 +53,7 @@ def imported(named: str, look: Callable[[], T]) -> T:
         raise NotFound(f"{named}: no module {error.name} here. Name one of this folder.", given=named) from error
     except AttributeError as error:
         raise NotFound(f"{named}: {error}. Write MODULE:NAME.", given=named) from error
-    except (Exception, SystemExit) as error:  # whatever its code raises
+    except (Exception, SystemExit) as error:  # any error of the user's code
         raise InvalidOptions(
             f"{named} cannot be imported: {described(error)}. Correct it there.", given=named
         ) from error
@@ -63,7 +63,9 @@ _ONE_OF_ITS_OWN = "Write a function of a module, and pass it what it needs as ar
 
 
 def name_of(function: Any, *, what: str) -> str:
-    """Name a module-level function as ``module:function``. Raises NotCarried for what cannot be found under a name."""
+    """Name a module-level function as ``module:function``. Raises NotCarried for a function that cannot be found by a
+    name.
+    """
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not path or path == "<lambda>":
         raise NotCarried(f"{what} is {_kind(function)}, which has no name.", _ONE_OF_ITS_OWN)
@@ -80,7 +82,7 @@ def _kind(function: Any) -> str:
 
 
 def arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> tuple[list[object], dict[str, object]]:
-    """Give arguments as JSON carries them: tuples become lists. Raises NotCarried for what it cannot carry."""
+    """Convert arguments to JSON types: tuples become lists. Raises NotCarried for a value that JSON cannot carry."""
     try:
         return (
             [carried(value, f"args[{place}]") for place, value in enumerate(args or ())],
@@ -91,7 +93,7 @@ def arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> t
 
 
 def carried(value: Any, place: str) -> object:
-    """Give one value as JSON carries it. Raises InvalidArguments."""
+    """Convert one value to JSON types. Raises InvalidArguments."""
     if value is None or isinstance(value, bool):
         return value
     plain = plain_value(value, place)

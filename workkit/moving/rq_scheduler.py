@@ -2,8 +2,8 @@
 `rq:scheduler:scheduled_jobs` names, and writes nothing.
 
 Cron strings are those of the package `crontab`: five fields, six with a year, seven with the second first. Every field
-must match, so both days must. A pickle that names a class or a function is refused before it can do anything, as a
-pickle of a stranger may run any code.
+must match, so both days must. A pickle that names a class or a function is refused before it can do anything, because a
+stranger's pickle may run any code.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ class _Stored:
 
     @property
     def where(self) -> str:
-        """Where it is."""
+        """The place of the job in the source."""
         return f"rq:job:{self.job_id}"
 
     def text(self, member: str) -> str:
-        """Read a member that is text; empty where it is missing."""
+        """Read a text member; empty if it is missing."""
         return self.members.get(member, b"").decode("utf-8", "replace")
 
 
 def found_in(what: str, how: Reading) -> list[Found]:
-    """Read the jobs on the server of a URL, whose rqscheduler runs on a machine of the zone `how.tz`. Raises
+    """Read the jobs on the server of a URL. Its rqscheduler runs on a machine in the zone `how.tz`. Raises
     InvalidSchedule for the URL, InvalidOptions without the package crontab, ServerError.
     """
     package("crontab", source="import rq-scheduler")
@@ -83,7 +83,7 @@ def found_in(what: str, how: Reading) -> list[Found]:
 
 
 def _stored_jobs(url: str) -> Iterator[_Stored]:
-    """Read the jobs, by name, without changing anything."""
+    """Read the jobs in the order of their names, without changing anything."""
     server = connect(url)
     client: Any = server.client
     try:
@@ -136,7 +136,7 @@ def _carried(stored: _Stored, how: Reading) -> Carried:
 
 
 def _call(stored: _Stored) -> tuple[str, list[object], dict[str, object]]:
-    """Read what the job calls: RQ keeps (function, object, arguments, arguments by name), compressed."""
+    """Read the call of a job: RQ stores (function, object, arguments, arguments by name), compressed."""
     data = stored.members["data"]
     with suppress(zlib.error):  # old versions of RQ do not compress
         data = zlib.decompress(data)
@@ -162,7 +162,7 @@ def _meta(stored: _Stored) -> Mapping[str, Any]:
 
 
 def _value(data: bytes) -> Any:
-    """Read what RQ's serializers write: a pickle, or JSON."""
+    """Read a value that RQ's serializers wrote: a pickle, or JSON."""
     if data[:1] == b"\x80":
         return plain_pickle(data)
     try:
@@ -172,7 +172,9 @@ def _value(data: bytes) -> Any:
 
 
 def _timing(meta: Mapping[str, Any], stored: _Stored, how: Reading) -> tuple[Timing, tuple[str, ...]]:
-    """Say when it runs. A job with an interval and a cron string runs by its interval, as rqscheduler asks it first."""
+    """Return the times of a job. A job with an interval and a cron string runs by its interval, because rqscheduler
+    tests it first.
+    """
     due = datetime.fromtimestamp(stored.due, tz=UTC)
     if interval := meta.get("interval"):
         return _interval(timedelta(seconds=int(interval)), due, now=how.now)
@@ -182,7 +184,9 @@ def _timing(meta: Mapping[str, Any], stored: _Stored, how: Reading) -> tuple[Tim
 
 
 def _interval(period: timedelta, due: datetime, *, now: datetime) -> tuple[Timing, tuple[str, ...]]:
-    """Say an interval. One that has not begun begins as it is due; a run that follows another has no phase to keep."""
+    """Write an interval. An interval that has not begun starts at its due time; one that counts from the previous run
+    has no phase to keep.
+    """
     if due - period > now:
         return by_interval(period, phase=due, now=now, bounds=Bounds(start=due)), ()
     return by_interval(period, phase=None, now=now, bounds=UNBOUNDED), (_FREE_PHASE,)
@@ -199,7 +203,7 @@ def _cron(text: str, due: datetime, how: Reading) -> tuple[Timing, tuple[str, ..
 
 
 def cron_timing(text: str, *, tz: str, now: datetime) -> tuple[Timing, tuple[str, ...]]:
-    """Say when a cron string runs on a machine of a zone, with what a person should know. Raises NotCarried."""
+    """Return the times of a cron string on a machine in a zone, and remarks for the user. Raises NotCarried."""
     crontab = _read_crontab(text)
     timing, comments = compared(_rule_of(crontab), partial(_engine_of, crontab), engine_name=NAME, tz=tz, now=now)
     zone = (
@@ -212,7 +216,7 @@ _SPECS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "month": MONTH}
 
 
 def _read_crontab(text: str) -> Any:
-    """Read a string as the package does. Raises NotCarried for one that it refuses."""
+    """Read a string as the package does. Raises NotCarried if the package refuses it."""
     from crontab import CronTab
 
     try:
@@ -258,8 +262,8 @@ def _weekday(matcher: Any) -> str:
 
 
 def _engine_of(crontab: Any, tz: str) -> Engine:
-    """Take the reckoning of rq-scheduler on a machine of a zone: naive local times, of which the first is meant where
-    the clock shows one twice.
+    """Return the calculation of rq-scheduler on a machine in a zone: naive local times; where the clock shows a time
+    twice, the first one counts.
     """
     local = ZoneInfo(tz)
 
@@ -267,7 +271,7 @@ def _engine_of(crontab: Any, tz: str) -> Engine:
         wall = after.astimezone(local).replace(tzinfo=None)
         while True:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about UTC, which is not asked for
+                warnings.simplefilter("ignore")  # about UTC, which is not used here
                 found = crontab.next(now=wall, return_datetime=True)
             if found is None:
                 return None
@@ -291,10 +295,10 @@ class _Plain(pickle.Unpickler):
 
 
 def plain_pickle(data: bytes) -> Any:
-    """Read a pickle of plain values. Raises NotCarried for any other."""
+    """Read a pickle of plain values. Raises NotCarried for any other pickle."""
     try:
         return _Plain(io.BytesIO(data)).load()
     except NotCarried:
         raise
-    except Exception as error:  # a pickle that is cut or forged fails in many ways
+    except Exception as error:  # a cut or forged pickle can fail with any error
         raise NotCarried(f"Its pickle cannot be read: {error}.", "Write the entry by hand.") from error

@@ -34,7 +34,7 @@ from workkit.triggers.crons.reader import read_field
 from workkit.triggers.zone import zone
 
 RUNS_OVER = 'systemd may leave out times after the end of a month, where "a/n" leads past its range; workkit does not.'
-# In Dublin and Casablanca, whose winter time is the exception, it leaves out the hour after the gap as well.
+# In Dublin and Casablanca, where winter time is the exception, it also leaves out the hour after the gap.
 GAP = "systemd leaves out what is skipped, in some zones also the hour after it; workkit runs it once, at the gap's end"
 _MONOTONIC = ("OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec", "OnUnitInactiveSec")
 _EVENTS = ("OnClockChange", "OnTimezoneChange")
@@ -43,7 +43,7 @@ _INTERVALS = ("OnUnitActiveSec", "OnUnitInactiveSec")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Time:
-    """When a plan runs it, and the lines of the timer that say so."""
+    """A time of a plan, and the lines of the timer that express it."""
 
     when: str
     calendar: Calendar
@@ -78,7 +78,7 @@ def _timer(timer: Unit, folder: Path, how: Reading) -> Iterator[Found]:
 
 
 def _other_starts(timer: Unit) -> Iterator[Refused]:
-    """Refuse what starts a timer without a calendar."""
+    """Yield a refusal for each setting that starts the service without a calendar."""
     for name in _MONOTONIC:
         for line in timer.all("Timer", name):
             instead = _interval(line.value) if name in _INTERVALS else ""
@@ -107,9 +107,9 @@ def _service(timer: Unit, folder: Path) -> Service:
 
 
 def _options(timer: Unit) -> dict[str, object]:
-    """What a plan says beside the time: runs while one still runs, runs that were missed, runs that are put off."""
+    """Return the options of a plan beside the time: for overlapping runs, missed runs and delayed runs."""
     options: dict[str, object] = {
-        "overlap": "skip",  # systemd does not start what runs
+        "overlap": "skip",  # systemd does not start a running service
         "catch_up": "once" if timer.is_true("Timer", "Persistent") else "skip",
     }
     delay = timer.value("Timer", "RandomizedDelaySec")
@@ -119,7 +119,7 @@ def _options(timer: Unit) -> dict[str, object]:
 
 
 def _times(lines: list[Setting], how: Reading) -> Iterator[_Time | Refused]:
-    """Say all lines as one time, if words can; else each as one of its own."""
+    """Write all lines as one time, if words can; else each as a time of its own."""
     read: list[tuple[Setting, Calendar]] = []
     for line in lines:
         try:
@@ -147,7 +147,7 @@ def _times(lines: list[Setting], how: Reading) -> Iterator[_Time | Refused]:
 
 
 def calendar_text(calendar: Calendar, *, now: datetime) -> tuple[str, list[datetime]]:
-    """Say when one line elapses, and give its next times. Raises NotCarried."""
+    """Write when one line elapses, and return its next times. Raises NotCarried."""
     try:
         wanted = rules_trigger(calendar.rules, tz=calendar.tz)
     except CronError as error:
@@ -168,7 +168,7 @@ def _job(timer: Unit, service: Service, time: _Time, how: Reading, *, options: d
     where = "; ".join(f"{line.where}: {line.text}" for line in time.lines)
     comments = [*service.comments, *_comments(timer), *calendar_comments(time.calendar, now=how.now)]
     if not rules_trigger(time.calendar.rules, tz=time.calendar.tz).recurs:
-        options = {}  # those of a recurrence
+        options = {}  # for a recurrence
         comments.append("It runs once, after a downtime also late.")
     return Carried(
         name=timer.name.removesuffix(".timer"),
@@ -192,8 +192,8 @@ def _comments(timer: Unit) -> Iterator[str]:
 
 
 def calendar_comments(calendar: Calendar, *, now: datetime) -> tuple[str, ...]:
-    """Say where systemd itself leaves out what the text names, and what it does otherwise where the clock changes: it
-    runs nothing that a gap skips, and nothing twice.
+    """Write where systemd itself skips times of the text, and how it differs at clock changes: it runs no time in a
+    gap, and nothing twice.
     """
     first: dict[bool, str] = {}
     for rule in calendar.rules:
@@ -224,7 +224,7 @@ NICKNAMES = {
     "yearly": "*-01-01 00:00:00",
     "annually": "*-01-01 00:00:00",
 }
-FIRST_YEAR, LAST_YEAR = 1970, 2199  # systemd looks no further
+FIRST_YEAR, LAST_YEAR = 1970, 2199  # systemd looks at no other years
 _WEEKDAY = re.compile(r"([a-z]+)(?:(?:\.\.|-)([a-z]+))?")
 _MONDAY_FIRST = (1, 2, 3, 4, 5, 6, 0)
 _LAST_WEEK = frozenset(range(1, 8))
@@ -233,8 +233,8 @@ FEBRUARY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """When one OnCalendar= line fires: the union of `rules` in the zone `tz`. `runs_over`: a step "a/n" leads past the
-    end of its range to another value than its first.
+    """The times of one OnCalendar= line: the union of `rules` in the zone `tz`. `runs_over`: a step "a/n" leads past
+    the end of its range to another value than its first.
     """
 
     rules: tuple[str, ...]
@@ -310,7 +310,7 @@ def _weekday(name: str) -> int | None:
 
 
 def _date(text: str) -> tuple[str, str, str, bool]:
-    """Part a date into year, month and day; say whether days are counted from the end of the month."""
+    """Split a date into year, month and day; return also whether days count from the end of the month."""
     parts = re.split(r"([-~])", text)
     if len(parts) == 3:
         parts = ["*", "-", *parts]
@@ -373,7 +373,7 @@ def _runs_over(text: str, spec: Spec) -> bool:
 
 
 def _days(text: str, month: str, *, from_end: bool, weekdays: set[int]) -> list[str]:
-    """Write month, day and weekday as fields of rules, of which any may match."""
+    """Write month, day and weekday as fields of rules; one matching rule is enough."""
     months, days = _values(month, MONTH), _values(text, DAY, from_end=from_end)
     week = field_text(weekdays, WEEKDAY)
     if not from_end or text == "*":

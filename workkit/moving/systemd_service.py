@@ -1,5 +1,5 @@
-"""What a service of systemd runs, as a call of `workkit.shell:run`; and its unit files (systemd.syntax(7)): sections,
-settings with their lines, drop-ins, lengths of time.
+"""A service of systemd as a call of `workkit.shell:run`; and its unit files (systemd.syntax(7)): sections, settings
+with their lines, drop-ins, durations.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 from workkit.moving.found import NotCarried, command_name, text_of
 from workkit.text.wording import listed, option_text
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # what systemd sets for a system unit
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # the value of systemd for a system unit
 _TYPES = ("simple", "exec", "oneshot", "idle")
 _COMMANDS = ("ExecStartPre", "ExecStart", "ExecStartPost")
-# What changes what is run, or whether: a call cannot say it.
+# These settings change what runs, or whether it runs. A call cannot express them.
 _REFUSED = (
     *("ExecCondition", "ExecStop", "ExecStopPost", "EnvironmentFile", "PassEnvironment", "UnsetEnvironment", "Group"),
     *("SupplementaryGroups", "DynamicUser", "RootDirectory", "RootImage", "StandardInput", "StandardOutput"),
@@ -40,7 +40,7 @@ _VARIABLE = re.compile(r"\$(?:\{|[A-Za-z_])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The call that a service makes: the command, its other arguments, options of the job, remarks."""
+    """The call of a service: the command, its other arguments, options of the job, remarks."""
 
     name: str
     command: object
@@ -53,11 +53,11 @@ class Service:
 class _Command:
     words: list[str]
     may_fail: bool
-    is_full: bool  # with all rights, whatever User= says
+    is_full: bool  # runs with all rights, whatever User= is
 
 
 def read_service(unit: Unit) -> Service:
-    """Read what a service runs. Raises NotCarried."""
+    """Read the call of a service. Raises NotCarried."""
     kind = unit.value("Service", "Type", "simple").lower()
     if kind not in _TYPES:
         raise NotCarried(f"Type={kind}: its main process tells systemd when it is ready, and goes on alone.")
@@ -131,7 +131,9 @@ def _command(text: str) -> _Command:
 
 
 def _call(commands: list[_Command]) -> dict[str, object]:
-    """Run one command as words, several one after another in a shell until one fails."""
+    """Return the arguments for one command as words, or for several as a shell script that stops at the first
+    failure.
+    """
     if len(commands) == 1:
         (only,) = commands
         return {"command": only.words} | ({"check": False} if only.may_fail else {})
@@ -162,7 +164,7 @@ def _folder(unit: Unit) -> str:
 
 
 def _timeout(unit: Unit, kind: str) -> str:
-    """Find the time that a run may take: that of the start for oneshot, of the whole run for the others."""
+    """Return the time limit of a run: the limit of the start for oneshot, of the whole run for the others."""
     names = ("TimeoutStartSec", "TimeoutSec") if kind == "oneshot" else ("RuntimeMaxSec",)
     given = next((value for name in names if (value := unit.value("Service", name))), "")
     return "" if given.lower() in ("", *_NEVER) else option_text(seconds_of(given))
@@ -176,7 +178,7 @@ def _comments(unit: Unit) -> list[str]:
 
 
 def service_of(timer: str, unit: str) -> str:
-    """Name the file of the service that a timer starts."""
+    """Return the file name of the service that a timer starts."""
     return unit or f"{PurePosixPath(timer).stem}.service"
 
 
@@ -196,7 +198,7 @@ TRUE, FALSE = ("1", "yes", "true", "on"), ("0", "no", "false", "off", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One line of a unit: `where` names file and line."""
+    """One line of a unit. `where`: file and line."""
 
     section: str
     name: str
@@ -205,7 +207,7 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """The line as it is written."""
+        """The line as written."""
         return f"{self.name}={self.value}"
 
 
@@ -217,7 +219,7 @@ class Unit:
     settings: tuple[Setting, ...]
 
     def all(self, section: str, name: str) -> list[Setting]:
-        """List the settings of a name; an empty one forgets those before it."""
+        """List the settings of a name; an empty one drops those before it."""
         found: list[Setting] = []
         for setting in self.settings:
             if (setting.section, setting.name) == (section, name):
@@ -225,12 +227,12 @@ class Unit:
         return found
 
     def last(self, section: str, name: str) -> Setting | None:
-        """Find the setting that holds, of a name that has one value."""
+        """Return the effective setting of a name with one value."""
         found = self.all(section, name)
         return found[-1] if found else None
 
     def value(self, section: str, name: str, default: str = "") -> str:
-        """Give its value."""
+        """Return the value of a setting."""
         found = self.last(section, name)
         return default if found is None else found.value
 
@@ -264,7 +266,7 @@ def _settings(file: Path) -> Iterator[Setting]:
 
 
 def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Number the lines that say something; one that ends in a backslash continues in the next."""
+    """Number the lines with content; a line that ends in a backslash continues on the next."""
     begun, first = "", 0
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith(("#", ";")):
@@ -279,7 +281,7 @@ def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def plain(value: str) -> str:
-    """Take a value that systemd would expand: `%%` is a percent sign, other specifiers are refused. Raises
+    """Return a value that systemd would expand: `%%` is a percent sign, other specifiers are refused. Raises
     NotCarried.
     """
     for match in _SPECIFIER.finditer(value):
@@ -289,7 +291,7 @@ def plain(value: str) -> str:
 
 
 def seconds_of(span: str) -> float:
-    """Read a length of time as seconds: "1h 30min", "90". Raises NotCarried."""
+    """Convert a duration to seconds: "1h 30min", "90". Raises NotCarried."""
     place, total = 0, 0.0
     while match := _SPAN.match(span, place):
         if match[2] not in _SECONDS:

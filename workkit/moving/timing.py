@@ -1,7 +1,7 @@
-"""When a job of another scheduler runs, as a plan says it: a text, and the options `tz`, `start` and `end`.
+"""The times of a job of another scheduler, as a plan expresses them: a text, and the options `tz`, `start` and `end`.
 
-The times that a plan gives are compared with those of the other scheduler's own engine: what differs is refused. Runs
-after a change of the clock may differ, and a comment names them.
+The times of the plan are compared with those of the other scheduler's own engine: an entry with a difference is
+refused. Runs after a change of the clock may differ; a comment names them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNITS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """No run before `start`, nor at or after `end`: aware, whole seconds."""
+    """The bounds of runs: no run before `start`, nor at or after `end`; aware, whole seconds."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -38,7 +38,7 @@ UNBOUNDED = Bounds()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What a plan says of a time, and the trigger that it gives."""
+    """The time of an entry as a plan expresses it, and its trigger."""
 
     when: str
     options: dict[str, object]
@@ -46,7 +46,7 @@ class Timing:
 
 
 def _by_rules(rules: Sequence[str], *, tz: str, now: datetime, bounds: Bounds = UNBOUNDED) -> Timing:
-    """Say rules in wall-clock time of a zone (spec/cron.md, 3). Raises NotCarried."""
+    """Express rules in wall-clock time of a zone (spec/cron.md, 3). Raises NotCarried."""
     try:
         if text := plan_time(rules, tz=tz, now=now):
             return said(text, tz=tz, now=now, bounds=bounds)
@@ -61,8 +61,8 @@ def _by_rules(rules: Sequence[str], *, tz: str, now: datetime, bounds: Bounds = 
 
 
 def by_interval(period: timedelta, *, phase: datetime | None, now: datetime, bounds: Bounds = UNBOUNDED) -> Timing:
-    """Say an interval that elapses, of whole seconds: through the instant `phase`, or aligned with the clock of UTC.
-    Raises NotCarried.
+    """Express an interval of whole seconds of elapsed time: through the instant `phase`, or aligned with the clock of
+    UTC. Raises NotCarried.
     """
     seconds = int(period.total_seconds())
     if seconds < 1 or timedelta(seconds=seconds) != period:
@@ -83,13 +83,15 @@ def by_interval(period: timedelta, *, phase: datetime | None, now: datetime, bou
 
 
 def free_phase(counted: str) -> str:
-    """Remark that an interval has no phase that a plan could keep; `counted` says from when it is counted so far."""
+    """Write the remark that an interval has no phase that a plan could keep; `counted`: from when the other scheduler
+    counts it.
+    """
     remedy = 'Another hour in its words, or start = "2027-01-31T09:00:00Z", gives another phase.'
     return f"{counted}. workkit counts it on the clock of UTC. {remedy}"
 
 
 def once_at(instant: datetime, *, now: datetime) -> Timing:
-    """Say one instant. Raises NotCarried where it is past, or no whole second."""
+    """Express one instant. Raises NotCarried if it has passed, or is no whole second."""
     if instant <= now:
         raise NotCarried("Its only run is over.")
     if instant.microsecond:
@@ -98,7 +100,7 @@ def once_at(instant: datetime, *, now: datetime) -> Timing:
 
 
 def said(text: str, *, tz: str, now: datetime, bounds: Bounds = UNBOUNDED) -> Timing:
-    """Read back what a plan says. Raises NotCarried where it is not understood, and where no run is left."""
+    """Read back the text of a plan. Raises NotCarried if the plan cannot read it, or has no run left."""
     options: dict[str, object] = {"tz": tz}
     given = {"start": bounds.start, "end": bounds.end}
     options |= {name: iso(bound) for name, bound in given.items() if bound is not None}
@@ -120,7 +122,7 @@ def iso(at: datetime) -> str:
 
 
 def zone_key(tz: tzinfo, *, remedy: str) -> str:
-    """Name the zone of another scheduler as a plan does. Raises NotCarried for one that is no place."""
+    """Return the zone of another scheduler as a plan names it. Raises NotCarried for a zone that is no place."""
     if tz == UTC:
         return "UTC"
     offset = None if isinstance(tz, ZoneInfo) else tz.utcoffset(None)
@@ -136,19 +138,21 @@ def zone_key(tz: tzinfo, *, remedy: str) -> str:
 
 
 Engine = Callable[[datetime], datetime | None]
-"""Gives the first time strictly after an instant at which the other scheduler runs the job, or None."""
+"""A function that returns the first time strictly after an instant at which the other scheduler runs the job, or
+None.
+"""
 
-COMPARED: Final = 100  # the next times
-MOST_AROUND: Final = 4_000  # times around changes of the clock
+COMPARED: Final = 100  # next times to compare
+MOST_AROUND: Final = 4_000  # times around changes of the clock to compare, at most
 _AHEAD: Final = timedelta(days=366 * 30)
 _NEAR: Final = timedelta(hours=4)
 _BEFORE: Final = (timedelta(hours=5), timedelta(hours=30), timedelta(days=8), timedelta(days=32), timedelta(days=367))
 _SHOWN: Final = 3
-_LATEST: Final = datetime(2099, 1, 1, tzinfo=UTC)  # no schedule is meant for later; the package crontab ends there
+_LATEST: Final = datetime(2099, 1, 1, tzinfo=UTC)  # the end of the package crontab; schedules do not reach later
 
 
 class _Differing(NamedTuple):
-    """Times that only one of both has: the plan (`ours`), or the engine (`theirs`)."""
+    """Times that only one side has: the plan (`ours`), or the engine (`theirs`)."""
 
     ours: list[datetime]
     theirs: list[datetime]
@@ -163,9 +167,8 @@ def compared(
     now: datetime,
     bounds: Bounds = UNBOUNDED,
 ) -> tuple[Timing, tuple[str, ...]]:
-    """Say a rule of another scheduler as a plan does, with remarks about clock changes. `engine_in` gives the engine of
-    its job as if it stood in a zone, without bounds: in UTC its next times must be equal to those of the rule. Raises
-    NotCarried.
+    """Express a rule of another scheduler as a plan does, with remarks about clock changes. `engine_in`: makes the
+    engine of the job in a zone, without bounds. In UTC its next times must equal those of the rule. Raises NotCarried.
     """
     timing = _by_rules([rule], tz=tz, now=now, bounds=bounds)
     check_equal(rules_trigger([rule], tz="UTC"), engine_in("UTC"), now=now)
@@ -194,8 +197,8 @@ def check_equal(trigger: Trigger, engine: Engine, *, now: datetime) -> None:
 
 
 def _clock_comments(timing: Timing, engine: Engine, *, engine_name: str, tz: str, now: datetime) -> tuple[str, ...]:
-    """Compare a plan's entry with an engine after the changes of the clock of `tz` in the next thirty years. Says what
-    differs after the first change forward where anything does, and after the first one back.
+    """Compare a plan's entry with an engine after the changes of the clock of `tz` in the next thirty years. Return the
+    differences after the first forward change that has some, and after the first backward change that has some.
     """
     told: dict[bool, str] = {}
     left = MOST_AROUND
@@ -212,8 +215,8 @@ def _clock_comments(timing: Timing, engine: Engine, *, engine_name: str, tz: str
 
 
 def _around(trigger: Trigger, engine: Engine, change: ClockChange, *, most: int) -> tuple[_Differing, int]:
-    """Compare times from the run before a change of the clock to some hours after the next one. Says what differs, and
-    how many were compared.
+    """Compare times from the run before a change of the clock to some hours after the next one. Return the differences,
+    and the number of compared times.
     """
     start = _run_before(trigger, change.at - _NEAR)
     following = trigger.next_after(change.at) or change.at
@@ -225,12 +228,12 @@ def _around(trigger: Trigger, engine: Engine, change: ClockChange, *, most: int)
 
 
 def _run_before(trigger: Trigger, end: datetime) -> datetime:
-    """Find the last run up to an instant, as an engine counts from the run before."""
+    """Return the last run up to an instant, because an engine counts from the previous run."""
     for span in _BEFORE:
         last, high = trigger.next_after(end - span), end
         if last is None or last > end:
             continue
-        while high - last >= timedelta(seconds=1):  # halve the time in which a later one may be
+        while high - last >= timedelta(seconds=1):  # halve the time span that may contain a later run
             middle = last + (high - last) / 2
             later = trigger.next_after(middle)
             if later is None or later > end:
@@ -242,7 +245,7 @@ def _run_before(trigger: Trigger, end: datetime) -> datetime:
 
 
 def _times_of(engine: Engine, after: datetime, *, most: int, until: datetime) -> list[datetime]:
-    """List the next times of an engine in UTC. Raises NotCarried for an engine that does not move on."""
+    """List the next times of an engine in UTC. Raises NotCarried for an engine that does not advance."""
     found: list[datetime] = []
     at = after
     while len(found) < most and (following := engine(at)) is not None:

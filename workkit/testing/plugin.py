@@ -23,8 +23,8 @@ def wk_server() -> Iterator[str]:
 
 @pytest.fixture
 def wk_options() -> ListenOptions:
-    """The options of `schedule.listener` under which `wk` runs jobs. Override it in a conftest.py. At first, functions
-    of modules under the root folder of the tests may run.
+    """The options of `schedule.listener` under which `wk` runs jobs. Override it in a conftest.py. By default,
+    functions of modules under the root folder of the tests may run.
     """
     return {}
 

@@ -1,4 +1,4 @@
-"""What a test does with the private server: it moves the clock, runs what is due, and asks what ran."""
+"""The private server of a test: it moves the clock, runs due jobs, and shows the runs."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from workkit.worker.drain import MovedClock, drain_brokers
 class Workkit:
     """The schedules of this process on a private server, and its clock. The fixture `wk` of pytest.
 
-    The clock goes on by itself until the test moves or freezes it; from then on it stands still, and moves only with
-    `travel` and `run_until`. A frozen clock tells whole seconds where the test names them.
+    The clock runs until the test moves or freezes it; from then on only `travel` and `run_until` move it. A frozen
+    clock shows whole seconds if the test names whole seconds.
 
-    Handlers of `@job(cpu=True)` run in the process of the test, as a worker process is not on its server; the first run
-    of each warns (WorkkitWarning). `schedule.drain` runs them in a worker process.
+    Handlers of `@job(cpu=True)` run in the process of the test, because a worker process does not use its server; the
+    first run of each warns (WorkkitWarning). `schedule.drain` runs them in a worker process.
     """
 
     def __init__(self, url: str, **how: Unpack[ListenOptions]) -> None:
-        """Take the server at `url`, one of `testing.server`. `how`: as for `schedule.listener`; imports, folder and
-        consumers say which functions may run. Raises InvalidOptions.
+        """Use the server at `url`, one of `testing.server`. `how`: as for `schedule.listener`; imports, folder and
+        consumers decide which functions may run. Raises InvalidOptions.
         """
         self._how, self._timeout_ms = read_how(how)
         self._place = rehearsal.Rehearsal(url, self._heard)
         self._server: OnTestClock = self._place.server("tests")
-        self._at_ms: int | None = None  # where the clock stands; None: it goes on
+        self._at_ms: int | None = None  # epoch ms of the frozen clock; None: the clock runs
         self._tz = "UTC"
         self._runs_now = self._is_running = False
         self._joined: set[str] = set()
         self._unable: list[str] = []
-        self._here: dict[str, bool] = {}  # functions of worker processes that ran here; whether that was told
+        self._here: dict[str, bool] = {}  # functions of worker processes that ran here -> whether a warning was issued
         self.added: list[Job] = []
         """The jobs that were added, in this order; an addition that changed nothing is one with `new=False`."""
         self.ran: list[Ran] = []
@@ -92,29 +92,31 @@ class Workkit:
         self._set(_ms(self.now))
 
     def travel(self, to: Moment, *, tz: str | ZoneInfo | None = None) -> None:
-        """Set the clock to an instant, of the past too, and run nothing. What has become due meanwhile is late.
+        """Set the clock to an instant, past or future, and run nothing. Jobs that become due are late.
 
-        `to`: words, ISO, an aware datetime, or a timedelta from now. `tz`: the zone in which words are read, here and
-        in the calls that follow; UTC at first. Raises PhraseError, TriggerError.
+        `to`: words, ISO, an aware datetime, or a timedelta from now. `tz`: the zone of words, here and in the calls
+        that follow; UTC at first. Raises PhraseError, TriggerError.
         """
         self._set(_ms(self._read("to", to, tz)))
 
     def run_due(self, *, raise_errors: bool = True) -> list[Ran]:
-        """Run what is due now, and what that adds, until nothing is. Returns the runs. The clock is not moved.
+        """Run all due jobs, and the due jobs that they add, until none is due. Return the runs. Does not move the
+        clock.
 
         `raise_errors`: as in `run_until`.
         """
         return self._run(None, raise_errors=raise_errors)
 
     def run_until(self, to: Moment, *, tz: str | ZoneInfo | None = None, raise_errors: bool = True) -> list[Ran]:
-        """Let time pass until then, as if a listener was there: each occurrence of a recurring job, and each further
-        attempt, runs at its own time, pauses end, and what a dead listener held is taken over. Returns the runs.
+        """Let time pass until `to`, as with a live listener: each occurrence of a recurring job, and each further
+        attempt, runs at its own time; pauses end; the jobs of a dead listener are taken over. Return the runs.
 
         `to`, `tz`: as in `travel`. An error of a handler is recorded, then raised, also if another attempt follows; the
-        clock then stands where it happened. With `raise_errors` False it is only recorded: the job is tried again, or
-        dead. A function that may not run, or is not found, raises CannotRun in the same way. Raises PhraseError,
-        TriggerError; InvalidOptions for a time that has passed; JobTimeout for a handler that takes more than 10 s of
-        real time: time stands while it runs, so it may wait for what does not happen.
+        clock then stops at the time of the error. With `raise_errors` False it is only recorded: the job is tried
+        again, or dead. A function that may not run, or is not found, raises CannotRun in the same way. Raises
+        PhraseError, TriggerError; InvalidOptions for a time that has passed; JobTimeout for a handler that takes more
+        than 10 s of real time: the clock does not move while a handler runs, so the handler may wait for something that
+        never happens.
         """
         end = self._read("to", to, tz)
         if end < self.now:
@@ -124,8 +126,8 @@ class Workkit:
         return self._run(_ms(end), raise_errors=raise_errors)
 
     def immediate(self) -> None:
-        """From now on run each job that is due as soon as it is added, before `add` returns; an error of its handler is
-        raised there. Jobs of a later time wait. What a handler adds runs after it.
+        """From now on run each due job as soon as it is added, before `add` returns; an error of its handler is raised
+        there. Jobs of a later time wait. A job that a handler adds runs after that handler.
         """
         self._runs_now = True
 
@@ -139,8 +141,8 @@ class Workkit:
         tz: str | ZoneInfo | None = None,
         name: str | None = None,
     ) -> Job:
-        """Fail unless a job was added: with this function and, where they are given, these arguments, this first time
-        and this name. Returns the last such job. Arguments are compared as JSON carries them.
+        """Fail unless a job was added with this function and, if given, these arguments, this first time and this name.
+        Return the last such job. Arguments are compared as JSON carries them.
         """
         due = None if at is None else self._read("at", at, tz)
         for job in reversed(self.added):
@@ -192,7 +194,7 @@ class Workkit:
                 )
 
     def _more(self) -> list[Broker]:
-        """Open the brokers of the schedules that were used since the last call."""
+        """Open the brokers of the schedules that were first used since the last call."""
         new = [(name, shape) for name, shape in self._place.used.items() if name not in self._joined]
         self._joined.update(name for name, _ in new)
         return [
@@ -231,10 +233,10 @@ Moment = str | datetime | timedelta
 
 
 def _read_moment(given: Moment, *, name: str, now: datetime, tz: str) -> datetime:
-    """Read an instant, in the past too. Words are read as if they were said `now`, in the zone `tz`; a timedelta counts
-    from now. Raises TriggerError, PhraseError.
+    """Read an instant, past or future. Words are read at the time `now`, in the zone `tz`; a timedelta counts from now.
+    Raises TriggerError, PhraseError.
     """
-    from workkit.triggers.between import instant  # what reads words takes a while to import
+    from workkit.triggers.between import instant  # the reader of words is slow to import
 
     if isinstance(given, timedelta):
         return now + given
@@ -256,7 +258,7 @@ ENDINGS: frozenset[str] = frozenset(get_args(RunEnding))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """One run. `at`: when it ended, by the clock of the test, in UTC. `ending`: "done", "failed" (it is tried again),
-    "dead" (for good), "retrying" (its handler asked for it), "discarded". `error`: what its handler raised.
+    "dead" (for good), "retrying" (its handler asked for it), "discarded". `error`: the exception of its handler.
     """
 
     job: Job
@@ -273,7 +275,7 @@ class Ran:
 
 
 def _ran_of(event: Event, *, at: datetime) -> Ran | None:
-    """Read a run from an event; None where the event tells of something else."""
+    """Read a run from an event; None for an event that is no run."""
     job = event.fields.get("job")
     if event.name not in ENDINGS or not isinstance(job, Job):
         return None
@@ -293,7 +295,7 @@ def _wanted(
     due: datetime | None,
     name: str | None,
 ) -> bool:
-    """Whether a job is one of those. None: anything. Raises InvalidFunction, InvalidArguments."""
+    """Return whether a job matches. None matches anything. Raises InvalidFunction, InvalidArguments."""
     plain, named = written(fn, args=args or (), kwargs=kwargs)
     return (
         job.fn == stored_name(fn)
@@ -313,7 +315,7 @@ def _missing(
     due: datetime | None,
     name: str | None,
 ) -> str:
-    """Word that no such job was added, and what was instead."""
+    """Write that no such job was added, and which jobs were added instead."""
     asked = f"{shown(stored_name(fn))}({_arguments(args, kwargs)})"
     asked += "" if due is None else f", {_time(due)}"
     asked += "" if name is None else f", name={name!r}"
@@ -342,7 +344,7 @@ def _content(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
 
 
 def _second(at: datetime) -> datetime:
-    """Round up to whole seconds, as the times of jobs are."""
+    """Round up to whole seconds, because the times of jobs are whole seconds."""
     return at.replace(microsecond=0) + timedelta(seconds=at.microsecond > 0)
 
 
@@ -352,7 +354,7 @@ def _time(at: datetime) -> str:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Start a private server in a temporary folder, and give its URL; afterwards neither is left.
+    """Start a private server in a temporary folder, and yield its URL; afterwards remove both.
 
     Raises EmbeddedError.
     """

@@ -1,1 +1,1 @@
-"""How values are read from text and written as text, for every floor."""
+"""Reading values from text and writing values as text, for every layer."""

@@ -1,6 +1,6 @@
-"""Text that fits a place: columns of a terminal, bytes and words of a shell in a sentence, the `repr` of our values.
+"""Text that fits a place: columns of a terminal, bytes and shell words in a sentence, the `repr` of our values.
 
-In a terminal a wide character fills two columns, a combining one none. Pure.
+In a terminal a wide character fills two columns, a combining character none. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_WIDTH = ("Mn", "Me", "Cf")
 
 
 def cells(text: str) -> int:
-    """Count the terminal columns of a printable text; its colours have none."""
+    """Count the terminal columns of a printable text; its colours take none."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if text.isascii():
@@ -34,7 +34,7 @@ def _cell(char: str) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text to `width` columns, ending in an ellipsis where something was cut."""
+    """Cut a text to `width` columns; a cut text ends in an ellipsis."""
     if len(text) * 2 <= width or cells(text) <= width:
         return text
     return _beginning(text, width - 1) + "…" if width > 0 else ""
@@ -46,9 +46,9 @@ def padded(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int, *, indent: int | None = None) -> list[str]:
-    """Break a text into lines of `width` columns at its blanks; only a word that no line can hold is cut.
+    """Break a text into lines of `width` columns at its blanks; only a word that fits no line is cut.
 
-    Lines after the first begin with `indent` blanks; as the text itself does, by default.
+    Lines after the first begin with `indent` blanks; by default with as many as the text itself.
     """
     if cells(text) <= width:
         return [text]
@@ -70,7 +70,7 @@ def folded(text: str, width: int, *, indent: int | None = None) -> list[str]:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Take as much of a text as fits."""
+    """Return as much of the beginning of a text as fits."""
     used = 0
     for place, char in enumerate(text):
         used += _cell(char)
@@ -79,11 +79,11 @@ def _beginning(text: str, width: int) -> str:
     return text
 
 
-LONGEST_ID = 60  # characters of an id that is none of ours in a command; its beginning names it
+LONGEST_ID = 60  # characters of an id of another program in a command; the beginning names the job
 
 
 def bytes_text(data: bytes) -> str:
-    """Write bytes as text in which different bytes stay different, at most 200 characters of it."""
+    """Write bytes as text so that different bytes stay different; at most 200 bytes."""
     return data[:200].decode("utf-8", "backslashreplace")
 
 
@@ -125,8 +125,8 @@ _short.maxlevel = 4
 def brief_repr(value: Any) -> str:
     """Write a dataclass as a call with the fields that differ from their defaults: ``Job(id='5411...', state='due')``.
 
-    In the class it stands as ``__repr__ = brief_repr``. A field with ``repr=False`` is left out; in the place of one
-    with ``metadata={"inline": True}`` are the fields of its value.
+    Assign it in the class: ``__repr__ = brief_repr``. A field with ``repr=False`` is left out; a field with
+    ``metadata={"inline": True}`` is replaced by the fields of its value.
     """
     return f"{type(value).__name__}({', '.join(_set_fields(value))})"
 

@@ -10,11 +10,11 @@ from workkit._version import __version__
 
 MISSING = "no metrics here. Install the extra: pip install 'workkit[prometheus]'"
 
-Page = Callable[[], tuple[str, bytes]]  # the type of its content, and the content
+Page = Callable[[], tuple[str, bytes]]  # the media type of a page, and its content
 
 
 class Collects(Protocol):
-    """A collector, which a page asks at every scrape."""
+    """A collector. A page asks it at every scrape."""
 
     def describe(self) -> Iterator[Any]:
         """Make the families without samples."""
@@ -24,12 +24,12 @@ class Collects(Protocol):
 
 
 def is_installed() -> bool:
-    """Whether prometheus-client is there."""
+    """Return whether prometheus-client is installed."""
     return find_spec("prometheus_client") is not None
 
 
 def page_of(collector: Collects) -> Page:
-    """Return a function that writes the page of a collector. From any thread."""
+    """Return a function that writes the page of a collector. Any thread may call it."""
     import prometheus_client
 
     registry = prometheus_client.CollectorRegistry()
@@ -53,7 +53,9 @@ def info() -> Any:
 def add_histogram(
     family: Any, labels: Sequence[str], *, edges: Sequence[float], buckets: Sequence[int], total: float
 ) -> None:
-    """Add a histogram to its family. `buckets`: how many values are in each, the last one above all edges."""
+    """Add a histogram to its family. `buckets`: the number of values in each bucket; the last bucket is above all
+    edges.
+    """
     sums, so_far = [], 0
     for edge, number in zip((*map(str, edges), "+Inf"), buckets, strict=True):
         so_far += number

@@ -1,6 +1,6 @@
-"""Instants, distances and shares as they read at a glance, in a page or a drawing: ``tomorrow 02:30``, ``6 h 44 min``.
+"""Short forms of instants, distances and shares, for a page or a drawing: ``tomorrow 02:30``, ``6 h 44 min``.
 
-`now` and zones are arguments. Longer forms, with the zone and UTC: `workkit.text.wording`.
+The caller passes `now` and zones. Longer forms, with the zone and UTC: `workkit.text.wording`.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from zoneinfo import ZoneInfo
 
 from workkit.text.wording import MILLISECOND, MONTH_NAMES, duration_text, instant_text, short_date_text
 
-TICKING_S = 120  # below this, a distance is told to the second
+TICKING_S = 120  # seconds; a shorter distance is shown to the second
 
 
 class OtherZone(ZoneInfo):
-    """A zone in which times are shown that belong to another one: every time of day on its clock names it."""
+    """A zone for times that belong to another zone: each time of day on its clock names the zone."""
 
 
 def clock_at(at: datetime) -> str:
-    """Write the time of day on the clock of `at`: ``02:30``; seconds only where they are not 0: ``11:20:30``. In an
+    """Write the time of day on the clock of `at`: ``02:30``; seconds only if they are not 0: ``11:20:30``. In an
     `OtherZone` it names the zone: ``10:30 Asia/Tokyo``.
     """
     return bare_clock(at) + (f" {at.tzinfo.key}" if isinstance(at.tzinfo, OtherZone) else "")
 
 
 def bare_clock(at: datetime) -> str:
-    """Write the time of day where its zone stands beside it, as below an axis."""
+    """Write the time of day without its zone, for a place that names the zone, such as an axis."""
     return f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
 
 
 def day_text(day: date, today: date) -> str:
-    """Write a date: ``today``, ``tomorrow``, ``yesterday``, ``Sun 22 Nov``; with the year where it is another."""
+    """Write a date: ``today``, ``tomorrow``, ``yesterday``, ``Sun 22 Nov``; with the year if it is not this year."""
     days = (day - today).days
     if days in (-1, 0, 1):
         return ("yesterday", "today", "tomorrow")[days + 1]
@@ -42,7 +42,7 @@ def day_text(day: date, today: date) -> str:
 
 
 def brief_day(day: date, today: date) -> str:
-    """Write a date below an axis: ``today``, ``7 Oct``; with the year where it is another."""
+    """Write a date below an axis: ``today``, ``7 Oct``; with the year if it is not this year."""
     if day == today:
         return "today"
     year = "" if day.year == today.year else f" {day.year}"
@@ -56,7 +56,7 @@ def moment(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def at_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
-    """Write it as a sentence does: ``at 02:30`` today, ``tomorrow at 02:30``, ``Sun 22 Nov at 05:00``."""
+    """Write an instant for a sentence: ``at 02:30`` today, ``tomorrow at 02:30``, ``Sun 22 Nov at 05:00``."""
     return f"{_other_day(at, now, zone)} at {clock_at(at.astimezone(zone))}".lstrip()
 
 
@@ -66,9 +66,10 @@ def _other_day(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def away(ms: float) -> str:
-    """Write how far off an instant is, either way: ``30 s``, ``1 min 12 s``, ``14 min``, ``6 h 44 min``, ``2 d 21 h``.
+    """Write how far off an instant is, past or future: ``30 s``, ``1 min 12 s``, ``14 min``, ``6 h 44 min``, ``2 d 21
+    h``.
 
-    Seconds only below two minutes, where a page counts them down.
+    Shows seconds only below two minutes, where a page counts them down.
     """
     seconds = int(abs(ms) // 1000)
     if seconds < TICKING_S:
@@ -95,11 +96,13 @@ _STEPS: Final = (
     (100, 1), (1_000, 10), (10_000, 100), (60_000, 1_000), (600_000, 10_000), (3_600_000, 60_000),
     (86_400_000, 600_000), (inf, 3_600_000),
 )  # fmt: skip
-"""Below which length of time (ms) a bound is rounded up to which step: it is the end of a bucket, and not exact."""
+"""Pairs in ms: a bound below the first value is rounded up to a multiple of the second. A bound is the end of a bucket,
+so it is not exact.
+"""
 
 
 def bound_text(ms: float) -> str:
-    """Write a bound, rounded up: ``14 min`` of 13 min 58 s."""
+    """Write a bound (ms), rounded up: ``14 min`` for 13 min 58 s."""
     if isinf(ms):
         return "over 2 days"
     step = next(step for below, step in _STEPS if ms < below)
@@ -107,8 +110,8 @@ def bound_text(ms: float) -> str:
 
 
 def under(shares: Iterable[tuple[float, float | None]]) -> str:
-    """Write shares of all values, each with a bound (ms) below which it stays: ``half under 4 ms, 95 % under 41 ms``. A
-    share without a value is left out; one without an end says so.
+    """Write shares of all values, each with a bound (ms) below which it stays: ``half under 4 ms, 95 % under 41 ms``.
+    Leaves out a share without a value; a share without a bound says so.
     """
     said = []
     for share, ms in shares:
@@ -119,5 +122,5 @@ def under(shares: Iterable[tuple[float, float | None]]) -> str:
 
 
 def capital(sentence: str) -> str:
-    """Write the first letter of a sentence as a capital, and nothing else differently."""
+    """Write the first letter of a sentence as a capital; change nothing else."""
     return sentence[:1].upper() + sentence[1:]

@@ -1,7 +1,7 @@
-"""Secrets in texts: what follows a key that names one, and what looks like one whatever names it. Pure.
+"""Secrets in texts: values behind a key that names a secret, and values that look like a secret under any name. Pure.
 
-One pass over the text by a scanner, not by one large pattern: its time grows with the length, whatever the text is.
-What is not closed (texts are cut) is masked to its end.
+A scanner makes one pass over the text, instead of one large pattern: its time is linear in the length of any text. An
+unclosed value (texts are cut) is masked to the end of the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 MASK: Final = "••••••"
 SECRET: Final = r"pass(word)?|secret|token|api[_-]?key|auth|card|iban|ssn|cookie"  # in the name of a secret
-MOST_TEXT: Final = 65_536  # characters of one text; further ones are not shown
+MOST_TEXT: Final = 65_536  # characters of one text to show; the rest is cut
 
 _KEY: Final = re.compile(
     r"""\\{0,8}(?P<quote>["'])(?P<quoted>[^"'\\\n]{1,200})\\{0,8}(?P=quote)|(?P<bare>\w[\w.\-]*)"""
@@ -28,29 +28,31 @@ _JOINT: Final = re.compile(r"[ \t]{0,3}(?:\+|\bor\b)[ \t]{0,3}(?=[^\s,;])")
 _CALL: Final = re.compile(r"[\w.]{1,200}[(\[{]")
 _OPENING: Final = re.compile(r"""(?:[bBuUrRfF]{1,2}(?=["']))?\\{0,16}(?:\"{3}|'{3}|["'])""")
 _SCHEME: Final = re.compile(r"(?:bearer|basic|digest|negotiate|token|apikey)$", re.IGNORECASE)
-_HEADER: Final = re.compile(r"cookie|authorization", re.IGNORECASE)  # of which all of the line is the value
-_ERROR: Final = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|Timeout)$")  # before its message
+_HEADER: Final = re.compile(r"cookie|authorization", re.IGNORECASE)  # the value is the rest of the line
+_ERROR: Final = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|Timeout)$")  # in front of its message
 _LOGIN: Final = re.compile(r"""(?<=://)([^\s/@:"']{0,100}):([^\s/@"']{1,300})@""")
 _FLAG_GAP: Final = re.compile(r"""(?:\\{0,8}["'],)?[ \t]{1,4}(?=[^\s\-])""")
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
-GLIMPSE: Final = 200  # characters of a value in a text that a program's function sees
+GLIMPSE: Final = 200  # characters of a value in a text that a program's function gets
 
 _SECRET: Final = re.compile(SECRET, re.IGNORECASE)
 
 Names = Callable[[str, object], bool]
-"""Says whether the value under a key is masked. Of a value in a text it sees the beginning, to the end of the line."""
+"""A function that returns whether the value under a key is masked. Of a value in a text it gets the beginning, up to
+the end of the line.
+"""
 
 
 def without_secrets(text: str) -> str:
-    """Mask a text where no program says what its secrets are: what follows the usual names. Never raises."""
+    """Mask the values behind the usual names of secrets, for callers without a mask of the program. Never raises."""
     if "://" not in text and _SECRET.search(text) is None and len(text) <= MOST_TEXT:
         return masked_looks(text)
     return masked_text(text, lambda key, _: _SECRET.search(key) is not None)
 
 
 def masked_text(text: str, names: Names, *, most: int = MOST_TEXT, looks: bool = True) -> str:
-    """Mask what follows a key that `names` a secret: ``key=value``, ``"key": value``, ``--key value``, ``<key>value``,
-    and the password of a URL; and what looks like a secret (`masked_looks`). Never raises.
+    """Mask values behind a key that `names` a secret: ``key=value``, ``"key": value``, ``--key value``, ``<key>value``,
+    and the password of a URL; and values that look like a secret (`masked_looks`). Never raises.
     """
     cut = _LOGIN.sub(lambda found: f"{found[1]}:{MASK}@", masked_looks(text[:most]) if looks else text[:most])
     said: list[str] = []
@@ -59,7 +61,7 @@ def masked_text(text: str, names: Names, *, most: int = MOST_TEXT, looks: bool =
         key = found["quoted"] or found["bare"]
         start = _start_of_value(cut, found, key)
         if start is None or not names(key, cut[start : start + GLIMPSE].partition("\n")[0]):
-            at = found.end() if found["bare"] else found.start("quoted")  # in a quoted text there may be keys
+            at = found.end() if found["bare"] else found.start("quoted")  # a quoted text may contain keys
             continue
         end = _end_of_value(cut, start, until=_until(cut, found, start, key))
         while end > start and (joint := _JOINT.match(cut, end)):  # prefix + "x"
@@ -76,7 +78,7 @@ def masked_text(text: str, names: Names, *, most: int = MOST_TEXT, looks: bool =
 
 
 def _start_of_value(text: str, found: re.Match[str], key: str) -> int | None:
-    """Find where the value of a key begins; None where the text is no key."""
+    """Return where the value of a key begins; None if the text is no key."""
     name = "bare" if found["bare"] is not None else "quoted"
     first, behind = found.span(name)
     operator = _OPERATOR.match(text, found.end())
@@ -96,7 +98,7 @@ def _start_of_value(text: str, found: re.Match[str], key: str) -> int | None:
 
 
 def _until(text: str, found: re.Match[str], start: int, key: str) -> str | None:
-    """Name what ends a value that may have blanks: that of an element of XML; of a header, ``Cookie: a=b; c=d``."""
+    """Return the end mark of a value that may have blanks: of an XML element, or of a header, ``Cookie: a=b; c=d``."""
     between = text[found.end() : start]
     if found["bare"] is not None and between == ">":
         return "<"
@@ -126,7 +128,7 @@ def _end_of_value(text: str, start: int, *, until: str | None = None) -> int:
 
 
 def _end_of_quoted(text: str, opening: re.Match[str]) -> int:
-    """Find the end of a quoted text; as many backslashes close it as have opened it."""
+    """Return the end of a quoted text. The closing quote has as many backslashes as the opening one."""
     mark = opening.group().lstrip("bBuUrRfF")
     quote = mark.lstrip("\\")
     depth = len(mark) - len(quote)
@@ -143,7 +145,7 @@ def _end_of_quoted(text: str, opening: re.Match[str]) -> int:
 
 
 def _end_of_bracket(text: str, start: int) -> int:
-    """Find the end of a list, object or call; brackets in quoted texts do not count."""
+    """Return the end of a list, object or call; brackets in quoted texts do not count."""
     wanted: list[str] = []
     at = start
     while at < len(text):
@@ -161,7 +163,7 @@ def _end_of_bracket(text: str, start: int) -> int:
     return len(text)
 
 
-_ISSUED: Final = re.compile(  # what services issue begins so
+_ISSUED: Final = re.compile(  # prefixes of keys and tokens that services issue
     r"""(?<![A-Za-z0-9])(?:
     -----BEGIN[ ][\s\S]*?(?:-----END[ ][^\n-]{0,100}-----|\Z)
     |(?:[sr]k_(?:live|test)_|whsec_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|npm_|shpat_|dop_v1_|sk-(?:ant|proj)-
@@ -187,24 +189,22 @@ _RUN: Final = re.compile(r"[A-Z]?[a-z]{3,}|[0-9]{4,}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _WORD: Final = re.compile(r"(?:[^aeiouy]{0,3}[aeiouy])+[^aeiouy]{0,3}|[0-9]+", re.IGNORECASE)
 LEAST_TOKEN: Final = 32
-LEAST_DISTINCT: Final = 10  # characters of a token that is random
-LEAST_PLAIN: Final = 0.6  # of a name: letters in words, and numbers
+LEAST_DISTINCT: Final = 10  # distinct characters of a random token, at least
+LEAST_PLAIN: Final = 0.6  # share of characters in words and numbers; a token with less is random
 
 
 def masked_looks(text: str) -> str:
-    """Mask what looks like a secret of a known kind: keys and tokens that services issue, JWTs, PEM blocks and numbers
-    of cards.
-    """
+    """Mask secrets of known kinds: keys and tokens that services issue, JWTs, PEM blocks and card numbers."""
     return _CARD.sub(lambda found: MASK if is_card(found[0]) else found[0], _ISSUED.sub(MASK, text))
 
 
 def masked_tokens(text: str) -> str:
-    """Mask what is random and long in a value that nothing names. Ids are shown: UUIDs, and SHA-1 as jobs have it."""
+    """Mask long random parts of a value under any name. Ids stay: UUIDs, ULIDs, and SHA-1 as jobs have it."""
     return _TOKEN.sub(lambda found: MASK if _is_random(found[0]) else found[0], text)
 
 
 def is_card(text: str) -> bool:
-    """Say whether a text is the number of a card: 13-19 digits of an issuer, whose check digit is right."""
+    """Return whether a text is a card number: 13-19 digits of a known issuer, with a correct check digit."""
     digits = [int(one) for one in text if one.isdigit()]
     if not 13 <= len(digits) <= 19 or _ISSUER.match("".join(map(str, digits))) is None:
         return False
@@ -213,7 +213,7 @@ def is_card(text: str) -> bool:
 
 
 def _is_random(token: str) -> bool:
-    """Say whether no id and no name in words is all of a token, or most of it."""
+    """Return whether a token is random: no id and no name in words fills it, or most of it."""
     token = _ID.sub("", token.rstrip("="))
     if len(token) < LEAST_TOKEN or len(set(token)) < LEAST_DISTINCT or token.isdigit():
         return False
@@ -223,7 +223,7 @@ def _is_random(token: str) -> bool:
 
 
 def _plain(piece: str) -> int:
-    """Count the characters of a piece that are in words and numbers."""
+    """Count the characters of a piece that belong to words and numbers."""
     if piece.isdigit() or (len(piece) <= 3 and piece.isalpha()):
         return len(piece)
     runs = _RUN.findall(piece.lower() if piece.isupper() else piece)

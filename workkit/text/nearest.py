@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-SHORT_WORD = 5  # below this many letters one slip is a large part of the word
+SHORT_WORD = 5  # letters; in a shorter word one slip is a large part of it
 MOST_SLIPS = 2
-LONG_WORD = 100  # nobody mistypes a longer one, and comparing takes time by the square of its length
-MOST_KNOWN = 2000  # words that are compared
+LONG_WORD = 100  # letters; longer words are not compared, because the time grows with the square of the length
+MOST_KNOWN = 2000  # words that are compared, at most
 NEGATIONS = (
     "no-",
     "no_",
@@ -20,23 +20,23 @@ NEGATIONS = (
     "dis",
     "un",
     "de",
-)  # before a word: its contrary
+)  # prefixes that make the contrary of a word
 
 
 def nearest_word(word: str, known: Iterable[str], *, alike: float | None = None) -> str | None:
-    """Find the known word nearest to `word`, or None where none is near. Letter case counts."""
+    """Return the known word nearest to `word`, or None if none is near. Letter case counts."""
     return next(iter(nearest_words(word, known, most=1, alike=alike)), None)
 
 
 def nearest_words(word: str, known: Iterable[str], *, most: int, alike: float | None = None) -> list[str]:
-    """Find up to `most` known words, nearest first, that are at least so much `alike` (0 to 1; 1 is equal).
+    """Return up to `most` known words, nearest first, with a likeness of at least `alike` (0 to 1; 1 is equal).
 
-    By default 0.6, and 0.5 for a short word. The contrary of `word` is none of them. Quick, however long the word is
-    and however many are known.
+    The default is 0.6, and 0.5 for a short word. The contrary of `word` is left out. The time is limited for any length
+    of the word and any number of known words.
     """
     if len(word) > LONG_WORD:
         return []
-    from difflib import get_close_matches  # needed only where something is wrong
+    from difflib import get_close_matches  # imported only for an error
 
     cutoff = alike or (0.5 if len(word) < SHORT_WORD else 0.6)
     compared = [one for one in islice(known, MOST_KNOWN) if not is_contrary(word, one)]
@@ -44,7 +44,7 @@ def nearest_words(word: str, known: Iterable[str], *, most: int, alike: float | 
 
 
 def is_contrary(word: str, other: str) -> bool:
-    """Tell whether one of two words is the other with a negation in front; a slip aside."""
+    """Return whether one of two words is the other with a negation in front; one slip may be in it."""
     return any(
         long.startswith(prefix) and not short.startswith(prefix) and _is_near(long.removeprefix(prefix), short)
         for long, short in ((word, other), (other, word))
@@ -53,8 +53,8 @@ def is_contrary(word: str, other: str) -> bool:
 
 
 def is_slip(word: str, other: str) -> bool:
-    """Tell whether slips of the fingers make `word` of `other`: one in a short word, two in a longer one, or an ending
-    that is missing. The first letter is right, or swapped with the second. The contrary is none.
+    """Return whether typing slips turn `other` into `word`: one slip in a short word, two in a longer one, or a missing
+    ending. The first letter is right, or swapped with the second. The contrary does not count.
     """
     if not word or is_contrary(word, other) or (word[0] != other[0] and word[:2] != other[1::-1]):
         return False
@@ -66,7 +66,7 @@ def _is_near(word: str, other: str) -> bool:
 
 
 def slips(word: str, other: str) -> int:
-    """Count the letters to add, to leave out, to change, or to swap with the next, between two words."""
+    """Count the letters to add, to remove, to change, or to swap with the next, between two words."""
     if abs(len(word) - len(other)) > MOST_SLIPS:
         return abs(len(word) - len(other))
     before: list[int] = []

@@ -1,6 +1,7 @@
-"""How values read in a line of text: instants, zones, lengths of time, progress, counts and lists. For both faces.
+"""How values read in a line of text: instants, zones, durations, progress, counts and lists. For the command line and
+the web.
 
-This is the one speller of durations and ages. Instants are milliseconds or aware datetimes.
+Only this module spells durations and ages. Instants are milliseconds or aware datetimes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def epoch_ms(at: datetime) -> int:
-    """Give an instant in epoch milliseconds, to the nearest."""
+    """Return an instant in epoch milliseconds, rounded to the nearest."""
     return round(at.timestamp() * 1000)
 
 
@@ -41,7 +42,7 @@ def duration_text(ms: float, /, parts: int = 2) -> str:
 def age_text(ms: float, /) -> str:
     """Write milliseconds in one whole unit: ``40 s``, ``3 min``, ``36 h``, ``2 d``; less than 0 is ``0 s``.
 
-    Days begin at two, as "1 d" would hide up to a day.
+    Days begin at two, because "1 d" could hide up to a day.
     """
     seconds = max(0, int(ms // 1000))
     for size, unit in _UNITS:
@@ -51,14 +52,14 @@ def age_text(ms: float, /) -> str:
 
 
 def option_text(seconds: float, /) -> str:
-    """Write seconds as options are written, in one whole unit: ``90s``, ``2h``; rounded up to a whole second."""
+    """Write seconds as an option, in one whole unit: ``90s``, ``2h``; rounded up to a whole second."""
     whole = ceil(seconds)
     size, unit = next(((size, unit) for size, unit in _UNITS if whole and whole % size == 0), (1, "s"))
     return f"{whole // size}{unit[0]}"
 
 
 WEEKDAY_NAMES: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-"""In the order of cron: 0 is Sunday."""
+"""The weekdays in the order of cron: 0 is Sunday."""
 
 MONTH_NAMES: Final = (
     *("January", "February", "March", "April", "May", "June"),
@@ -67,7 +68,7 @@ MONTH_NAMES: Final = (
 
 
 def weekday_name(day: date) -> str:
-    """Name the weekday of a date: ``Saturday``."""
+    """Return the weekday of a date: ``Saturday``."""
     return WEEKDAY_NAMES[day.isoweekday() % 7]
 
 
@@ -104,11 +105,11 @@ def offset_text(offset: timedelta) -> str:
     return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")
 
 
-NEAR_DAYS = 27  # a day of the month names one day only within less than the shortest month
+NEAR_DAYS = 27  # days; less than the shortest month, so a day of the month names one date only
 
 
 def distance(at: datetime, now: datetime, /, parts: int = 2) -> str:
-    """Say how far off an instant is: ``in 9 d 5 h``, ``now`` or ``3 min 2 s ago``."""
+    """Write how far off an instant is: ``in 9 d 5 h``, ``now`` or ``3 min 2 s ago``."""
     ms = (at - now) / MILLISECOND
     if abs(ms) < 500:
         return "now"
@@ -116,12 +117,14 @@ def distance(at: datetime, now: datetime, /, parts: int = 2) -> str:
 
 
 def short_date(at: datetime) -> str:
-    """Say the date for a column: ``Sun 29 Nov 2026``."""
+    """Write the date for a column: ``Sun 29 Nov 2026``."""
     return short_date_text(at, width=2)
 
 
 def instant_text(at: datetime, zone: tzinfo, *, clock: Callable[[datetime], str] = time_text) -> str:
-    """Say an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``; times of day by `clock`."""
+    """Write an instant in its zone and in UTC: ``... at 19:00 Europe/Paris = 18:00 UTC``; `clock` writes the times of
+    day.
+    """
     local, utc = at.astimezone(zone), at.astimezone(UTC)
     said = f"{full_date_text(local)} at {clock(local)} {zone_name(zone)}"
     if zone_name(zone) == "UTC":
@@ -131,7 +134,7 @@ def instant_text(at: datetime, zone: tzinfo, *, clock: Callable[[datetime], str]
 
 
 def near_day(at: datetime, now: datetime) -> str:
-    """Say the day for a list, both in the same zone: ``today``, ``Mon 23``, ``3 Feb``, ``2028-02-03``."""
+    """Write the day for a list, both in the same zone: ``today``, ``Mon 23``, ``3 Feb``, ``2028-02-03``."""
     days = (at.date() - now.date()).days
     if days in (-1, 0, 1):
         return ("yesterday", "today", "tomorrow")[days + 1]
@@ -143,39 +146,39 @@ def near_day(at: datetime, now: datetime) -> str:
 
 
 def stamp(at: datetime, zone: tzinfo) -> str:
-    """Write an instant as tables of what is past do: ``Sat 21 Nov 02:30:00``."""
+    """Write an instant for tables of the past: ``Sat 21 Nov 02:30:00``."""
     return f"{at.astimezone(zone):%a %d %b %H:%M:%S}"
 
 
 def iso(at: datetime) -> str:
-    """Write an instant as machines read it: ISO, UTC, milliseconds."""
+    """Write an instant for machines: ISO, UTC, milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def zone_name(zone: tzinfo) -> str:
-    """Name a zone as the user would write it."""
+    """Return the name of a zone as the user would write it."""
     return zone.key if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else str(zone)
 
 
 def printable(text: str) -> str:
-    """Spell out whatever could steer a terminal or hide text: control, bidi and other unprintable characters."""
+    """Escape all characters that could steer a terminal or hide text: control, bidi and other unprintable ones."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def progress(value: tuple[float, float] | str) -> str:
-    """Say how far a run is: ``340 of 1,000``, or its own words."""
+    """Write the progress of a run: ``340 of 1,000``, or its own words."""
     return value if isinstance(value, str) else f"{value[0]:,} of {value[1]:,}"
 
 
 def listed(items: Sequence[str], word: str = "and") -> str:
-    """Join items as a sentence does: ``a, b and c``; nothing for no items."""
+    """Join items for a sentence: ``a, b and c``; empty for no items."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
 
 
 def plural(count: int, noun: str) -> str:
-    """Count things: ``1 job``, ``1,204 jobs``."""
+    """Write a count with its noun: ``1 job``, ``1,204 jobs``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

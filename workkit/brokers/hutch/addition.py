@@ -1,7 +1,7 @@
-"""Adding jobs: their unique keys are reserved, their messages published, and each answer worded.
+"""Adding jobs: reserve their unique keys, publish their messages, and word each answer.
 
-A key is held for a short time before its message is published, and for as long as it may wait once it is confirmed. So
-a producer that dies in between leaves no key locked for long.
+A key is held for a short time before its message is published; once the message is confirmed, for as long as it may
+wait. So a producer that dies in between leaves no key locked for long.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from workkit.errors import ServerError, ServerFull, ServerRefused
 
 
 class Addition:
-    """One request, begun when it is made. A call waits for the answers; one that was interrupted by an error may be
-    called again.
-    """
+    """One request. Creating it starts it. A call waits for the answers; a call that raised an error may be repeated."""
 
     def __init__(
         self, outlet: Outlet, made: Sequence[Message], *, beside: Beside | None, exchange: str, shown: str, now_ms: int
     ) -> None:
-        """Publish messages whose unique keys nobody holds. Raises ServerUnreachable, ServerRefused."""
+        """Publish the messages with free unique keys. Raises ServerUnreachable, ServerRefused."""
         self._made, self._exchange, self._shown, self._now_ms = made, exchange, shown, now_ms
         try:
             self._reserved = Reservation(beside, made)
@@ -59,8 +57,8 @@ class Addition:
         ]
 
     def _sent_surely(self) -> None:
-        """Wait for the answers. What has a unique key in the Redis beside is made sure of once, where a connection is
-        lost: a listener has had it, or it is published again, and listeners drop the one that comes second.
+        """Wait for the answers. If a connection is lost, check the messages with a unique key in the Redis beside once:
+        either a listener has had the message, or it is published again, and listeners drop the second copy.
         """
         try:
             self._sent()
@@ -73,7 +71,7 @@ class Addition:
             self._sent()
 
     def _told(self, error: ServerError) -> ServerError:
-        """Say whether the one job of a request was sent. For the rows of a bulk the caller says it."""
+        """Add to the error whether the one job of a request was sent. For the rows of a bulk the caller adds it."""
         if len(self._made) == 1 and not error.refused:
             fate = "RabbitMQ may have the job, or not: added again, it may run twice"
             if not error.unanswered:
@@ -83,13 +81,13 @@ class Addition:
 
     @property
     def _added(self) -> frozenset[int]:
-        """The places of the jobs that are there: their messages are confirmed, or others hold their keys."""
+        """The places of the existing jobs: their messages are confirmed, or other messages hold their keys."""
         held = (place for place, holder in enumerate(self._reserved.holders) if holder is not None)
         return frozenset((*held, *(self._places[sent] for sent in self._sent.confirmed)))
 
     @property
     def _refused(self) -> dict[int, ServerRefused]:
-        """Why messages were not taken. ServerFull: the broker may take it later."""
+        """The errors of refused messages, by place. ServerFull: the broker may take the message later."""
         refused = ((self._places[sent], trouble) for sent, trouble in self._sent.refused.items())
         return {place: self._worded(self._made[place], trouble) for place, trouble in refused}
 
@@ -106,7 +104,7 @@ class Addition:
         return ServerRefused.about(where, what, remedy, given=message.key)
 
     def _not_all(self, refused: Mapping[int, ServerRefused]) -> ServerRefused:
-        """Make the error of a request: that of its first message that was refused, and how many there are."""
+        """Make the error of a request: the error of the first refused message, and the number of refused messages."""
         error, added = refused[min(refused)], self._added
         if added or len(refused) > 1:
             many = f"{len(refused)} {'was' if len(refused) == 1 else 'were'} refused, and the others are published"
@@ -120,8 +118,8 @@ RESERVED_MS: Final = 60_000
 
 
 class Reservation:
-    """The keys of the messages of one addition. `holders`: for each message the id of the one that holds its key, or
-    None where it is published itself.
+    """The keys of the messages of one addition. `holders`: for each message the id of the message that holds its key,
+    or None if it is published itself.
     """
 
     def __init__(self, beside: Beside | None, made: Sequence[Message]) -> None:
@@ -138,8 +136,9 @@ class Reservation:
         self.fresh = [message for message, holder in zip(made, self.holders, strict=True) if holder is None]
 
     def doubted(self, places: Collection[int], *, now_ms: int) -> set[int] | None:
-        """Look for messages whose confirms are lost: places among `fresh`. Return those that a listener has had; the
-        others may be published once more. None: it cannot be made sure of, as one has no key, or Redis is away.
+        """Look for messages with lost confirms: places among `fresh`. Return those that a listener has had; the others
+        may be published once more. None: this cannot be decided, because a message has no key, or Redis does not
+        answer.
         """
         if self._beside is None or any(UNIQUE not in self.fresh[place].headers for place in places):
             return None
@@ -153,7 +152,7 @@ class Reservation:
         return {place for place, answer in zip(places, answers, strict=True) if answer}
 
     def answered(self, confirmed: Collection[int], refused: Collection[int], *, now_ms: int) -> None:
-        """Hold the keys of what was confirmed, and free those of what was refused: places among `fresh`. Others stay
+        """Hold the keys of confirmed messages, and free the keys of refused ones: places among `fresh`. Other keys stay
         reserved.
         """
         args: list[Any] = []
@@ -162,5 +161,5 @@ class Reservation:
                 waits_ms = max(0, (message.due_ms or 0) - now_ms)
                 args += [message.headers[UNIQUE], message.id, 0 if place in refused else UNIQUE_MS + waits_ms]
         if args and self._beside is not None:
-            with suppress(ServerError):  # the messages are published: an error would have the caller add them again
+            with suppress(ServerError):  # the messages are published: after an error the caller would add them again
                 self._beside.call("keep", args)

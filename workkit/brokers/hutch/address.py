@@ -17,18 +17,18 @@ from workkit.errors import InvalidSchedule
 from workkit.text.nearest import nearest_word
 
 OPTIONS: Final = ("heartbeat", "cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
-"""Options of a URL, by the names of RabbitMQ's own."""
+"""The options of a URL, by RabbitMQ's own names."""
 
 _SCHEMES: Final = {"amqp": 5672, "amqps": 5671}
 _WEB: Final = {"http": 15672, "https": 15671}
 _SECURE: Final = ("amqps", "https")
-_HEARTBEAT: Final = 30  # seconds, as hutch has it
+_HEARTBEAT: Final = 30  # seconds, as in hutch
 _NODE = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]/@]+))?(?::(\d+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """One broker, or the nodes of a cluster, of which any will do. `shown` holds no password."""
+    """One broker, or the nodes of a cluster, any of which can serve. `shown` has no password."""
 
     nodes: tuple[tuple[str, int], ...]
     user: str = "guest"
@@ -42,7 +42,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where the management API of a broker is, and the user who asks it. `path`: what comes before ``/api``."""
+    """The address of a broker's management API, and its user. `path`: the part of the path before ``/api``."""
 
     nodes: tuple[tuple[str, int], ...]
     user: str
@@ -75,8 +75,8 @@ def read_address(url: Any) -> Address:
 
 
 def read_site(url: Any, address: Address) -> Site:
-    """Read ``https://USER:PASSWORD@HOST:PORT/PATH?cacertfile=FILE``. What is missing is that of the AMQP URL; of an
-    empty URL that is all but the port: 15672, with TLS 15671. Raises InvalidSchedule.
+    """Read ``https://USER:PASSWORD@HOST:PORT/PATH?cacertfile=FILE``. Missing parts come from the AMQP URL; for an empty
+    URL all parts but the port do: 15672, with TLS 15671. Raises InvalidSchedule.
     """
     if not url:
         scheme = "https" if address.is_tls else "http"
@@ -107,7 +107,7 @@ def read_site(url: Any, address: Address) -> Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """The parts of a URL. `option` is the argument that it was given as."""
+    """The parts of a URL. `option`: the name of the argument that has it."""
 
     option: str
     url: str = field(repr=False)

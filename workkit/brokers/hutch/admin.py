@@ -1,7 +1,7 @@
-"""Change an exchange by hand: delayed and dead messages, and the pauses and limits in the Redis beside.
+"""Manual changes of an exchange: delayed and dead messages, and the pauses and limits in the Redis beside.
 
-A dead message is found by reading the queue from its head, since AMQP has no other way. Its copy is confirmed before it
-is taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, section 10.
+AMQP can only find a dead message by reading the queue from its head. The copy of a message is confirmed before the
+message is taken out, so a crash in between leaves both. Normative: spec/layouts/hutch.md, section 10.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class HutchAdmin:
         raise unsteered(change)
 
     def cancel(self, job: Job, *, listener: str | None = None) -> Job:
-        """Take a delayed message out of its delay. Raises NotFound; Unsupported for one whose delay has ended, and
-        where its unique key could not be freed.
+        """Take a delayed message out of its delay. Raises NotFound; Unsupported if its delay has ended, or if its
+        unique key could not be freed.
         """
         if listener is not None:
             raise not_one_run(job)
@@ -126,8 +126,8 @@ class HutchAdmin:
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Have messages of the dead queue run again: see `Admin.retry`. Not in one step: each copy is confirmed before
-        its message is taken out.
+        """Make messages of the dead queue run again: see `Admin.retry`. Not atomic: each copy is confirmed before its
+        message is taken out.
         """
         return self.dead_queue.retry(dead, args=args, delays_ms=delays_ms)
 
@@ -149,7 +149,7 @@ _JOB = "job:"
 
 
 class Pauses:
-    """Pauses and limits of one exchange. Listeners hear of them with their next request, within a second."""
+    """Pauses and limits of one exchange. Listeners learn of them with their next request, within a second."""
 
     def __init__(self, beside: Beside) -> None:
         self._beside = beside
@@ -176,11 +176,11 @@ def _check(target: str) -> None:
         raise Unsupported.about("one job", trouble, "Pause its function: fn=.", given=target.removeprefix(_JOB))
 
 
-LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages for a moment
+LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages briefly
 
 
 Act = Callable[[Sequence[tuple[int, Delivery]]], list[Delivery]]
-"""What is done to messages that were found, each with its place in the request; returns those to take out."""
+"""A function that acts on found messages, each with its place in the request, and returns the messages to take out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class DeadQueueChange:
     names: Names
 
     def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
-        """See `Admin.retry`."""
+        """Make messages run again: see `Admin.retry`."""
         other = None if args is None else self._body(args)
         answers: list[Revival] = ["gone"] * len(dead)
         refused: list[ServerRefused] = []
@@ -225,14 +225,14 @@ class DeadQueueChange:
                     refused.append(ServerRefused.about(f"message {copy.id}", what, remedy, given=copy.id))
             return taken
 
-        self.link.run(lambda wire: wire.declare(work(self.names, [])))  # where copies go to one queue
+        self.link.run(lambda wire: wire.declare(work(self.names, [])))  # needed by copies that go to one queue
         self._each(dead, revive)
         if refused:
             raise refused[0]
         return answers
 
     def discard(self, dead: Sequence[Job]) -> int:
-        """See `Admin.discard`."""
+        """Take messages out: see `Admin.discard`."""
         count = 0
 
         def forget(found: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
@@ -244,7 +244,7 @@ class DeadQueueChange:
         return count
 
     def _each(self, dead: Sequence[Job], act: Act) -> None:
-        """Find messages in the queue, and take out those that `act` returns. All others go back to their places."""
+        """Find messages in the queue, and take out those that `act` returns. All others return to their places."""
         wanted = _wanted(dead)
         for seconds in LOOKS:
             time.sleep(seconds)
@@ -268,7 +268,7 @@ class DeadQueueChange:
 
 
 def _wanted(dead: Sequence[Job]) -> dict[str, list[int]]:
-    """Map each fingerprint to the places of the request that ask for such a message, the first one last."""
+    """Map each fingerprint to the places of the request that ask for such a message, the first place last."""
     wanted = defaultdict(list)
     for place, job in reversed([*enumerate(dead)]):
         wanted[(job.dead_id or "").partition(":")[0]].append(place)
@@ -276,7 +276,7 @@ def _wanted(dead: Sequence[Job]) -> dict[str, list[int]]:
 
 
 def _found(page: Sequence[Delivery], wanted: dict[str, list[int]]) -> list[tuple[int, Delivery]]:
-    """Pick what is wanted, and take it off the list; of equal messages any will do."""
+    """Pick the wanted messages, and remove them from `wanted`; of equal messages any one counts."""
     found = []
     for delivery in page:
         name = fingerprint(delivery.message)

@@ -34,10 +34,10 @@ from workkit.tracing import TraceContext
 
 
 class HutchBroker:
-    """One exchange on one broker. Adding is thread-safe; the listener's side is for one thread.
+    """One exchange on one broker. Adding is thread-safe; the listener's methods are for one thread.
 
     It publishes by one connection and consumes by another, because a broker that is short of memory stops reading from
-    those that publish. A third one is opened by those who look at queues, check them, or change the dead queue.
+    connections that publish. A third connection serves readers of queues, checks, and changes of the dead queue.
     """
 
     is_on_test_clock = False
@@ -84,32 +84,35 @@ class HutchBroker:
 
     @property
     def inspector(self) -> HutchInspector:
-        """Looks at queues and their messages, and at what the Redis beside knows."""
+        """The inspector of the queues, their messages, and the Redis beside."""
         return self._inspector
 
     @property
     def admin(self) -> Admin:
-        """Changes the dead queue, cancels what is delayed; pauses and limits, where a Redis is beside."""
+        """The admin, which changes the dead queue and cancels delayed messages; with a Redis beside also pauses and
+        limits.
+        """
         change = DeadQueueChange(link=self._aside, outlet=self._outlet, names=self._names)
         return HutchAdmin(dead_queue=change, delayed=self._delayed, names=self._names, beside=self._beside)
 
     @property
     def doctor(self) -> Doctor:
-        """The part of the broker that checks an exchange and repairs it."""
+        """The doctor, which checks an exchange and repairs it."""
         beside = None if self._beside is None else BesideDoctor(beside=self._beside, exchange=self._names.exchange)
         return HutchDoctor(link=self._aside, management=self._management, names=self._names, beside=beside)
 
     def now_ms(self) -> int:
-        """Tell the time of this machine: AMQP has no clock."""
+        """Return the time of this machine in epoch ms: AMQP has no clock."""
         return round(time.time() * 1000)
 
     def check(self, job: NewJob) -> None:
-        """Refuse what a message cannot say: see `Producer.check`."""
+        """Refuse a job that a message cannot carry: see `Producer.check`."""
         check(self._names, job, has_redis=self._beside is not None)
 
     def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
         """Publish jobs, and return a function that waits until each is confirmed. They are not added in one step.
-        Raises Unsupported for what a message cannot say; ServerRefused for a routing key that leads to no queue.
+        Raises Unsupported for a job that a message cannot carry; ServerRefused for a routing key that leads to no
+        queue.
         """
         if step is not None:
             raise self._no_batch()
@@ -120,20 +123,20 @@ class HutchBroker:
         )
 
     def batch(self, which: str | Batch) -> Batch:
-        """Keep no batch. Raises Unsupported."""
+        """Raise Unsupported: no batch is kept."""
         raise self._no_batch()
 
     @property
     def plans(self) -> NoReturn:
-        """Messages have no names. Raises Unsupported."""
+        """Raise Unsupported: messages have no names."""
         trouble = f"is something the {self._names.dialect} layout cannot do yet"
         raise Unsupported.about("a plan of named jobs", trouble, "Use a native schedule for it.")
 
     def register(self, info: ListenerInfo) -> None:
-        """Declare the work queues and consume from them. Raises InvalidOptions where it serves no name, Unsupported for
+        """Declare the work queues and consume from them. Raises InvalidOptions if it serves no name, Unsupported for
         limits that AMQP does not keep.
         """
-        serves = {name: one for name, one in info.serves.items() if is_consumed(name)}  # others are of another layout
+        serves = {name: one for name, one in info.serves.items() if is_consumed(name)}  # not names of other layouts
         info = replace(info, serves=serves)
         if not info.serves:
             trouble = "names no job that this listener serves"
@@ -155,29 +158,29 @@ class HutchBroker:
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Apply endings and take messages. Only those that are due are in the work queues: `now_ms` is refused."""
+        """Apply endings and take messages. `now_ms` is refused, because the work queues have due messages only."""
         if now_ms is not None:
             trouble = "cannot be pretended here: RabbitMQ delays messages by its own clock"
             raise Unsupported.about("now=", trouble, "Leave it out.", where="now")
         return self._session.claim(limit, ends=ends)
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
-        """Take slots and starts where a Redis is beside: see `Broker.admit`."""
+        """Take slots and turns of rates if a Redis is beside: see `Broker.admit`."""
         return self._session.admit(asked)
 
     def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
-        """Look after the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own. The
-        answer is there already.
+        """Check the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own. The returned
+        function answers at once.
         """
         orders = self._session.beat(trouble=trouble, state=state)
         return lambda: orders
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:
-        """Store the progress of runs in the Redis beside; without one nobody could read it."""
+        """Store the progress of runs in the Redis beside; without one, do nothing."""
         self._gate.tell(said)
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Free what dead listeners held in the Redis beside. RabbitMQ itself takes back their messages. `reconsider`:
+        """Free what dead listeners hold in the Redis beside. RabbitMQ itself takes back their messages. `reconsider`:
         serve again the queues that were given up.
         """
         if reconsider:
@@ -185,18 +188,18 @@ class HutchBroker:
         return self._gate.maintain()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a message that was pushed to this listener: True if one came, False if the time is over."""
+        """Wait for a message that is pushed to this listener: True if one came, False if the time is over."""
         return self._session.wait(seconds)
 
     def traces_of(self, claims: Sequence[Claim]) -> list[TraceContext | None]:
-        """Read them in the headers of the messages."""
+        """Read the trace contexts in the headers of the messages."""
         return [claim.receipt.message.trace for claim in claims]
 
     def pass_on(self) -> None:
-        """Do nothing: RabbitMQ pushes a message to one listener only, and it is given back if it waits too long."""
+        """Do nothing: RabbitMQ pushes a message to one listener only, which gives it back after a while."""
 
     def leave(self) -> None:
-        """Stop consuming: what still waits here goes back."""
+        """Stop consuming, and give back the messages that still wait here."""
         self._session.leave()
 
     def close(self) -> None:

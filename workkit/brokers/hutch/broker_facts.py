@@ -1,4 +1,4 @@
-"""What the management API tells, as values, and the one reader of each. What is missing has its default. Pure."""
+"""Answers of the management API as values, and the only reader of each. A missing value has its default. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Why = Literal["off", "login", "forbidden", "silent", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """Why the API tells nothing. `off`: nobody answers there, or no such API; `login`: user or password is refused;
-    `forbidden`: the user may not see this; `silent`: it gives no answer in time, or a broken one; `other`: it belongs
-    to another broker. `trouble` fits behind `where`; no part holds a password.
+    """The reason why the API gives no answer. `off`: nothing answers there, or there is no such API; `login`: user or
+    password is refused; `forbidden`: the user may not see this; `silent`: no answer in time, or a broken one; `other`:
+    it belongs to another broker. `trouble` continues a sentence behind `where`; no part has a password.
     """
 
     why: Why
@@ -28,7 +28,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The broker as a whole. `cluster`: the name that its connections tell too."""
+    """The broker as a whole. `cluster`: its name, which its connections show too."""
 
     version: str = ""
     cluster: str = ""
@@ -36,7 +36,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFact:
-    """One node of the broker. Only a user with the tag `monitoring` sees it."""
+    """One node of the broker. Only a user with the tag `monitoring` can read it."""
 
     name: str
     is_running: bool = True
@@ -47,7 +47,7 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeFact:
-    """One exchange. `published`: messages that came in, where the broker tells that."""
+    """One exchange. `published`: the number of incoming messages, if the broker tells it."""
 
     name: str
     type: str = ""
@@ -60,10 +60,10 @@ class ExchangeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFact:
-    """One queue. The counts are some seconds old. `oldest_s`: the `timestamp` of the message at its head, where it has
-    one, in epoch seconds. `policy`: what its policies add up to, as ``{"max-length": 10}``.
-    `moving`: messages whose time there is over, and that no other queue has confirmed yet; `ready` is without them.
-    `rate_in`, `rate_out`: messages a second, published and delivered; None before the first.
+    """One queue. The counts are some seconds old. `oldest_s`: the `timestamp` of the message at its head, if it has
+    one, in epoch seconds. `policy`: the result of all its policies, as ``{"max-length": 10}``. `moving`: messages that
+    have expired there and that no other queue has confirmed yet; `ready` does not count them. `rate_in`, `rate_out`:
+    messages per second, published and delivered; None before the first.
     """
 
     name: str
@@ -84,7 +84,7 @@ class QueueFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindingFact:
-    """From an exchange to a queue, or to another exchange."""
+    """A binding from an exchange to a queue, or to another exchange."""
 
     source: str
     destination: str
@@ -95,7 +95,7 @@ class BindingFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerFact:
-    """One consumer. A user without the tag `monitoring` sees only the consumers of its own connections."""
+    """One consumer. A user without the tag `monitoring` can read only the consumers of its own connections."""
 
     queue: str
     tag: str
@@ -108,8 +108,8 @@ class ConsumerFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelFact:
-    """One channel. `unacknowledged`: what it was pushed and has not acknowledged; `dropped`: messages of it that led to
-    no queue; `idle_since_ms`: since when it has done nothing, in epoch milliseconds; None: it is busy.
+    """One channel. `unacknowledged`: messages that it got and has not acknowledged; `dropped`: its messages that led to
+    no queue; `idle_since_ms`: since when it is idle, in epoch milliseconds; None: it is busy.
     """
 
     name: str
@@ -238,7 +238,7 @@ def _instant_ms(value: Any) -> int | None:
 
 
 def _is_true(value: Any) -> bool:
-    return value is True or value == "true"  # as a paged answer of some releases writes it
+    return value is True or value == "true"  # some releases write it so in a paged answer
 
 
 def _table(value: Any) -> Mapping[str, Any]:

@@ -1,4 +1,5 @@
-"""Messages as the values of the contract: a claim, a Job, what a new job and an ending publish, a dead message. Pure.
+"""Conversions between messages and values of the contract: a claim, a Job, the messages of new jobs and of endings, a
+dead message. Pure.
 
 Two programs put messages into the dead queue: workkit, with headers of ours, and event, with none. Normative:
 spec/layouts/hutch.md, sections 2, 3, 5 to 8 and 10.
@@ -47,8 +48,8 @@ from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
 
 USUAL: Final[Mapping[Dialect, RunOptions]] = {
-    "event": RunOptions(retries=4, backoff="event"),  # MaxFails
-    "hutch": RunOptions(backoff="hutch"),  # no retries, until `attempts` says how many
+    "event": RunOptions(retries=4, backoff="event"),  # MaxFails of event
+    "hutch": RunOptions(backoff="hutch"),  # no retries, unless `attempts` sets them
 }
 
 
@@ -58,7 +59,7 @@ _CARRIED = frozenset(member.removesuffix("_ms") for member in OPTIONS.values())
 
 @dataclass(slots=True, eq=False)
 class Receipt:
-    """A delivery: the channel it came by, which alone can acknowledge it; its tag there; its queue."""
+    """A delivery: its channel, which alone can acknowledge it; its tag there; its queue."""
 
     channel: Any
     tag: int
@@ -72,14 +73,16 @@ class Receipt:
         return self.message.id
 
     def name(self, fn: str) -> str:
-        """Name the job of a message that a function consumes under `fn`: a pattern takes messages of many names."""
+        """Return the job name of a message that a function consumes under `fn`: a pattern takes messages of many
+        names.
+        """
         return self.message.key if "*" in fn or "#" in fn else fn
 
 
 def read_claim(
     receipt: Receipt, job: str, *, names: Names, now_ms: int, redelivered: bool, describe: Callable[[Claim], Job]
 ) -> Claim:
-    """Read a delivery. Never raises: a malformed body becomes a claim with a trouble."""
+    """Read a delivery. Never raises: a malformed body becomes a claim with a `trouble`."""
     message = receipt.message
     due = message.due_ms
     try:
@@ -119,7 +122,7 @@ def as_job(claim: Claim, *, schedule: str, state: JobState) -> Job:
 
 
 def messages(names: Names, jobs: Sequence[NewJob], *, now_ms: int, has_redis: bool = False) -> list[Message]:
-    """Compose the messages of new jobs. Raises Unsupported for what a message cannot say, InvalidFunction,
+    """Compose the messages of new jobs. Raises Unsupported for a job that a message cannot carry, InvalidFunction,
     InvalidArguments, InvalidOptions.
     """
     return [_message(names, job, now_ms, has_redis) for job in jobs]
@@ -146,7 +149,7 @@ def _message(names: Names, job: NewJob, now_ms: int, has_redis: bool) -> Message
 
 
 def _unique(job: NewJob, text: bytes) -> dict[str, str]:
-    """Say the unique key in headers of ours; equal content is a key of its own."""
+    """Write the unique key into headers of ours; equal content is a key of its own."""
     if job.terms.unique_key is not None:
         until = {} if job.terms.unique_until is None else {UNIQUE_UNTIL: job.terms.unique_until}
         return {UNIQUE: job.terms.unique_key, **until}
@@ -157,14 +160,14 @@ def _unique(job: NewJob, text: bytes) -> dict[str, str]:
 
 
 def _trace(job: NewJob) -> dict[str, str]:
-    """Say the trace context of the addition, where OpenTelemetry puts it."""
+    """Write the trace context of the addition, where OpenTelemetry puts it."""
     if job.trace is None:
         return {}
     return {TRACEPARENT: job.trace.parent, **({TRACESTATE: job.trace.state} if job.trace.state else {})}
 
 
 def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
-    """Return what equal additions have in common; None where each is a message of its own."""
+    """Return the content that equal additions have in common; None if each is a message of its own."""
     if job.identity is not None:
         return job.identity.encode("utf-8", "surrogatepass")
     if due_ms is not None and _is_at(job):
@@ -173,12 +176,12 @@ def _content(job: NewJob, text: bytes, due_ms: int | None) -> bytes | None:
 
 
 def _is_at(job: NewJob) -> bool:
-    """Whether its time was said as an instant, so that equal additions have one id."""
+    """Return whether the job has an instant as its time, so that equal additions have one id."""
     return job.trigger is not None and not job.queued and not job.entrance.many
 
 
 def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
-    """Refuse what a message cannot say, or what needs a Redis where none is beside. Raises Unsupported,
+    """Refuse a job that a message cannot carry, or that needs a Redis if none is beside. Raises Unsupported,
     InvalidFunction, InvalidArguments.
     """
     _check_key(names, job.fn)
@@ -212,7 +215,7 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
 
 @lru_cache(maxsize=1024)
 def _check_key(names: Names, job: str) -> None:
-    """Refuse a name that is no routing key; one that was accepted is not looked at again."""
+    """Refuse a name that is no routing key; an accepted name is not checked again."""
     names.check_job(job)
 
 
@@ -221,14 +224,14 @@ def _refused(option: str, remedy: str) -> Unsupported:
 
 
 def needs_redis(what: str, *, given: Any = None) -> Unsupported:
-    """Make the error about something that only a Redis beside the RabbitMQ keeps."""
+    """Return the error about a term that only a Redis beside the RabbitMQ keeps."""
     trouble = "cannot be kept by RabbitMQ alone"
     remedy = 'Name a Redis beside it, the same in every program: redis="redis://...".'
     return Unsupported.about(what, trouble, remedy, given=given)
 
 
 def copy_of(names: Names, claim: Claim, outcome: Outcome, *, now_ms: int) -> Message | None:
-    """Compose what an ending publishes, if anything."""
+    """Compose the copy that an ending publishes; None if it publishes none."""
     receipt: Receipt = claim.receipt
     message, queue = receipt.message, receipt.queue
     if claim.trouble is not None and isinstance(outcome, Done):
@@ -249,32 +252,32 @@ def copy_of(names: Names, claim: Claim, outcome: Outcome, *, now_ms: int) -> Mes
     return None
 
 
-_CHANGES = frozenset({"x-delivery-count"})  # headers that the broker writes each time it gives a message back
+_CHANGES = frozenset({"x-delivery-count"})  # headers that the broker writes each time a message is given back
 NO_KEY = "its routing key is not known: nobody can run it again"
 
 
 @dataclass(frozen=True, slots=True)
 class DeadMessage:
-    """A message of the dead queue. `number`: how many equal ones are before it in the queue."""
+    """A message of the dead queue. `number`: the number of equal messages before it in the queue."""
 
     message: Message
     number: int = 0
 
     @property
     def key(self) -> str:
-        """Its real routing key, which is the job's name; empty where it is not known."""
+        """Its real routing key, which is the job's name; empty if unknown."""
         said = text(self.message.headers.get(KEY)) if self.is_ours else ""
         at = self.message.routing_key
         return said or (at.removeprefix(DEAD) if at.startswith(DEAD) else "")
 
     @property
     def is_ours(self) -> bool:
-        """Whether workkit moved it here. Others copy headers, but never one of a dead message of ours."""
+        """Whether workkit moved it here. Other programs copy headers, but never one of a dead message of ours."""
         return bool(text(self.message.headers.get(REASON)))
 
     @property
     def queue(self) -> str | None:
-        """The queue it came from; None where it does not say so."""
+        """The queue it came from; None if the message does not tell."""
         return (text(self.message.headers.get(QUEUE)) or None) if self.is_ours else None
 
     @property
@@ -285,7 +288,7 @@ class DeadMessage:
 
     @property
     def mark(self) -> str:
-        """What names this message in the queue: equal ones are told apart by their number."""
+        """The mark of this message in the queue: the numbers of equal messages tell them apart."""
         return f"{fingerprint(self.message)}:{self.number}"
 
     @property
@@ -298,16 +301,16 @@ class DeadMessage:
 
     @property
     def attempts(self) -> int:
-        """How often it has run: as we counted, or as event counts."""
+        """The number of its runs: as workkit counted, or as event counts."""
         said = whole(self.message.headers.get(ATTEMPT)) if self.is_ours else None
         return 1 + failures_elsewhere(self.message.headers) if said is None else max(1, said)
 
     def job(self, *, schedule: str) -> Job:
-        """Show it as a Job. Never raises: what cannot be read is left out."""
+        """Show it as a Job. Never raises: unreadable parts are left out."""
         error = text(self.message.headers.get(ERROR)) if self.is_ours else ""
         args: tuple[object, ...] = ()
         try:
-            args = (read_body(self.message.body, "event"),)  # any JSON: it is shown, not run
+            args = (read_body(self.message.body, "event"),)  # any JSON, because it is shown and does not run
         except CorruptRecord as unread:
             error = error or str(unread)
         return Job(
@@ -327,14 +330,14 @@ class DeadMessage:
 
 
 def fingerprint(message: Message) -> str:
-    """Name a message by all that it says."""
+    """Return a fingerprint of all parts of a message."""
     headers = sorted((name, value) for name, value in message.headers.items() if name not in _CHANGES)
     said = (message.routing_key, sorted(message.properties.items()), headers, message.body)
     return sha1(repr(said).encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 def numbered(messages: Iterable[Message], seen: Counter[str]) -> list[DeadMessage]:
-    """Number the messages of a queue in their order; `seen` counts those that came before."""
+    """Number the messages of a queue in their order; `seen` counts the earlier messages."""
     found = []
     for message in messages:
         name = fingerprint(message)

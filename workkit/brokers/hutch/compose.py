@@ -1,4 +1,4 @@
-"""The messages that we publish: a new one, one that comes again, a dead one. Pure.
+"""The messages that workkit publishes: a new one, a retry, a dead one. Pure.
 
 Normative: spec/layouts/hutch.md, sections 3, 6 and 7.
 """
@@ -16,11 +16,11 @@ from workkit.brokers.hutch.message import ATTEMPT, DUE, ERROR, FAILED_AT, KEY, O
 from workkit.brokers.hutch.names import Dialect, Names, cut
 from workkit.brokers.hutch.topology import LONGEST_MS, delay_key, first_step, step_exchange, waiting_key
 
-MOST_ERROR: Final = 2000  # characters of an error that are kept
+MOST_ERROR: Final = 2000  # characters of a kept error
 
 _NOT_AGAIN: Final = frozenset({"expiration", "user_id", "delivery_mode"})
-"""What a copy must not repeat: an expiration would end it in the ladder, and a broker refuses the user id of another
-login.
+"""Properties that a copy must leave out: an expiration would end it in the ladder, and a broker refuses the user id of
+another login.
 """
 
 _OF_FAILURES: Final = frozenset({KEY, ATTEMPT, ERROR, REASON, FAILED_AT, QUEUE, "x-delivery-count"})
@@ -38,7 +38,7 @@ def new(
 ) -> Message:
     """Compose a new message for every queue that is bound to a key, published now, or delayed until it is due.
 
-    `content`: what its id is made of, so that what is the same has one id; None for an id at random.
+    `content`: the source of its id, so that equal content has one id; None for a random id.
     """
     due = now_ms if due_ms is None else due_ms
     seed = None if content is None else sha1(content, usedforsecurity=False).digest()
@@ -55,7 +55,7 @@ def new(
 def again(
     names: Names, message: Message, *, queue: str, attempt: int, now_ms: int, delay_ms: int, error: str | None = None
 ) -> Message:
-    """Compose the copy by which a message comes back to one queue of ours, as attempt number `attempt` (from 0)."""
+    """Compose the copy that returns a message to one queue of ours, as attempt number `attempt` (from 0)."""
     private = names.private_key(queue)
     due = now_ms + delay_ms if delay_ms or message.due_ms is None else message.due_ms
     said: dict[str, Any] = {KEY: message.key, ATTEMPT: attempt, DUE: due}
@@ -66,7 +66,7 @@ def again(
 
 
 def delayed_again(names: Names, message: Message, *, now_ms: int) -> Message:
-    """Compose the copy by which a delayed message waits for the rest of its delay."""
+    """Compose the copy of a delayed message that waits for the rest of its delay."""
     left_ms = min(max(1, (message.due_ms or 0) - now_ms), LONGEST_MS)
     copy = _copy("", "", message, {ERROR: error} if (error := message.headers.get(ERROR)) else {})
     headers = {name: value for name, value in copy.headers.items() if name != "x-delivery-count"}
@@ -91,9 +91,8 @@ def revived(
     delay_ms: int = 0,
     body: bytes | None = None,
 ) -> Message:
-    """Compose the copy by which a dead message runs again as one that has not failed: in the one queue it came from,
-    or, where nobody knows that, by its real routing key. `body`: another one, which makes a message with an id of its
-    own.
+    """Compose the copy of a dead message that runs again as one without failures: in the one queue it came from, or, if
+    that is unknown, by its real routing key. `body`: a new body, which makes a message with an id of its own.
     """  # fmt: skip
     exchange, at = (names.exchange, key) if queue is None else (names.own_exchange, names.private_key(queue))
     said: dict[str, Any] = {DUE: now_ms + delay_ms}

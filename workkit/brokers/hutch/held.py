@@ -1,10 +1,10 @@
-"""Messages of one queue, held from its head on a channel: to be looked at, or taken out one by one. So are dead
-messages read, those of our delays, and those of work queues, which are due.
+"""Messages of one queue, held from its head on a channel, to be read or taken out one by one. Used for dead messages,
+for delayed messages of ours, and for work queues, which hold due messages.
 
-RabbitMQ has no way to read a queue without taking from it. So what is held here reaches nobody else meanwhile, and all
-of it that is not taken goes back to its place. Delays are quorum queues, which keep the time that is left of a message
-that is given back; they are read from the highest step down, as messages move. Normative: spec/layouts/hutch.md,
-section 10.
+RabbitMQ can only show a queue to a consumer that takes its messages. So nobody else gets the messages that are held
+here, and all of them that are not taken return to their places. Delays are quorum queues, which keep the rest of the
+time of a message that is given back; they are read from the highest step down, as messages move. Normative:
+spec/layouts/hutch.md, section 10.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from workkit.errors import CorruptRecord, ServerError, ServerRefused
 from workkit.jobs.job import Job, JobState
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
-MOST_BYTES: Final = 16 << 20  # of the bodies of one page; the last messages may pass it
-STEP: Final = 50  # messages that are asked for first, as nobody knows how large they are
-PATIENCE: Final = 2.0  # seconds without a message; another program may be the only one that gets them
+MOST_BYTES: Final = 16 << 20  # bytes of the bodies of one page; the last messages may exceed it
+STEP: Final = 50  # messages of the first request, because their size is unknown
+PATIENCE: Final = 2.0  # seconds without a message; another program may be getting all of them
 AGAIN: Final = 0.02  # seconds until it asks again whether more are ready
-LAST: Final = -100  # its priority: whoever works on the queue comes first
+LAST: Final = -100  # its priority: consumers that work on the queue come first
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message that is held, with the channel and the tag by which it is taken."""
+    """A message that is held, with the channel and the tag to take it."""
 
     channel: Channel
     tag: int
@@ -53,11 +53,11 @@ class Delivery:
 
 
 class Held:
-    """The messages of one queue, from its head. For one thread; ends with ``with``, which gives all of them back.
+    """The messages of one queue, from its head. For one thread; the end of ``with`` gives all of them back.
 
-    Each page has a channel of its own, because RabbitMQ looks for an acknowledged message among all that its channel
-    holds. `is_quorum`: a quorum queue, which has one page, and one reader at a time. It gives messages back in their
-    order only where a channel ends on which a single consumer has got them.
+    Each page has a channel of its own, because RabbitMQ searches an acknowledged message among all messages that its
+    channel holds. `is_quorum`: a quorum queue, which has one page, and one reader at a time. It gives messages back in
+    their order only if the channel ends and had a single consumer.
     """
 
     def __init__(self, link: Link, queue: str, *, is_quorum: bool = False) -> None:
@@ -75,18 +75,20 @@ class Held:
             self._link.run(lambda _: _given_back(channels))
 
     def more(self, most: int) -> list[Message]:
-        """Hold further messages: up to `most`, and 16 MB. None at the end of the queue, or without such a queue."""
+        """Hold further messages: up to `most`, and 16 MB. Returns none at the end of the queue, or if it does not
+        exist.
+        """
         return [one.message for one in self.deliveries(most)]
 
     def deliveries(self, most: int) -> list[Delivery]:
-        """Hold further messages: see `more`. Raises ServerUnreachable, ServerRefused; then the broker has
-        given back all that was held.
+        """Hold further messages: see `more`. Raises ServerUnreachable, ServerRefused; then the broker has given back
+        all held messages.
         """
         return self._link.run(lambda wire: self._more(wire, min(most, MOST)))
 
     def take(self, deliveries: Sequence[Delivery], *, is_head: bool = False) -> None:
         """Take messages out of the queue for good, and wait until the broker has done so. A quorum queue may give back
-        those behind the first 30 of one call; but `is_head`, all up to the last one, it takes in one step.
+        the messages behind the first 30 of one call; with `is_head` it takes all up to the last one in one step.
         """
 
         async def taken(_: Wire) -> None:
@@ -96,14 +98,14 @@ class Held:
                 for one in deliveries[-1:] if is_head else deliveries:
                     if one.channel is channel:
                         channel.raw.basic_ack(one.tag, multiple=is_head)
-                await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
+                await channel.call("basic_qos", prefetch_count=0)  # the broker answers it after the earlier calls
 
         if deliveries:
             self._link.run(taken)
 
     async def _more(self, wire: Wire, most: int) -> list[Delivery]:
         for one in self._channels:
-            if one.closed is not None:  # what it held was given back, so the next message may be one of them
+            if one.closed is not None:  # its messages were given back, so the next message may be one of them
                 raise one.closed
         channel, queue = await wire.channel(), self._queue
         self._channels.append(channel)
@@ -139,7 +141,7 @@ class Held:
 
 
 async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
-    """Have a queue push so many messages, or those that are ready."""
+    """Make a queue push `wanted` messages, or as many as are ready."""
     found: list[Delivery] = []
     pushed, size = asyncio.Event(), 0
 
@@ -149,7 +151,7 @@ async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
         found.append(Delivery(channel, method.delivery_tag, received(method, properties, body)))
         pushed.set()
 
-    await channel.call("basic_qos", prefetch_count=wanted)  # for the consumer that begins now
+    await channel.call("basic_qos", prefetch_count=wanted)  # applies to the consumer that begins now
     tag = f"{LOOKING}{uuid4()}"
     await channel.call("basic_consume", queue, receive, consumer_tag=tag, arguments={"x-priority": LAST})
     until = time.monotonic() + PATIENCE
@@ -160,7 +162,7 @@ async def _pushed(channel: Channel, queue: str, wanted: int) -> list[Delivery]:
             until = time.monotonic() + PATIENCE
             continue
         if not await _ready(channel, queue):
-            await channel.call("basic_qos", prefetch_count=wanted)  # it is answered after what was pushed
+            await channel.call("basic_qos", prefetch_count=wanted)  # the broker answers it after the pushed messages
             break
     await channel.call("basic_cancel", tag)
     return found
@@ -172,7 +174,7 @@ async def _ready(channel: Channel, queue: str) -> int:
 
 
 async def _unread(channel: Channel, queue: str) -> None:
-    """Wait until a queue has no consumer. A quorum queue has back what one held in the moment in which it loses it."""
+    """Wait until a queue has no consumer. A quorum queue has all messages of a consumer back when it loses it."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         frame = await channel.call("queue_declare", queue, passive=True)
@@ -183,17 +185,17 @@ async def _unread(channel: Channel, queue: str) -> None:
 
 async def _given_back(channels: Sequence[Channel]) -> None:
     for channel in channels:
-        with suppress(AMQPError):  # the broker gives them back itself where the channel is gone
+        with suppress(AMQPError):  # the broker gives them back itself if the channel is gone
             channel.raw.basic_nack(0, multiple=True, requeue=True)
     for channel in channels:
         with suppress(AMQPError):
-            await channel.call("basic_qos", prefetch_count=0)  # it is answered after what came before
+            await channel.call("basic_qos", prefetch_count=0)  # the broker answers it after the earlier calls
         channel.close()
 
 
 FIRST: Final = 500  # messages of the first reading
-DEAD_PAGE: Final = 2000  # messages that are asked for at once
-GROWTH: Final = 4  # how much further each reading goes
+DEAD_PAGE: Final = 2000  # messages of one request
+GROWTH: Final = 4  # factor by which each reading is longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +208,8 @@ class DeadQueue:
     def messages(self) -> Iterator[DeadMessage]:
         """Page through the dead messages, oldest first.
 
-        Nothing is held while the caller looks at a page. So each reading begins at the head again, and goes four times
-        as far as the one before. What comes or goes meanwhile may be left out.
+        Holds no message while the caller looks at a page. So each reading begins at the head again, and goes four times
+        as far as the one before. It may miss messages that come or go meanwhile.
         """
         shown: set[str] = set()
         most, most_bytes = FIRST, MOST_BYTES
@@ -220,7 +222,9 @@ class DeadQueue:
             most, most_bytes = most * GROWTH, most_bytes * GROWTH
 
     def _first(self, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
-        """Read so many messages, and give them back; return those not shown before, and whether there are no more."""
+        """Read up to `most` messages, and give them back; return those not shown before, and whether there are no
+        more.
+        """
         found: list[DeadMessage] = []
         seen: Counter[str] = Counter()
         count = size = 0
@@ -235,8 +239,8 @@ class DeadQueue:
 
 
 MOST_LOOKS: Final = 16
-"""How often a message is given back. RabbitMQ 4 moves one on that came back 20 times, long before its time."""
-OTHERS: Final = 5.0  # seconds in which another program may end its look
+"""How often a message is given back, at most. RabbitMQ 4 moves a message on after 20 returns, long before its time."""
+OTHERS: Final = 5.0  # seconds for another program to end its look
 AGAIN_ALONE: Final = 0.2  # seconds until the next try
 
 
@@ -249,7 +253,7 @@ class Delayed:
     names: Names
 
     def jobs(self) -> list[Job]:
-        """List them, soonest first, also those that come again. Equal additions of one id are one job."""
+        """List them as jobs, soonest first, with retries. Equal additions of one id are one job."""
         found: dict[tuple[str, str | None], Job] = {}
 
         def seen(message: Message) -> bool:
@@ -261,9 +265,9 @@ class Delayed:
         return sorted(found.values(), key=lambda job: job.due.timestamp() if job.due else 0.0)
 
     def take(self, is_meant: Callable[[Message], bool]) -> list[Message]:
-        """Show each message to `is_meant`, take out those of which it returns True, and return them. All others go back
-        with the time that is left to them. A message that moves meanwhile may be shown twice, or not at all. Of more
-        than 30 that are meant, some may come back: call it until there are none.
+        """Call `is_meant` with each message, take out those for which it returns True, and return them. All others go
+        back with the rest of their time. A message that moves meanwhile may be shown twice, or not at all. Of more than
+        30 matching messages some may come back: call it until it returns none.
         """
         taken: list[Message] = []
         steps = [queue.name for queue in ladder(self.names).queues[:STEPS]]
@@ -279,8 +283,8 @@ class Delayed:
         return taken
 
     def _renew(self, held: Held, page: Sequence[Delivery]) -> None:
-        """Replace what was given back often by copies, which are confirmed before it is taken out: all from the head of
-        the queue on, as every look begins there.
+        """Replace messages that were given back often by copies, which are confirmed before the messages are taken out:
+        all from the head of the queue on, because every look begins there.
         """
         counts = [whole(one.message.headers.get("x-delivery-count")) or 0 for one in page]
         old = page[: max((n for n, count in enumerate(counts, 1) if count >= MOST_LOOKS), default=0)]
@@ -294,8 +298,8 @@ class Delayed:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep others from looking meanwhile: of two who give messages back at once, one changes their order. A queue
-        that belongs to this connection tells the others, and is gone when the connection is. Raises ServerRefused.
+        """Keep other readers out meanwhile: if two give messages back at once, one changes the order. A queue that
+        belongs to this connection is the lock, and disappears with the connection. Raises ServerRefused.
         """
         name = f"{self.names.exchange}_workkit_delay_reader"
         with self.link.alone:
@@ -331,12 +335,12 @@ async def _unlocked(wire: Wire, name: str) -> None:
     channel.close()
 
 
-MOST_DUE: Final = 100  # messages of each queue; listeners do not get them for that moment
+MOST_DUE: Final = 100  # messages of each queue; listeners do not get them while they are held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueMessages:
-    """What is due in one exchange."""
+    """The due messages of one exchange."""
 
     link: Link
     schedule: str
@@ -356,11 +360,11 @@ class DueMessages:
 
 
 def shown_job(message: Message, *, schedule: str, state: JobState, queue: str | None) -> Job:
-    """Show a message as a Job. Never raises: what cannot be read is left out."""
+    """Show a message as a Job. Never raises: unreadable parts are left out."""
     args: tuple[object, ...] = ()
     error = text(message.headers.get(ERROR)) if message.is_private else ""
     try:
-        args = (read_body(message.body, "event"),)  # any JSON: it is shown, not run
+        args = (read_body(message.body, "event"),)  # any JSON, because it is shown and does not run
     except CorruptRecord as unread:
         error = error or str(unread)
     due_ms = message.due_ms

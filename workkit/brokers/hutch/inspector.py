@@ -1,4 +1,4 @@
-"""Look at an exchange: the front of this room. It changes nothing, but see section 10 of spec/layouts/hutch.md."""
+"""The inspector of an exchange. It changes nothing; for one exception see section 10 of spec/layouts/hutch.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.wording import listed
 
-SHORTEST: Final = 6  # characters of an id that name a job
+SHORTEST: Final = 6  # characters of an id that name a job, at least
 SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again
 COUNTED: Final = "Messages that come again after a failure are counted as waiting."
 UNASKED: Final = (
@@ -41,23 +41,25 @@ HELD: Final = "Messages that listeners hold cannot be listed, only counted."
 
 @dataclass(slots=True, kw_only=True)
 class HutchInspector:
-    """Reads one exchange: by AMQP, and by the management API what AMQP cannot tell. Thread-safe."""
+    """Reads one exchange: by AMQP, and by the management API for answers that AMQP lacks. Thread-safe."""
 
     link: Link
     names: Names
     management: Management
     delayed: Delayed
     beside: Beside | None = None
-    _closed: Closed | None = None  # an API that has not answered in time is left alone until then
+    _closed: Closed | None = None  # the reason, while an API that has not answered in time is not asked
     _until: float = 0.0
     _is_same: bool = False
 
     def is_known(self) -> None:
-        """A RabbitMQ does not tell which of its exchanges are schedules."""
+        """Return None: a RabbitMQ does not tell which of its exchanges are schedules."""
         return
 
     def counts(self) -> Counts:
-        """Count the messages in each state: see `Inspector.counts`. Due, running, late: those of our namespace."""
+        """Count the messages in each state: see `Inspector.counts`. Due, running and late jobs are those of our
+        namespace.
+        """
         known, now_ms = self._known(), _now_ms()
         ours, dead_queue = known.ours, self.names.dead_queue
         depth = depths(self.link, [*ours, *known.delays, dead_queue])
@@ -76,13 +78,15 @@ class HutchInspector:
         )
 
     def pulse(self) -> Pulse:
-        """Look at it by the other calls: see `Inspector.pulse`. It leaves out delayed messages, as pages ask often."""
+        """Read a pulse from the other calls: see `Inspector.pulse`. It leaves out delayed messages, because pages ask
+        often.
+        """
         pulse = composed_pulse(self, now_ms=_now_ms(), soon=("due",))
         return replace(pulse, unknown={"soon": UNASKED, **pulse.unknown})
 
     def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
-        """List what is due, at most 100 messages of each queue of our namespace, or what we have delayed, soonest
-        first; what is dead, oldest first; or what runs, where a Redis is beside. Raises Unsupported for other states.
+        """List jobs: due ones, at most 100 messages of each queue of our namespace, or our delayed ones, soonest first;
+        dead ones, oldest first; or running ones, if a Redis is beside. Raises Unsupported for other states.
         """
         if state == "dead":
             return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
@@ -104,7 +108,7 @@ class HutchInspector:
         return self._due.jobs(self._known().ours) if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
-        """See `Inspector.unlisted`. What is due can be listed where the names of its queues are known."""
+        """See `Inspector.unlisted`. Due jobs can be listed if the names of their queues are known."""
         known = self._known()
         found: dict[JobState, str] = {"running": HELD, "retrying": LISTED}
         if self.beside is not None:
@@ -147,8 +151,8 @@ class HutchInspector:
         raise no_recurring("are not kept in this layout: a message runs once", "Only the native layout keeps them.")
 
     def listeners(self) -> list[ListenerInfo]:
-        """List those who consume, ours and others. Raises Unsupported where the management API does not tell, and no
-        Redis is beside, which knows ours and what they run.
+        """List the consumers, ours and others. Raises Unsupported if the management API does not answer, and no Redis
+        is beside, which knows our listeners and their running jobs.
         """
         known = self._known()
         found = known.closed or listening(self.management, known, now_ms=_now_ms())
@@ -165,16 +169,16 @@ class HutchInspector:
         return self._known(jobs).infos(self.link)
 
     def control(self) -> Control:
-        """Read what is paused and limited in the Redis beside; the broker pauses and limits nothing."""
+        """Read the pauses and limits in the Redis beside; the broker itself has none."""
         return Control() if self.beside is None else beside_look.control(self.beside)
 
     def limits(self, *, like: str = "") -> list[LimitUse]:
-        """Tell which slots are taken in the Redis beside."""
+        """List the taken slots in the Redis beside."""
         return [] if self.beside is None else beside_look.limits(self.beside)
 
     @property
     def history(self) -> NoReturn:
-        """Raise Unsupported: nothing is kept of past runs."""
+        """Raise Unsupported: no past runs are kept."""
         raise no_history()
 
     def _running(self) -> Iterator[Job]:
@@ -197,7 +201,7 @@ class HutchInspector:
         return known
 
     def _belongs(self) -> Closed | None:
-        """Ask once whether the API is that of this broker."""
+        """Check once whether the API belongs to this broker."""
         if not self._is_same:
             closed = self.management.belongs_to(self.link.run(_cluster))
             self._is_same = closed is None
@@ -218,7 +222,7 @@ def _moving(known: Known, queue: str) -> int:
 
 
 def _unknown(known: Known, found: Sequence[ListenerInfo] | Closed) -> dict[str, str]:
-    """Name the counts that nobody tells, each with the reason."""
+    """Return the unknown counts, each with the reason."""
     unknown = {"retrying": COUNTED}
     if known.closed is not None:
         unknown |= dict.fromkeys(("due", "running", "late_ms"), _names_needed(known.closed))

@@ -1,6 +1,6 @@
-"""Which queues are around an exchange, how many messages are ready in them, and who consumes them.
+"""The queues around an exchange, the number of ready messages in them, and their consumers.
 
-The management API tells all of this. Without it, AMQP tells the depth of queues with known names.
+The management API has all of this. Without it, AMQP shows the depth of queues with known names.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from workkit.jobs.marks import plain_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """The work queues of an exchange by name, each with the keys that lead to it (None: nobody tells). `facts`: what
-    the management API tells of each queue; `closed`: why it tells nothing.
+    """The work queues of an exchange by name, each with the keys that lead to it (None: unknown). `facts`: the answer
+    of the management API for each queue; `closed`: why it gives no answer.
     """
 
     names: Names
@@ -44,8 +44,8 @@ class Known:
         return {queue: queue.removeprefix(before) for queue in self.keys if queue.startswith(before)}
 
     def infos(self, link: Link) -> list[QueueInfo]:
-        """Describe the queues: work queues, those that delay, the dead queue. `ready` and `consumers` are those of now,
-        but for a queue that belongs to another connection alone.
+        """Describe the queues: work queues, delay queues, the dead queue. `ready` and `consumers` are current, except
+        for a queue that belongs to another connection alone.
         """
         kinds: dict[str, QueueKind] = dict.fromkeys(sorted(self.keys), "work")
         for queue in self.delays:
@@ -73,9 +73,9 @@ class Known:
 def known_queues(
     link: Link, management: Management, names: Names, *, jobs: Sequence[str] = (), closed: Closed | None = None
 ) -> Known:
-    """Find the queues around an exchange. Where the management API is closed: those of `jobs`, and those of functions
-    that this program has marked, as far as they exist. `closed`: the API is not asked, for this reason. Raises
-    InvalidFunction for a name that is no routing key.
+    """Find the queues around an exchange. Without the management API: the existing queues of `jobs`, and of functions
+    that this program has marked. `closed`: do not ask the API, for this reason. Raises InvalidFunction for a name that
+    is no routing key.
     """
     for job in jobs:
         names.check_job(job, consumes=True)
@@ -125,15 +125,15 @@ def _fits(names: Names, job: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """A queue as AMQP shows it, at this moment."""
+    """The present state of a queue, as AMQP shows it."""
 
     ready: int
     consumers: int
 
 
 def depths(link: Link, queues: Sequence[str], *, until_missing: bool = False) -> dict[str, Depth]:
-    """Ask about queues; those that do not exist, or belong to another connection alone, are left out. `until_missing`:
-    end at the first of them, because the broker logs each such question.
+    """Read the depth of queues. Leave out queues that do not exist, or belong to another connection alone.
+    `until_missing`: stop at the first of them, because the broker logs each such question.
     """
 
     async def ask(wire: Wire) -> dict[str, Depth]:
@@ -159,23 +159,23 @@ def depths(link: Link, queues: Sequence[str], *, until_missing: bool = False) ->
 
 
 def delay_queues(link: Link, names: Names) -> list[str]:
-    """Find the queues in which messages are delayed: ours, which are declared from the first one on, and those of both
-    libraries, which declare all of them.
+    """Find the queues that delay messages: ours, which are declared from the first one on, and those of both libraries,
+    which declare all of them.
     """
     of = [[queue.name for queue in topology.queues] for topology in (ladder(names), delays(names))]
     return [queue for queues in of for queue in depths(link, queues, until_missing=True)]
 
 
-_LIBRARIES: Final = {"hutch-": "hutch", "ctag-": "event"}  # how the tags of their consumers begin
+_LIBRARIES: Final = {"hutch-": "hutch", "ctag-": "event"}  # the prefixes of their consumers' tags
 _OTHER: Final = "another program"
 
 
 def listening(management: Management, known: Known, *, now_ms: int) -> list[ListenerInfo] | Closed:
-    """List those who consume from the work queues and the dead queue of an exchange: each listener of ours once, and
-    each connection of another program.
+    """List the consumers of the work queues and the dead queue of an exchange: each listener of ours once, and each
+    connection of another program.
     """
     nodes, consumers, channels = management.nodes(), management.consumers(), management.channels()
-    if isinstance(nodes, Closed):  # to a user who may not see these, the others show his own alone
+    if isinstance(nodes, Closed):  # a user who may not see these gets only his own of the others
         return nodes
     if isinstance(consumers, Closed):
         return consumers

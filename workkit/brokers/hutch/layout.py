@@ -1,4 +1,4 @@
-"""What the layouts hutch and event can do, as values, and how the broker of an exchange is opened, with the Redis
+"""The abilities of the layouts hutch and event, as values; and how the broker of an exchange is opened, with the Redis
 beside its RabbitMQ.
 """
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnRabbitmq:
-    """Where an exchange is: the URL of its RabbitMQ; what its queues are named after, and the URL of the management
-    API, each empty where it follows from the others.
+    """The place of an exchange: the URL of its RabbitMQ; the namespace of its queues, and the URL of the management
+    API, each empty if it follows from the other values.
     """
 
     amqp: str
@@ -34,7 +34,7 @@ class OnRabbitmq:
     __repr__ = brief_repr
 
     def masked(self) -> OnRabbitmq:
-        """Hide the passwords."""
+        """Return a copy without the passwords."""
         return replace(self, amqp=masked(self.amqp), management=masked(self.management))
 
 
@@ -71,10 +71,10 @@ OWN = (
 
 
 def _check(layout: str, name: str, given: Mapping[str, Any]) -> tuple[Any, OnRabbitmq]:
-    """Refuse what is no AMQP URL, no URL of a management API or no Redis, and names that no exchange or queue can have.
+    """Refuse an invalid AMQP URL, management URL or Redis, and names that no exchange or queue can have.
 
-    A Redis beside it counts only where it is given to `create`: programs with different surroundings would keep
-    different limits.
+    A Redis beside the broker counts only if `create` gets it: programs with different environments would keep different
+    limits.
     """
     from workkit.brokers.connect_redis import check
     from workkit.brokers.hutch.address import read_address, read_site
@@ -122,7 +122,7 @@ def _find(layout: str, redis: Any, seconds: float | None) -> Found:
 
 
 def _unfit(layout: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
-    """See spec/forward.md 2."""
+    """Return why arguments do not fit the layout: see spec/forward.md 2."""
     if kwargs or len(args) != 1:
         return "a forward to RabbitMQ refuses it: a message has one argument, given by position"
     if layout == "hutch" and not isinstance(args[0], Mapping):

@@ -1,4 +1,4 @@
-"""Ask RabbitMQ's management API over HTTP. Thread-safe: each question has a connection of its own."""
+"""Requests to RabbitMQ's management API over HTTP. Thread-safe: each request has a connection of its own."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from workkit.errors import text_of
 
 T = TypeVar("T")
 
-PAGE: Final = 500  # the most that the API gives at once
+PAGE: Final = 500  # the most items that the API returns at once
 MOST_PAGES: Final = 2000
 
 
 class _NoAnswer(Exception):
-    """What the API does not tell. Another node may (`elsewhere`)."""
+    """A request without an answer. `elsewhere`: another node may answer it."""
 
     def __init__(self, why: Why, trouble: str, remedy: str, *, elsewhere: bool = False) -> None:
         super().__init__(trouble)
@@ -50,7 +50,7 @@ class _NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
-    """The management API of one broker, and one virtual host there. Each question returns `Closed` where the API is not
+    """The management API of one broker, and one virtual host there. Each method returns `Closed` if the API is not
     enabled, refuses, or does not answer within `patience` seconds for each page; it never raises.
     """
 
@@ -59,12 +59,12 @@ class Management:
     patience: float = 5.0
 
     def overview(self) -> Overview | Closed:
-        """Ask for the broker's version and the name of its cluster."""
+        """Read the broker's version and the name of its cluster."""
         return self._asked(lambda line: read_overview(line.item("/overview")))
 
     def belongs_to(self, cluster: str) -> Closed | None:
-        """Ask whether this is the API of the broker whose connections tell this name; None: it is. The port may be that
-        of another broker on the same host. Where one of them tells no name, it counts as the same.
+        """Check whether this is the API of the broker with this cluster name; None: it is. The port may belong to
+        another broker on the same host. If one of them has no name, they count as the same.
         """
         found = self.overview()
         if isinstance(found, Closed):
@@ -75,32 +75,30 @@ class Management:
         return Closed(why="other", where=self.site.shown, trouble=trouble, remedy="Name the right one: management=URL.")
 
     def nodes(self) -> list[NodeFact] | Closed:
-        """Ask for the nodes and their alarms. Closed for a user without the tag `monitoring`."""
+        """Read the nodes and their alarms. Closed for a user without the tag `monitoring`."""
         return self._asked(
             lambda line: [*map(read_node, line.items("/nodes?columns=name,running,uptime,mem_alarm,disk_free_alarm"))]
         )
 
     def exchanges(self) -> list[ExchangeFact] | Closed:
-        """Ask for all exchanges of the virtual host, page by page."""
+        """Read all exchanges of the virtual host, page by page."""
         return self._asked(lambda line: [*map(read_exchange, line.pages(f"/exchanges/{self._vhost}"))])
 
     def queues(self) -> list[QueueFact] | Closed:
-        """Ask for all queues of the virtual host, page by page."""
+        """Read all queues of the virtual host, page by page."""
         return self._asked(lambda line: [*map(read_queue, line.pages(f"/queues/{self._vhost}", QUEUE_COLUMNS))])
 
     def bindings(self, *exchanges: str) -> list[BindingFact] | Closed:
-        """Ask for the bindings of which these exchanges are the source; none where one does not exist."""
+        """Read the bindings with these exchanges as their source; none if an exchange does not exist."""
         paths = [f"/exchanges/{self._vhost}/{_quoted(exchange)}/bindings/source" for exchange in exchanges]
         return self._asked(lambda line: [read_binding(found) for path in paths for found in line.items(path)])
 
     def consumers(self) -> list[ConsumerFact] | Closed:
-        """Ask for the consumers of the virtual host. Without the tag `monitoring` those of this user alone come."""
+        """Read the consumers of the virtual host. Without the tag `monitoring` only those of this user."""
         return self._asked(lambda line: [*map(read_consumer, line.items(f"/consumers/{self._vhost}"))])
 
     def channels(self) -> list[ChannelFact] | Closed:
-        """Ask for the channels of the virtual host, page by page. Without the tag `monitoring` those of this user alone
-        come.
-        """
+        """Read the channels of the virtual host, page by page. Without the tag `monitoring` only those of this user."""
         return self._asked(lambda line: [*map(read_channel, line.pages(f"/vhosts/{self._vhost}/channels"))])
 
     @property
@@ -108,7 +106,7 @@ class Management:
         return _quoted(self.vhost)
 
     def _asked(self, ask: Callable[[_Line], T]) -> T | Closed:
-        """Ask one node after another, until one answers."""
+        """Ask the nodes in turn, until one answers."""
         trouble = _NoAnswer("off", "names no host", "Correct the URL.")
         for host, port in self.site.nodes:
             try:
@@ -124,7 +122,7 @@ class Management:
 
 
 class _Secure(HTTPConnection):
-    """A connection over TLS to a host whose certificate may have another name."""
+    """A connection over TLS to a host that may have another name in its certificate."""
 
     checks: ssl.SSLContext
     named: str
@@ -135,7 +133,7 @@ class _Secure(HTTPConnection):
 
 
 class _Line:
-    """One connection, for the pages of one question."""
+    """One connection, for the pages of one request."""
 
     def __init__(self, of: Management, host: str, port: int) -> None:
         site = of.site
@@ -154,22 +152,22 @@ class _Line:
         self._http.close()
 
     def item(self, path: str) -> Mapping[str, Any]:
-        """Ask for one thing that is always there."""
+        """Read one item that always exists."""
         found = self._get(path)
         if not isinstance(found, dict):
             raise _nothing()
         return found
 
     def items(self, path: str) -> list[Mapping[str, Any]]:
-        """Ask for a list."""
+        """Read a list."""
         return _rows(self._get(path))
 
     def pages(self, path: str, columns: str = "") -> Iterator[Mapping[str, Any]]:
-        """Ask for a list, page by page. What moves meanwhile may come twice or be passed over."""
+        """Read a list, page by page. An item that moves meanwhile may come twice or be missed."""
         only = f"&columns={columns}" if columns else ""
         for page in range(1, MOST_PAGES):
             found = self._get(f"{path}?page={page}&page_size={PAGE}{only}", past=page > 1)
-            if isinstance(found, list):  # as older releases answer
+            if isinstance(found, list):  # older releases answer with a list
                 yield from _rows(found)
                 return
             if not isinstance(found, dict):
@@ -180,7 +178,7 @@ class _Line:
                 return
 
     def _get(self, path: str, *, past: bool = False) -> Any:
-        """Get the answer at a path; None: there is nothing. `past`: this page may be behind the last one by now."""
+        """Read the answer at a path; None: there is none. `past`: this page may be behind the last one by now."""
         self._http.request("GET", f"{self._site.path}/api{path}", headers=self._headers)
         answer = self._http.getresponse()
         body = answer.read()
@@ -208,7 +206,7 @@ class _Line:
         if "virtual host" in said:
             trouble = f'shows user "{user}" nothing of the virtual host "{self._vhost}"'
             return _NoAnswer("forbidden", trouble, "Give this user a permission there.")
-        if said.startswith("Not "):  # a user that is known
+        if said.startswith("Not "):  # a known user
             tag = "monitoring"
             trouble = f'does not show this to user "{user}", who lacks the tag {tag}'
             return _NoAnswer("forbidden", trouble, f"rabbitmqctl set_user_tags {user} {tag}")
@@ -230,7 +228,7 @@ def _nothing() -> _NoAnswer:
 
 
 def _explained(error: Exception) -> _NoAnswer:
-    """Turn what the connection raised into why there is no answer."""
+    """Turn an error of the connection into the reason for a missing answer."""
     match error:
         case ConnectionRefusedError():
             remedy = "Enable it on the broker: rabbitmq-plugins enable rabbitmq_management."

@@ -1,7 +1,7 @@
-"""A message as it travels, and what it says: its real routing key, its attempts, when it was due, its body. Pure.
+"""A message on the wire, and its content: its real routing key, its attempts, its due time, its body. Pure.
 
-Everything is read tolerantly, because other programs write these headers. At the end: what a consumer of ours says of
-its listener, by its tag and its arguments. Normative: spec/layouts/hutch.md, sections 3 and 8.
+All readers are tolerant, because other programs write these headers. At the end: the description of a listener in the
+tag and the arguments of its consumers. Normative: spec/layouts/hutch.md, sections 3 and 8.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ OPTIONS: Final = {
     "workkit-retries": "retries", "workkit-backoff": "backoff", "workkit-base-ms": "base_ms",
     "workkit-cap-ms": "cap_ms", "workkit-jitter": "jitter",
 }  # fmt: skip
-"""The headers that say how often a message is tried again and when, each with its member of `RunOptions`."""
+"""The headers that set the number and times of retries, each with its member of `RunOptions`."""
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
 
-MOST_MS: Final = 253_402_300_799_000  # the year 9999, the last that a datetime holds
+MOST_MS: Final = 253_402_300_799_000  # ms; the year 9999, the last that a datetime holds
 
 _PROPERTIES = (
     "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
@@ -63,7 +63,7 @@ class Message:
 
     @property
     def id(self) -> str:
-        """Its message id; where there is none, a hash of what it says."""
+        """Its message id; without one, a hash of its content."""
         said = text(self.properties.get("message_id"))
         return said or sha1(f"{self.key}\n".encode() + self.body, usedforsecurity=False).hexdigest()
 
@@ -78,19 +78,19 @@ class Message:
 
     @property
     def is_private(self) -> bool:
-        """Whether it was sent to one queue of ours. Only then our headers about attempts are ours: a message that
+        """Whether it was sent to one queue of ours. Only then our headers about attempts are valid: a message that
         another program sends again may still carry them.
         """
         return self.first_key.startswith(f"{OWN}queue.")
 
     @property
     def queue(self) -> str | None:
-        """The one queue of ours that it goes to; None: to every queue of its key."""
+        """The one queue of ours that it goes to; None: it goes to every queue of its key."""
         return self.first_key.removeprefix(f"{OWN}queue.") if self.is_private else None
 
     @property
     def attempt(self) -> int:
-        """How often it has failed with us."""
+        """The number of its failures in workkit."""
         if not self.is_private:
             return 0
         said = whole(self.headers.get(ATTEMPT))
@@ -98,7 +98,7 @@ class Message:
 
     @property
     def options(self) -> RunOptions:
-        """How often it is tried again and when, as its producer says; what cannot be read is left out."""
+        """The number and times of its retries, as its producer set them; unreadable values are left out."""
         found: dict[str, Any] = {}
         for header, member in OPTIONS.items():
             value = self.headers.get(header)
@@ -111,8 +111,8 @@ class Message:
 
     @property
     def due_ms(self) -> int | None:
-        """When it was due: when its last delay in a foreign queue ended, else as we have said, else when it was
-        published; None where nothing says it.
+        """Its due time in epoch ms: the end of its last delay in a foreign queue, else the time in our header, else the
+        time of its publishing; None if unknown.
         """
         ended = next((death.time_ms for death in deaths(self.headers) if death.is_foreign_delay), None)
         if ended is not None:
@@ -139,8 +139,8 @@ class Message:
 
 
 def received(method: Any, properties: Any, body: bytes) -> Message:
-    """Make the value of a delivery from what the client library hands over."""
-    said = vars(properties)  # the client library sets what was sent; the rest are None
+    """Make the value of a delivery from the client library's objects."""
+    said = vars(properties)  # only properties that were sent; the library sets the others to None
     return Message(
         exchange=method.exchange,
         routing_key=method.routing_key,
@@ -167,7 +167,7 @@ class Death:
 
 
 def deaths(headers: Mapping[str, Any]) -> Iterator[Death]:
-    """Read the entries of `x-death`, the last death first; what is no entry is left out."""
+    """Read the entries of `x-death`, the last death first; leave out invalid entries."""
     entries = headers.get("x-death")
     if entries is None:
         return
@@ -189,7 +189,7 @@ def failures_elsewhere(headers: Mapping[str, Any]) -> int:
 
 
 def portable(headers: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy headers for another publishing: without routing keys and deaths, which the broker would act on. A float
+    """Copy headers for another publishing, without routing keys and deaths, which would affect the broker. A float
     becomes text, because the client library cannot write one.
     """
     return {name: _portable(value) for name, value in headers.items() if name not in _ROUTING and "-death" not in name}
@@ -211,19 +211,19 @@ def _portable(value: Any) -> Any:
 
 
 def text(value: Any) -> str:
-    """Read what may be a text; anything else is empty."""
+    """Read a text; empty for any other value."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, str) else ""
 
 
 def whole(value: Any) -> int | None:
-    """Read what may be an integer; the client library has a class of its own for long ones."""
+    """Read an integer; None for any other value. The client library has its own class for long integers."""
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def instant_ms(value: Any) -> int | None:
-    """Read a timestamp of the wire: whole seconds, or what the client library made of them."""
+    """Read a timestamp of the wire: whole seconds, or the client library's conversion of them."""
     if isinstance(value, datetime):
         value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     seconds = whole(value)
@@ -244,8 +244,8 @@ _PLACE = "args[0]"
 def write_body(value: Any, *, needs_object: bool) -> bytes:
     """Write a value as UTF-8 JSON without blanks; the keys of an object keep their order.
 
-    Raises InvalidArguments for what JSON or UTF-8 cannot carry, with its place, and for a value that is no object where
-    the reader needs one.
+    Raises InvalidArguments for a value that JSON or UTF-8 cannot carry, with its place, and for a value that is no
+    object if the reader needs one.
     """
     try:
         checked = _checked(value, _PLACE)
@@ -296,7 +296,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def _checked(value: Any, place: str) -> Any:
-    """Turn a value into one of plain types. Raises InvalidArguments."""
+    """Convert a value to plain types. Raises InvalidArguments."""
     match value:
         case None | bool():
             return value
@@ -318,7 +318,7 @@ def _checked(value: Any, place: str) -> Any:
             return _checked(plain_value(value, place), place)
 
 
-LOOKING: Final = "workkit-look-"  # how the tags of those begin who only look
+LOOKING: Final = "workkit-look-"  # the prefix of the tags of consumers that only look
 
 _OURS = re.compile(r"(workkit-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-\d+")
 _HOST, _PID, _VERSION, _THREADS, _SINCE = (f"workkit-{name}" for name in ("host", "pid", "version", "threads", "since"))
@@ -330,30 +330,30 @@ def consumer_tag(listener: str, number: int) -> str:
 
 
 def listener_of(tag: str) -> str | None:
-    """Tell which listener of ours a consumer belongs to; None: to another program."""
+    """Return the listener of ours that a consumer belongs to; None: it belongs to another program."""
     found = _OURS.fullmatch(tag)
     return None if found is None else found[1]
 
 
 def is_ours(tag: str) -> bool:
-    """Whether a tag, or the name of a listener, is one of ours."""
+    """Return whether a tag, or the name of a listener, is one of ours."""
     return tag.startswith("workkit-")
 
 
 def is_looking(tag: str) -> bool:
-    """Whether a consumer of ours only looks at a queue, for a moment."""
+    """Return whether a consumer of ours only looks at a queue, for a moment."""
     return is_ours(tag) and listener_of(tag) is None
 
 
 def said_of(info: ListenerInfo, *, now_ms: int) -> dict[str, Any]:
-    """Write what its consumers say of a listener, as their arguments."""
+    """Write the description of a listener as the arguments of its consumers."""
     return {_HOST: info.host, _PID: info.pid, _VERSION: info.version, _THREADS: info.threads, _SINCE: now_ms}
 
 
 def read_said(
     arguments: Mapping[str, Any], *, listener: str, schedule: str, now_ms: int, host: str, version: str
 ) -> ListenerInfo:
-    """Read what a consumer says of its listener. `host` and `version` count where it says none."""
+    """Read the description of a listener from a consumer. `host` and `version`: used if the description has none."""
     since = whole(arguments.get(_SINCE))
     return ListenerInfo(
         listener=listener,

@@ -1,4 +1,4 @@
-"""The names of both libraries, and ours beside them: exchanges, queues, routing keys. Pure.
+"""The names of both libraries, and our own names: exchanges, queues, routing keys. Pure.
 
 Normative: spec/layouts/hutch.md, sections 1 and 2.
 """
@@ -15,9 +15,9 @@ from workkit.jobs.names import brief, has_wildcard, is_consumed, is_plain
 
 Dialect = Literal["hutch", "event"]
 
-MOST_BYTES: Final = 255  # of a name or routing key in AMQP
+MOST_BYTES: Final = 255  # bytes of a name or routing key in AMQP
 MOST_EXCHANGE: Final = 100
-OWN: Final = "workkit."  # how routing keys of ours begin
+OWN: Final = "workkit."  # the prefix of our routing keys
 DEAD: Final = "dead_queue."
 ARRIVAL: Final = "_workkit_arrival."
 
@@ -27,7 +27,9 @@ _WILD, _TAME = re.compile(r"(?<![^.])([*#])(?![^.])"), re.compile(r"(?<![^.])~([
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names around one exchange. `prefix` is the namespace of our work queues; empty: that of our own exchange."""
+    """The names around one exchange. `prefix`: the namespace of our work queues; empty: the namespace of our own
+    exchange.
+    """
 
     exchange: str
     dialect: Dialect
@@ -35,78 +37,80 @@ class Names:
 
     @property
     def namespace(self) -> str:
-        """The text with which the names of our work queues begin."""
+        """The prefix of the names of our work queues."""
         return self.prefix or self.own_exchange
 
     @property
     def is_as_event(self) -> bool:
-        """Whether our work queues have names as those of event have, in a namespace that the program has chosen."""
+        """Whether our work queues have names like those of event, in a namespace that the program has chosen."""
         return self.dialect == "event" and bool(self.prefix)
 
     @property
     def schedule_exchange(self) -> str:
-        """Where both libraries publish what is delayed."""
+        """The exchange to which both libraries publish delayed messages."""
         return f"{self.exchange}.schedule"
 
     @property
     def own_exchange(self) -> str:
-        """Where our retries arrive; no queue of another program is bound to it."""
+        """The exchange that receives our retries; no queue of another program is bound to it."""
         return f"{self.exchange}.workkit"
 
     @property
     def arrival_exchange(self) -> str:
-        """Where messages come whose delay of ours has ended."""
+        """The exchange that receives messages at the end of our delays."""
         return f"{self.own_exchange}.arrivals"
 
     def arrival_queue(self, key: str) -> str:
-        """Name the queue through which messages with this key leave their delay. A key that is too long is hashed."""
+        """Return the name of the queue through which messages with this key leave their delay. A key that is too long
+        is hashed.
+        """
         name = f"{self.exchange}{ARRIVAL}{key}"
         digest = sha1(key.encode(), usedforsecurity=False).hexdigest()
         return name if len(name.encode()) <= MOST_BYTES else f"{self.exchange}{ARRIVAL}{digest}"
 
     def is_arrival_queue(self, queue: str) -> bool:
-        """Whether a queue is one of these."""
+        """Return whether a queue is an arrival queue."""
         return queue.startswith(f"{self.exchange}{ARRIVAL}")
 
     @property
     def dead_queue(self) -> str:
-        """The queue of what failed for good, shared with event."""
+        """The queue of dead messages, shared with event."""
         return f"{self.exchange}_dead_queue"
 
     def delay_queue(self, level: int) -> str:
-        """The queue in which both libraries delay messages by `level` seconds."""
+        """Return the name of the queue in which both libraries delay messages by `level` seconds."""
         return f"{self.exchange}_delay_queue_{level}s"
 
     def level_key(self, level: int) -> str:
-        """The routing key by which a message gets there."""
+        """Return the routing key that leads to the delay queue of a level."""
         return f"{self.exchange}.schedule.{level}s"
 
     def queue(self, job: str) -> str:
-        """Name our work queue of a job."""
+        """Return the name of our work queue of a job."""
         if self.dialect == "event":
             return f"{self.namespace}.{job.lower()}"
         return hutch_queue(job, namespace=self.namespace)
 
     def bound_key(self, job: str) -> str:
-        """Give the routing key by which its work queue is bound; event binds in lower case."""
+        """Return the routing key by which its work queue is bound; event binds in lower case."""
         return job.lower() if self.dialect == "event" else job
 
     def private_key(self, queue: str) -> str:
-        """Give the routing key that reaches this one queue of ours. It has no wildcard, even if the queue has one."""
+        """Return the routing key that reaches this one queue of ours. It has no wildcard, even if the queue has one."""
         return f"{OWN}queue." + _WILD.sub(r"~\1", queue)
 
     def private_queue(self, key: str) -> str | None:
-        """Name the queue of which this is the private key; None for any other key."""
+        """Return the queue with this private key; None for any other key."""
         before = self.private_key("")
         return _TAME.sub(r"\1", key.removeprefix(before)) if key.startswith(before) else None
 
     def dead_key(self, key: str) -> str:
-        """Give the routing key of a dead message. A key that becomes too long is cut."""
+        """Return the routing key of a dead message. A key that becomes too long is cut."""
         return cut(f"{DEAD}{key}")
 
     def check(self) -> None:
-        """Refuse an exchange that cannot be declared, and a namespace that leaves nothing before the names of queues.
-        Raises InvalidSchedule.
+        """Refuse an exchange that cannot be declared, and a namespace that is empty once it is cleaned. Raises
+        InvalidSchedule.
         """
         where = f'schedule "{brief(self.exchange)}"'
         if self.exchange.startswith("amq."):
@@ -125,7 +129,7 @@ class Names:
 
     def check_job(self, job: str, *, consumes: bool = False) -> None:
         """Refuse a name that cannot be a routing key of both a producer and a consumer. `consumes`: a consumer of hutch
-        may have a pattern of them. Raises InvalidFunction.
+        may have a pattern as its name. Raises InvalidFunction.
         """
         reserved = next((word for word in (OWN, DEAD, f"{self.schedule_exchange}.") if job.startswith(word)), None)
         suggestion = None
@@ -152,15 +156,15 @@ class Names:
 
 
 def hutch_queue(name: str, *, namespace: str | None = None) -> str:
-    """Name a queue as hutch does, from what its consumer calls it (`queue_name`)."""
+    """Name a queue as hutch does, by the name that its consumer sets (`queue_name`)."""
     return name if namespace is None else f"{cleaned_namespace(namespace)}:{name}"
 
 
 def cleaned_namespace(namespace: str) -> str:
-    """Write a namespace as hutch does: lower case, without characters that are no part of words."""
+    """Write a namespace as hutch does: lower case, only with characters that are parts of words."""
     return _FOREIGN_TO_NAMESPACES.sub("", namespace.lower())
 
 
 def cut(name: str) -> str:
-    """Cut a text to what AMQP takes as a name."""
+    """Cut a text to the length of an AMQP name."""
     return name.encode()[:MOST_BYTES].decode("utf-8", "ignore")

@@ -1,7 +1,7 @@
 """A listener on its work queues: deliveries become claims, endings become acknowledgements or confirmed copies.
 
-A claim belongs to the channel that delivered it. When that is gone, the broker gives the message to another listener,
-so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, sections 6 to 8.
+A claim belongs to the channel that delivered it. If the channel is gone, the broker gives the message to another
+listener, so all claims of the channel are fenced. Normative: spec/layouts/hutch.md, sections 6 to 8.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import DONE, Released
 
-MOST = 2048  # messages that a listener holds; each queue may push twice as many to one whose runs are short
+MOST = 2048  # messages that a listener holds; with short runs each queue may push twice as many
 PATIENCE = 1.0  # seconds that a claim waits for messages that are ready
 SOON = 0.002  # seconds in which the next message is likely under load
-AGAIN = 0.02  # seconds until it asks again whether they are
+AGAIN = 0.02  # seconds until it asks again whether messages are ready
 HOARDED = 2.0  # seconds that a message may wait here for a free thread; then other listeners get it
 
 
 class Session:
-    """One listener. For one thread, the listener's loop, except `wait` and `close`. Each method may raise
+    """One listener. Use it from one thread, the listener's loop, except `wait` and `close`. Each method may raise
     ServerUnreachable or ServerRefused; the next call then connects again.
     """
 
@@ -51,20 +51,20 @@ class Session:
         self._jobs: dict[str, str] = {}  # work queue -> job name
         self._limits: dict[str, int] = {}  # work queue -> how many of its messages run at once in this process
         self._served: list[str] = []  # the queues from which this listener consumes
-        self._closed: set[str] = set()  # those among them that the gate closes for now
+        self._closed: set[str] = set()  # those that the gate closes for now
         self._channel: Channel | None = None
         self._threads = 1
         self._prefetch = 0  # messages that each queue may push; 0: this listener does not consume now
         self._arrived: deque[tuple[Receipt, bool]] = deque()
         self._held: dict[Receipt, Claim] = {}
         self._ends: list[Ending] = []
-        self._published = 0  # so many of them have their copies published
+        self._published = 0  # the first endings with published copies
         self._fenced: list[Claim] = []
         self._refused: list[Claim] = []
         self._news = threading.Event()
         self._pushed = asyncio.Event()  # for the thread of the connection
         self._is_over = False
-        self._said: dict[str, Any] = {}  # what its consumers say of this listener
+        self._said: dict[str, Any] = {}  # the description of this listener in the arguments of its consumers
         self.tag = ""
 
     def register(self, info: ListenerInfo) -> None:
@@ -94,19 +94,21 @@ class Session:
         return Turn(claims=claims, wake_in_ms=wake, refused=refused, fenced=fenced, control=self._gate.news())
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
-        """Let claims start that the gate admits: see `Broker.admit`."""
+        """Admit the claims that the gate allows: see `Broker.admit`."""
         turn = self._gate.admit(asked)
         self._held.update((claim.receipt, claim) for claim in turn.claims)
         self._steer()
         return turn
 
     def beat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Connect again after a loss; give back what has waited too long for a free thread, or at the gate."""
+        """Connect again after a loss; give back messages that have waited too long for a free thread, or at the
+        gate.
+        """
         self._begin()
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
         self._ends += self._gate.beat(trouble=trouble, state=state)
-        self._steer()  # first: what goes back must not come here again
+        self._steer()  # first, so that messages that go back do not return here
         self._settle()
         fenced, self._fenced = self._fenced, []
         return Orders(look=bool(self._arrived) or not self._prefetch, fenced=fenced, control=self._gate.news())
@@ -124,7 +126,7 @@ class Session:
         self._news.set()
 
     def leave(self) -> None:
-        """Stop consuming. What has arrived goes back, and so does what is still held."""
+        """Stop consuming. Give back all messages that have arrived or are still held."""
         if self._channel is not None and self._channel.closed is None:
             self._link.run(self._suspend)
             self._link.post(self._channel.close)
@@ -144,7 +146,7 @@ class Session:
     # The channel.
 
     def _begin(self) -> None:
-        """Open the channel if there is none. What the last one delivered is lost to this listener."""
+        """Open the channel if there is none. This listener loses the messages of the former channel."""
         if self._channel is not None and self._channel.closed is None:
             return
         if self._channel is not None:
@@ -158,7 +160,7 @@ class Session:
         self._channel = self._link.run(self._opened)
 
     async def _declared(self, wire: Wire) -> None:
-        """Declare all again: an operator may have deleted what was there."""
+        """Declare all objects again: an operator may have deleted some."""
         wire.known.clear()
         await wire.declare(dead(self._names) + work(self._names, list(self._jobs.values())))
 
@@ -176,11 +178,13 @@ class Session:
         return channel
 
     async def _consume(self, prefetch: int) -> None:
-        """Have each queue push so many messages; a limit holds for consumers that begin after it is set."""
+        """Make each queue push up to `prefetch` messages. A prefetch limit applies to consumers that begin after it is
+        set.
+        """
         channel = self._channel
         assert channel is not None
         same = {queue for queue, most in self._limits.items() if most <= min(prefetch, self._prefetch)}
-        await self._cancel(channel, but=set(map(self._consumer, same)))  # or these would push as many once more
+        await self._cancel(channel, but=set(map(self._consumer, same)))  # else these queues would push as many again
         last = 0
         for queue in self._open:
             if (tag := self._consumer(queue)) not in channel.raw.consumer_tags:
@@ -199,14 +203,14 @@ class Session:
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
             message, key = received(method, properties, body), method.routing_key
             is_delay = key.startswith(delay) and is_wild(job) and not takes(job, message.key)  # a pattern takes its key
-            if is_delay or key.startswith(DEAD):  # led here by a CC of event, or a wildcard; the dead queue has it
+            if is_delay or key.startswith(DEAD):  # led here by a CC of event, or a wildcard; it is in the dead queue
                 channel.raw.basic_ack(method.delivery_tag)
                 return
             receipt = Receipt(channel, method.delivery_tag, queue, message, time.monotonic())
             channel.unanswered.add(method.delivery_tag)
             self._arrived.append((receipt, method.redelivered))
             self._pushed.set()
-            if not self._news.is_set():  # to ask is cheaper than to set it for each message
+            if not self._news.is_set():  # a check is cheaper than a call of set for each message
                 self._news.set()
 
         return receive
@@ -217,7 +221,7 @@ class Session:
                 await channel.call("basic_cancel", tag)
 
     async def _suspend(self, _: Wire) -> None:
-        """Stop consuming, and give back what has arrived and not begun."""
+        """Stop consuming, and give back messages that have arrived and not begun."""
         channel = self._channel
         assert channel is not None
         await self._cancel(channel)
@@ -231,19 +235,21 @@ class Session:
 
     @property
     def _hungry(self) -> list[str]:
-        """The open queues that may push more: not those of which as many are here as their limit allows."""
+        """The open queues that may push more. A queue is left out if as many of its messages are here as its limit
+        allows.
+        """
         if not self._limits:
             return self._open
         here = Counter(one.queue for one in (*self._held, *(one for one, _ in self._arrived)))
         return [queue for queue in self._open if here[queue] < self._limits.get(queue, math.inf)]
 
     def _steer(self) -> None:
-        """Take nothing from queues that the gate closes; what had arrived from them goes back."""
+        """Stop consuming from queues that the gate closes, and give back their messages that have arrived."""
         before, self._closed = self._closed, self._gate.closed(self._jobs)
         if self._closed - before and self._prefetch:
             self._link.run(self._close)
         if before - self._closed:
-            self._prefetch = 0  # the next claim consumes from all that are open
+            self._prefetch = 0  # the next claim consumes from all open queues
             self._news.set()
 
     async def _close(self, _: Wire) -> None:
@@ -260,25 +266,25 @@ class Session:
                 self._arrived.append((receipt, redelivered))
 
     async def _fetch(self, wanted: int) -> None:
-        """Wait until so many messages have arrived, or none is ready in any queue."""
+        """Wait until `wanted` messages have arrived, or no queue has a ready one."""
         channel = self._channel
         assert channel is not None
         until = time.monotonic() + PATIENCE
         while len(self._arrived) < wanted and self._may_come() and time.monotonic() < until:
             self._pushed.clear()
             ready = [await self._ready(channel, queue) for queue in self._hungry]
-            await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after what was pushed
+            await channel.call("basic_qos", prefetch_count=self._prefetch)  # its answer comes after the pushed messages
             if not any(ready):
                 return
             with suppress(TimeoutError):  # some are ready: they come, unless another listener gets them
                 await asyncio.wait_for(self._pushed.wait(), AGAIN)
 
     def _may_come(self) -> bool:
-        """Whether the queues may push more before some runs have ended."""
+        """Return whether the queues may push more before some runs have ended."""
         return len(self._held) + len(self._arrived) < self._prefetch
 
     async def _expect_long_runs(self) -> None:
-        """Where nothing came, let the queues push few messages: what comes next may be long."""
+        """If no message came, make the queues push few messages: the next runs may be long."""
         if not (self._arrived or self._held) and self._prefetch > self._threads + 1:
             await self._consume(self._threads)
 
@@ -289,7 +295,7 @@ class Session:
     # Claims and endings.
 
     def _take(self, limit: int) -> list[Claim]:
-        """Take what has waited at the gate and may start now, then what is new."""
+        """Take messages that waited at the gate and may start now, then new ones."""
         self._gate.ensure()
         granted = self._gate.again(limit)
         self._held.update((claim.receipt, claim) for claim in granted)
@@ -301,10 +307,12 @@ class Session:
         except ServerError:
             if not granted:
                 raise
-            return granted  # the next request meets with it again
+            return granted  # the next request raises it again
 
     def _fresh(self, limit: int) -> list[Claim]:
-        """Take what has arrived. If more is wanted than the queues may push, or nothing is there, look into them."""
+        """Take messages that have arrived. If more are wanted than the queues may push, or none is here, ask the
+        queues.
+        """
         needed = min(MOST, len(self._held) + limit)
 
         async def more(_: Wire) -> None:
@@ -314,7 +322,7 @@ class Session:
 
         async def first(_: Wire) -> None:
             self._pushed.clear()
-            with suppress(TimeoutError):  # under load they come without being asked for
+            with suppress(TimeoutError):  # under load they come without a request
                 await asyncio.wait_for(self._pushed.wait(), SOON)
             await self._fetch(1)
             await self._expect_long_runs()
@@ -348,16 +356,16 @@ class Session:
         return [claim for claim in claims if claim.receipt.queue not in self._closed]
 
     def _wanted(self, needed: int) -> int:
-        """How many messages each queue may push, where so many can be used. While nobody knows that runs are short, one
-        more than there are threads at most.
+        """Return how many messages each queue may push if the listener needs `needed`. Until runs are known to be
+        short: at most one more than there are threads.
         """
         if needed <= self._threads + 1:
             return needed
-        ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next ones travel meanwhile
-        return ahead << (needed - 1).bit_length()  # in few steps: each is a new consumer
+        ahead = 2 if needed > 2 * self._threads else 1  # runs are short: the next messages are on their way meanwhile
+        return ahead << (needed - 1).bit_length()  # in few steps, because each step is a new consumer
 
     def _settle(self) -> None:
-        """Publish the copies that endings ask for, and acknowledge what they concern once they are confirmed."""
+        """Publish the copies of endings, and acknowledge their messages once the copies are confirmed."""
         self._refused += [claim for claim, _ in self._ends if claim.receipt not in self._held]
         self._ends = [end for end in self._ends if end[0].receipt in self._held]
         if not self._ends:
@@ -374,15 +382,16 @@ class Session:
         tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
         returned = any(isinstance(outcome, Released) and not outcome.delay_ms for _, outcome in ends)
         if returned and self._prefetch > self._threads + 1:
-            self._link.run(self._suspend)  # they turned out long: what goes back must not come here again
+            self._link.run(self._suspend)  # the runs are long: messages that go back must not return here
         self._link.post(lambda: self._acknowledge(ends, tags))
         for claim, _ in ends:
             del self._held[claim.receipt]
         self._served = [queue for queue in self._served if queue not in unknown]
 
     def _acknowledge(self, ends: Sequence[Ending], tags: Mapping[str, str]) -> None:
-        """Acknowledge, or give back; first end the consumers of queues that are not served any more, or these would
-        push their messages here again. In the thread of the connection; a channel that is closed needs nothing.
+        """Acknowledge messages, or give them back; first end the consumers of queues that are not served any more, or
+        these would push their messages here again. Runs in the thread of the connection; a closed channel needs
+        nothing.
         """
         if self._channel is not None and self._channel.closed is None:
             for tag in tags.values():

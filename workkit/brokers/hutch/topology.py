@@ -1,8 +1,8 @@
-"""What is declared on the broker, as values: exchanges, queues and bindings of both libraries, and ours. Pure.
+"""Declared objects of the broker, as values: exchanges, queues and bindings of both libraries, and ours. Pure.
 
-The delays of both libraries are 21 queues, one for each level. Ours are a ladder of queues, each with one fixed time,
-through which a message goes by the bits of its delay: no message waits behind another, because all messages of a queue
-wait equally long. Normative: spec/layouts/hutch.md, sections 1 to 5.
+The delays of both libraries are 21 queues, one for each level. Ours are a ladder of queues, each with one fixed time. A
+message goes through the ladder by the bits of its delay: no message waits behind another, because all messages of a
+queue wait equally long. Normative: spec/layouts/hutch.md, sections 1 to 5.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ LEVELS: Final = (
 )  # fmt: skip
 
 
-KEPT_MS: Final = 30 * 24 * 3600 * 1000  # how long delay queues and the dead queue keep a message
+KEPT_MS: Final = 30 * 24 * 3600 * 1000  # ms that delay queues and the dead queue keep a message
 MOST_DEAD: Final = 100_000
-MOST_PRIORITY: Final = 3  # each step is a queue inside the broker: with 9 it takes a third more time to deliver
+MOST_PRIORITY: Final = 3  # each priority is a queue inside the broker: with 9 a delivery takes a third more time
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """From an exchange to a queue, or to another exchange."""
+    """A binding from an exchange to a queue, or to another exchange."""
 
     source: str
     destination: str
@@ -52,7 +52,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Exchanges, queues and bindings, in the order in which they are declared."""
+    """Exchanges, queues and bindings, in the order of their declaration."""
 
     exchanges: tuple[Exchange, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -73,7 +73,7 @@ def main(names: Names) -> Topology:
 
 def work(names: Names, jobs: Sequence[str]) -> Topology:
     """Describe our work queues: each is bound to the shared exchange by the key of its job, and to ours by its private
-    key. Of its messages those with a higher priority come first, unless event may declare the same queue.
+    key. Messages with a higher priority come first, unless event may declare the same queue.
     """
     found = main(names) + Topology(exchanges=(Exchange(names.own_exchange),))
     made = _as_event if names.is_as_event else _with_priorities
@@ -122,7 +122,7 @@ UNIT_MS: Final = 16
 STEPS: Final = 34
 ARRIVAL_KEY: Final = "x-dead-letter-routing-key"
 """The argument of an arrival queue that names its key."""
-LONGEST_MS: Final = UNIT_MS * ((1 << STEPS) - 1)  # more than eight years
+LONGEST_MS: Final = UNIT_MS * ((1 << STEPS) - 1)  # ms; more than eight years
 
 _PREFIX: Final = f"{OWN}delay"
 _PRIVATE: Final = f"{OWN}queue."
@@ -130,43 +130,48 @@ _AFTER: Final = f"{OWN}after."
 _SAFE: Final[Mapping[str, str | int]] = {
     "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
 }  # fmt: skip
-"""A classic queue does not wait until the next one has what it moves there, so a broker that is killed loses it."""
+"""The arguments of a safe delay queue. A classic queue does not wait until the next queue has a moved message, so a
+killed broker loses it.
+"""
 
 
 def delay_key(delay_ms: float) -> str:
-    """Give the routing key for a delay of more than 0 and at most `LONGEST_MS`: its bits, the longest step first."""
+    """Return the routing key for a delay of more than 0 and at most `LONGEST_MS`: its bits, the longest step first."""
     return f"{_PREFIX}.{'.'.join(f'{_units(delay_ms):0{STEPS}b}')}.end"
 
 
 def is_delay_key(key: str) -> bool:
-    """Whether a message with this routing key has come down the ladder."""
+    """Return whether a message with this routing key has come down the ladder."""
     return key.startswith(f"{_PREFIX}.")
 
 
 def waiting_key(key: str) -> str:
-    """Give the key that a message has in `CC` while it is delayed. A private key itself would lead past its arrival."""
+    """Return the key that a message has in `CC` while it is delayed. A private key itself would lead past its
+    arrival.
+    """
     return f"{_AFTER}{key.removeprefix(_PRIVATE)}" if key.startswith(_PRIVATE) else key
 
 
 def final_key(waiting: str) -> str:
-    """Give the key of which this is the `waiting_key`."""
+    """Return the key with this `waiting_key`."""
     return f"{_PRIVATE}{waiting.removeprefix(_AFTER)}" if waiting.startswith(_AFTER) else waiting
 
 
 def first_step(delay_ms: float) -> int:
-    """Tell at which step a message enters: at that of its highest bit. It needs this one and all below."""
+    """Return the step at which a message enters: that of its highest bit. The message needs this step and all below."""
     return _units(delay_ms).bit_length() - 1
 
 
 def step_exchange(names: Names, step: int) -> str:
-    """Name the exchange of a step, to which the messages that enter there are published."""
+    """Return the name of a step's exchange, which receives the messages that enter there."""
     return f"{names.own_exchange}.delay.{step}"
 
 
 def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
-    """Describe the ladder up to a step: for each an exchange and a queue. A message whose bit is 1 waits there, any
-    other goes to the next step at once. Step 0 leads to our own exchange, and from there to the `arrival` of its key.
-    All go to a queue besides that keeps nothing: what reaches no queue stays in step 0, and 32 of these would block it.
+    """Describe the ladder up to a step: for each step an exchange and a queue. A message with a 1 as its bit waits
+    there, any other goes to the next step at once. Step 0 leads to our own exchange, and from there to the `arrival` of
+    its key. All steps also lead to a queue that keeps nothing: a message without a queue stays in step 0, and 32 of
+    these would block it.
     """
     topology = Topology(exchanges=(Exchange(names.own_exchange), Exchange(names.arrival_exchange)))
     for step in range(highest + 1):
@@ -192,8 +197,8 @@ def ladder(names: Names, *, highest: int = STEPS - 1) -> Topology:
 
 
 def arrival(names: Names, key: str) -> Topology:
-    """Describe the queue through which messages with a real routing key, or a private one, leave their delay. They go
-    on at once by this key alone. While it leads to no queue they stay there, and hold up no other key.
+    """Describe the queue through which messages with a real routing key, or a private one, leave their delay. They
+    leave at once by this key alone. While the key leads to no queue they stay there, and hold up no other key.
     """
     to = names.own_exchange if key.startswith(OWN) else names.exchange
     arguments = {**_SAFE, "x-message-ttl": 0, "x-dead-letter-exchange": to, ARRIVAL_KEY: key}
@@ -210,21 +215,21 @@ def _units(delay_ms: float) -> int:
 
 
 def takes(pattern: str, key: str) -> bool:
-    """Say whether a binding takes a routing key: ``*`` stands for one word, ``#`` for any number of words."""
+    """Return whether a binding matches a routing key: ``*`` matches one word, ``#`` any number of words."""
     return _takes(_words(pattern), _words(key))
 
 
 def is_wild(pattern: str) -> bool:
-    """Say whether a binding takes more than one routing key."""
+    """Return whether a binding matches more than one routing key."""
     return not {"*", "#"}.isdisjoint(pattern.split("."))
 
 
 def _words(key: str) -> list[str]:
-    return key.split(".") if key else []  # as RabbitMQ has it: an empty key has no word
+    return key.split(".") if key else []  # as in RabbitMQ: an empty key has no word
 
 
 def _takes(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Follow all places of the pattern at which the words so far may end."""
+    """Match the words one by one, and keep all places that the pattern may have reached."""
     places = _open(pattern, {0})
     for word in words:
         found = {place if pattern[place] == "#" else place + 1
@@ -234,7 +239,7 @@ def _takes(pattern: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _open(pattern: Sequence[str], places: set[int]) -> set[int]:
-    """Add the places behind each ``#``, which may stand for no word."""
+    """Add the places behind each ``#``, which may match no word."""
     found = set(places)
     for place in sorted(places):
         while place < len(pattern) and pattern[place] == "#":

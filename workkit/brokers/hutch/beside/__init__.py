@@ -1,3 +1,3 @@
-"""A Redis beside RabbitMQ: what AMQP cannot keep over all listeners. Slots, rates, pauses, unique keys, crashes, and
-running jobs with their progress. No message is ever moved there.
+"""A Redis beside RabbitMQ, for state that AMQP cannot share among listeners: slots, rates, pauses, unique keys,
+crashes, and running jobs with their progress. Messages stay in RabbitMQ.
 """

@@ -1,7 +1,6 @@
-"""The doctor of the Redis beside an exchange, and of its keys there: what dead listeners have left, what cannot be
-read.
+"""The doctor of the Redis beside an exchange, and of its keys there: remains of dead listeners, and unreadable values.
 
-Every repair checks again in the step that changes something, so it changes nothing if the trouble is over.
+Every repair checks again in the step that changes something, so it changes nothing if the fault is over.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
 
 WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
-SETS = ("listeners", "slots", "rates", "unique_until")  # sorted ones
+SETS = ("listeners", "slots", "rates", "unique_until")  # sorted sets
 HASHES = ("control", "begun", "counted", "crashes", "unique", "doubted")
 
 
@@ -59,7 +58,7 @@ class BesideDoctor:
     exchange: str
 
     def findings(self) -> Iterator[Finding]:
-        """Name what is wrong. A Redis that does not answer is a finding, not an error."""
+        """Yield the faults. A Redis that does not answer is a finding, not an error."""
         try:
             yield from self._looked()
         except ServerUnreachable as error:
@@ -71,7 +70,7 @@ class BesideDoctor:
             )
 
     def repair(self, subject: Silent | Left | Endless | Garbled) -> bool:
-        """Repair one thing. False: the trouble is over. Raises ServerUnreachable, ServerRefused."""
+        """Repair one fault. Returns False if the fault is over. Raises ServerUnreachable, ServerRefused."""
         if isinstance(subject, Garbled):
             return bool(self.beside.call("tidy", [subject.kind, subject.name, subject.value], key=subject.key))
         return subject.repair(self.beside)
@@ -84,7 +83,7 @@ class BesideDoctor:
         wrong: list[Finding] = []
         yield from self._tried("the types of its keys", lambda: self._types(wrong))
         if wrong:
-            return  # all further checks need most of them
+            return  # all further checks need most of these commands
         now_ms = server_ms(server)
         yield from self._tried("the listeners there", lambda: listeners(beside, now_ms))
         yield from self._tried("what runs have left", lambda: runs(beside))
@@ -93,7 +92,7 @@ class BesideDoctor:
 
     def _host(self) -> Iterator[Finding]:
         found = host(self.beside.server, self.exchange).findings()
-        return (finding for finding in found if finding.kind != "cluster-tag")  # the keys have a tag of their own
+        return (finding for finding in found if finding.kind != "cluster-tag")  # the keys share a hash tag of their own
 
     def _types(self, wrong: list[Finding]) -> Iterator[Finding]:
         k = self.beside.keys
@@ -136,13 +135,15 @@ UNLISTED = Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silent:
-    """A listener whose heartbeats have stopped, and the last one. None: it is not in the list, and has records."""
+    """A listener that no longer sends heartbeats, and its last heartbeat. None: it is not listed, and has records."""
 
     listener: str
     beat: float | None
 
     def repair(self, beside: Beside) -> bool:
-        """Take back what it holds, as others do. List an unlisted one first, with a very old heartbeat."""
+        """Take back the messages that it holds, as other listeners do. List an unlisted one first, with a very old
+        heartbeat.
+        """
         k, beat = beside.keys, self.beat
         if beat is None:
             beat = 1.0
@@ -154,7 +155,7 @@ class Silent:
 
 
 def listeners(beside: Beside, now_ms: int) -> Iterator[Finding]:
-    """Name listeners that are silent, and records of listeners that are not listed."""
+    """Yield silent listeners, and records of unlisted listeners."""
     k, beats, peers = beside.keys, _listed(beside), list[Peer]()
     for name, beat in beats.items():
         packed, fields = piped(beside.server, partial(_described, k.running(name)), whole=True)
@@ -185,7 +186,7 @@ def _unlisted(beside: Beside, beats: dict[str, float]) -> Iterator[Finding]:
     if None in found:
         yield too_many_keys(k.listeners)
         return
-    listed = beats.keys() | _listed(beside).keys()  # some may have come meanwhile
+    listed = beats.keys() | _listed(beside).keys()  # some may have registered meanwhile
     for name in sorted({name for names in found for name in names or ()} - listed):
         with beside.server.translated() as client:
             held = sum(field.isdigit() for field in client.hkeys(k.running(name)))
@@ -193,7 +194,7 @@ def _unlisted(beside: Beside, beats: dict[str, float]) -> Iterator[Finding]:
         yield UNLISTED.found(what, subject=Silent(listener=name, beat=None), about=(name,))
 
 
-# Slots and marks of runs of which no listener has a record.
+# Slots and marks of runs without a record at any listener.
 
 Mark = Literal["slot", "begun", "counted"]
 RUN = re.compile(rb"(.+)/(\d+)", re.DOTALL)  # a listener and the field of its record
@@ -221,7 +222,7 @@ _WHATS: dict[Mark, tuple[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What a run has left: a slot, or a mark that it has begun or was counted as a crash. `name`: see `sweep.lua`."""
+    """The remains of a run: a slot, or a mark that it has begun or was counted as a crash. `name`: see `sweep.lua`."""
 
     mark: Mark
     listener: str
@@ -234,17 +235,19 @@ class Left:
         return self.listener.encode() + b"/" + self.field
 
     def repair(self, beside: Beside) -> bool:
-        """Remove it."""
+        """Remove the remains."""
         return self.sweep(beside, remove=True)
 
     def sweep(self, beside: Beside, *, remove: bool = False) -> bool:
-        """Look in one step whether the listener has no record of this run, but the run has left something."""
+        """Return whether the listener has no record of this run, but the run has left something. One atomic step, which
+        with `remove` also removes it.
+        """
         args = ["remove" if remove else "look", self.mark, self.field, self.name, self.run]
         return bool(beside.call("sweep", args, listener=self.listener))
 
 
 def runs(beside: Beside) -> Iterator[Finding]:
-    """Name slots and marks of runs of which no listener has a record."""
+    """Yield slots and marks of runs without a record at any listener."""
     left = _left(beside)
     while batch := list(islice(left, PAGE)):
         answers = piped(beside.server, partial(_records, beside, batch))
@@ -267,7 +270,7 @@ def _left(beside: Beside) -> Iterator[Left]:
 
 
 def _of(mark: Mark, pairs: Sequence[tuple[bytes, bytes]]) -> Iterator[Left]:
-    """Read the runs; others cannot be read, which is another trouble."""
+    """Read the runs; leave out unreadable ones, which are another fault."""
     for name, run in pairs:
         found = RUN.fullmatch(run)
         if found and is_text(found[1]):
@@ -281,7 +284,7 @@ def _records(beside: Beside, batch: Sequence[Left], pipe: Any) -> None:
 
 # Counts of crashes that never expire.
 
-KEPT_S = 604_800  # seconds for which crashes are kept after the last one
+KEPT_S = 604_800  # seconds that crashes are kept after the last one
 OWN_EXPIRY = Kind(
     "own-expiry", "deviation", "A key of crashes has no expiry.",
     "It should end 7 days after the last crash. So it only grows.", "lets it expire in 7 days",
@@ -289,7 +292,7 @@ OWN_EXPIRY = Kind(
 
 
 def expiries(beside: Beside) -> Iterator[Finding]:
-    """Name counts of crashes that never expire."""
+    """Yield counts of crashes that never expire."""
     for key in (beside.keys.counted, beside.keys.crashes):
         with beside.server.translated() as client:
             is_endless = client.ttl(key) == -1
@@ -297,7 +300,7 @@ def expiries(beside: Beside) -> Iterator[Finding]:
             yield OWN_EXPIRY.found(f"{key} has no expiry", subject=Endless(key=key, life_s=KEPT_S), about=(key,))
 
 
-# What cannot be read, and times that lie too far ahead. Listeners and scripts pass over it, or would wait for ever.
+# Unreadable values, and times too far ahead. Listeners and scripts ignore such values, or would wait for ever.
 
 _COUNT = re.compile(rb"[1-9]\d{0,17}")
 _NUMBER = re.compile(rb"\d+")
@@ -305,7 +308,7 @@ _SLOT = re.compile(rb".*\0" + RUN.pattern, re.DOTALL)
 
 
 def unread(beside: Beside, now_ms: int) -> Iterator[Finding]:
-    """Name each field, member and score that cannot be read. `now_ms`: by the server's clock."""
+    """Yield each field, member and score that cannot be read. `now_ms`: by the server's clock."""
     k, of = beside.keys, UnreadKeys(beside.server)
     yield from of.fields(k.control, is_control, "what a pause or a limit looks like")
     for name in _listed(beside):
@@ -338,4 +341,4 @@ def _is_record(name: bytes, value: bytes) -> bool:
 
 
 KINDS: Final = kinds_of(sys.modules[__name__], our_keys)
-"""Every kind of finding about these keys, beside those of each server."""
+"""Every kind of finding about these keys, in addition to the kinds of each server."""

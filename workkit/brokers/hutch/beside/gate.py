@@ -1,8 +1,8 @@
-"""What every claim of a listener passes: it waits for the limit of its function, which this process keeps, or a Redis
-beside the RabbitMQ for all listeners.
+"""The gate that every claim of a listener passes. A claim waits for the limit of its function, which this process
+counts, or a Redis beside the RabbitMQ for all listeners.
 
-Claims that may not start yet wait here, in their order, and are asked for again soon. One that waits too long goes back
-to its queue.
+Claims that may not start yet wait here, in their order; the gate asks for them again soon. A claim that waits too long
+returns to its queue.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from workkit.jobs.admission import FREE, NOTHING, SCHEDULE, Admission, Control
 from workkit.jobs.outcome import Released
 
 Ask = Callable[[Sequence[Wanted], int], list[tuple[Claim, float]]]  # see `Guard.admit`
-AGAIN = 0.2  # seconds until a slot is asked for again; one that this listener frees is asked for at once
-PATIENCE = 10.0  # seconds that a claim waits here; then other listeners may have room
-SHUT = 1.0  # seconds in which they alone can take it
-MOST = 32  # claims of one queue that wait; then nothing more is taken from it, until half of them have gone
-AWAY_MS = 5000  # a claim under a limit key goes away so long, so that others behind it get a chance
+AGAIN = 0.2  # seconds until the next request for a slot; at once if this listener frees one
+PATIENCE = 10.0  # seconds that a claim waits here; then it goes back, because other listeners may have room
+SHUT = 1.0  # seconds in which only other listeners can take it
+MOST = 32  # claims of one queue that wait; at this number the queue is closed until half of them have gone
+AWAY_MS = 5000  # ms that a claim under a limit key stays away, so that others behind it get a chance
 
 
 @dataclass(slots=True, eq=False)
@@ -36,21 +36,23 @@ class _Parked:
 
 
 class Waiting:
-    """The claims of one listener that wait. For the listener's loop. May raise ServerUnreachable, ServerRefused."""
+    """The waiting claims of one listener. Use it from the listener's loop. May raise ServerUnreachable,
+    ServerRefused.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._parked: dict[Receipt, _Parked] = {}
         self._granted: dict[Receipt, Admission] = {}
         self._crowded: set[str] = set()
-        self._shut: dict[str, float] = {}  # queues to which something went back: until when nothing is taken from them
+        self._shut: dict[str, float] = {}  # queue to which a claim went back -> until when it is closed
         self._at = math.inf  # when to ask again, `time.monotonic()` seconds
 
     def __contains__(self, claim: Claim) -> bool:
         return claim.receipt in self._parked
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
-        """Let claims start that may; the others wait here, and the listener no longer knows of them."""
+        """Admit the claims that may start; the others wait here, and the listener no longer tracks them."""
         go: list[Claim] = []
         others: list[tuple[Claim, Admission | None]] = []
         for claim, wanted in asked:
@@ -64,7 +66,7 @@ class Waiting:
             if answer == MAY_START:
                 go.append(claim)
             else:
-                since = now if answer >= NEEDS_SLOT else -math.inf  # Redis has lost its record: it goes back soon
+                since = now if answer >= NEEDS_SLOT else -math.inf  # Redis lost its record: the claim goes back soon
                 self._parked[claim.receipt] = _Parked(claim, wanted or NOTHING, since)
                 self._ask_in(answer)
         return Turn(claims=go, wake_in_ms=self.wake_in_ms)
@@ -85,17 +87,17 @@ class Waiting:
         return found
 
     def freed(self, claims: Iterable[Claim]) -> None:
-        """Ask again at once if one of these had a slot."""
+        """Ask again at once if one of these claims had a slot."""
         if self._parked and any(claim.slots for claim in claims):
             self._at = 0.0
 
     def lose(self) -> None:
-        """Forget all: RabbitMQ gives them to other listeners."""
+        """Forget all claims: RabbitMQ gives them to other listeners."""
         self._parked.clear()
         self._granted.clear()
 
     def overdue(self) -> list[Ending]:
-        """Take the claims that have waited too long, with how each goes back."""
+        """Return the claims that have waited too long, each with its ending."""
         now = time.monotonic()
         ends: list[Ending] = []
         for receipt, one in list(self._parked.items()):
@@ -109,7 +111,7 @@ class Waiting:
         return ends
 
     def crowded(self) -> set[str]:
-        """List the queues from which nothing more is taken for now."""
+        """Return the queues that are closed for now."""
         if not (self._parked or self._crowded or self._shut):
             return set()
         count = Counter(receipt.queue for receipt in self._parked)
@@ -121,7 +123,7 @@ class Waiting:
 
     @property
     def wake_in_ms(self) -> float | None:
-        """In how many milliseconds to ask again; None: nothing waits."""
+        """The ms until the next request; None: nothing waits."""
         return max(0.0, (self._at - time.monotonic()) * 1000) if self._parked else None
 
     def _ask_in(self, answer: float) -> None:
@@ -129,80 +131,80 @@ class Waiting:
 
 
 class Gate:
-    """The gate where there is no Redis: it keeps the limits of functions for this process, and nothing else."""
+    """The gate without a Redis: it counts the limits of functions for this process only."""
 
     def __init__(self, ask: Ask | None = None) -> None:
-        """`ask`: lets claims start; None: this process counts its own."""
+        """Use `ask` to admit claims; None: this process counts its own."""
         self._waiting = Waiting(ask or self._ask)
         self._slots: dict[Receipt, tuple[str, ...]] = {}  # of the claims that this process counts
 
     @property
     def wake_in_ms(self) -> float | None:
-        """In how many milliseconds to ask for what waits here; None: nothing waits."""
+        """The ms until the next request for the claims that wait here; None: nothing waits."""
         return self._waiting.wake_in_ms
 
     @property
     def name(self) -> str:
-        """The name of this registration; empty where there is none."""
+        """The name of this registration; empty if there is none."""
         return ""
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
 
     def ensure(self) -> None:
-        """Raise ServerUnreachable, ServerRefused where the gate cannot be asked: then nothing is taken."""
+        """Raise ServerUnreachable or ServerRefused if the gate cannot be asked: then no message is taken."""
 
     def take(self, claims: list[Claim]) -> list[Claim]:
         """Note claims before they run; return them with their crashes and terms."""
         return claims
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
-        """Let claims start that may; the others wait here."""
+        """Admit the claims that may start; the others wait here."""
         return self._waiting.admit(asked)
 
     def again(self, limit: int) -> list[Claim]:
-        """Take claims that have waited here, and may start now."""
+        """Return up to `limit` claims that have waited here and may start now."""
         return self._waiting.again(limit)
 
     def end(self, ends: Sequence[Ending]) -> None:
-        """Forget runs that are over, before their messages are acknowledged, and free their slots."""
+        """Forget finished runs, before their messages are acknowledged, and free their slots."""
         if self._slots:
             for claim, _ in ends:
                 self._slots.pop(claim.receipt, None)
         self._waiting.freed(claim for claim, _ in ends)
 
     def lose(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Forget what RabbitMQ gives to other listeners; return the claims of which the loop knows."""
+        """Forget the claims that RabbitMQ gives to other listeners; return the claims that the loop tracks."""
         known = [claim for claim in claims if claim not in self._waiting]
         self._waiting.lose()
         self._slots.clear()
         return known
 
     def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
-        """Send a heartbeat; return claims that have waited here too long, with how each goes back."""
+        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
         return self._waiting.overdue()
 
     def maintain(self) -> list[tuple[str, int]]:
-        """End what dead listeners held: see `Broker.maintain`."""
+        """Take back the messages of dead listeners: see `Broker.maintain`."""
         return []
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Show the progress of runs: nobody could read it."""
+        """Do nothing: without a Redis the progress has no reader."""
 
     def closed(self, jobs: Mapping[str, str]) -> set[str]:
-        """List the queues (of queue -> job) from which nothing is taken for now."""
+        """Return the queues (of queue -> job) that are closed for now."""
         return self._waiting.crowded()
 
     def news(self) -> Control | None:
-        """Tell the schedule's own limits, if they have changed."""
+        """Return the schedule's own limits, if they have changed."""
         return None
 
     def leave(self) -> None:
-        """End the registration; what is held goes back."""
+        """End the registration and release its claims."""
         self.lose(())
 
     def _ask(self, asked: Sequence[tuple[Claim, Admission | None]], most: int) -> list[tuple[Claim, float]]:
-        """Let claims start, at most so many: see `Guard.admit`."""
+        """Admit up to `most` claims: see `Guard.admit`."""
         used = Counter(key for keys in self._slots.values() for key in keys)
         found = []
         for claim, wanted in asked:
@@ -218,7 +220,7 @@ class Gate:
 
 
 class RedisGate(Gate):
-    """The gate that a Redis keeps: see spec/layouts/hutch.md, section 12. For the listener's loop."""
+    """The gate of a Redis: see spec/layouts/hutch.md, section 12. Use it from the listener's loop."""
 
     def __init__(self, guard: Guard) -> None:
         super().__init__(guard.admit)
@@ -231,7 +233,7 @@ class RedisGate(Gate):
         return self._guard.name
 
     def register(self, info: ListenerInfo) -> None:
-        """Become a listener, and read what is paused."""
+        """Become a listener, and read the pauses."""
         self._guard.register(info)
 
     def ensure(self) -> None:
@@ -243,23 +245,25 @@ class RedisGate(Gate):
         return self._guard.take(claims)
 
     def end(self, ends: Sequence[Ending]) -> None:
-        """Forget runs that are over, and free their slots and keys."""
+        """Forget finished runs, and free their slots and keys."""
         self._guard.end(ends)
         super().end(ends)
 
     def lose(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Forget what RabbitMQ gives to other listeners. The loop knows nothing of what waits here."""
+        """Forget the claims that RabbitMQ gives to other listeners. The loop does not track the claims that wait
+        here.
+        """
         claims = list(claims)
         self._guard.lose(claims)
         return super().lose(claims)
 
     def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
-        """Send a heartbeat; return claims that have waited here too long, with how each goes back."""
+        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
         self._guard.beat(trouble=trouble, state=state)
         return super().beat(trouble=trouble, state=state)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """End pauses whose time has passed, and what dead listeners held."""
+        """End expired pauses, and take back the messages of dead listeners."""
         return self._guard.maintain()
 
     def tell(self, said: Mapping[Any, str | None]) -> None:
@@ -267,13 +271,15 @@ class RedisGate(Gate):
         self._guard.tell(said)
 
     def closed(self, jobs: Mapping[str, str]) -> set[str]:
-        """List the queues that are paused, or of which too much waits here."""
+        """Return the queues that are paused, or have too many claims waiting here."""
         paused = self._guard.paused()
         is_paused = {queue for queue, job in jobs.items() if SCHEDULE in paused or f"fn:{job}" in paused}
         return is_paused | super().closed(jobs)
 
     def news(self) -> Control | None:
-        """Tell the schedule's own limits, if they have changed. Pauses are kept here: nothing comes that is paused."""
+        """Return the schedule's own limits, if they have changed. The pauses stay here, because the gate closes paused
+        queues.
+        """
         control = replace(self._guard.control, paused={})
         if control == self._told:
             return None
@@ -281,6 +287,6 @@ class RedisGate(Gate):
         return control
 
     def leave(self) -> None:
-        """End the registration; what is held goes back."""
+        """End the registration and release its claims."""
         super().leave()
         self._guard.leave()

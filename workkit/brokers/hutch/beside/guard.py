@@ -1,8 +1,8 @@
-"""One listener at the Redis beside its RabbitMQ: what it holds, its slots, the pauses, its heartbeat.
+"""One listener at the Redis beside its RabbitMQ: its records, its slots, the pauses, its heartbeat.
 
-Each registration has a new name. If other listeners took this one for dead, and its connection to RabbitMQ still
-stands, it registers again, and writes records of the messages that it holds. Normative: spec/layouts/hutch.md,
-section 12.
+Each registration has a new name. If other listeners took this one for dead, and its connection to RabbitMQ is still
+open, it registers again, and writes records of the messages that it holds. Normative: spec/layouts/hutch.md, section
+12.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workkit.jobs.terms import PLAIN
 
 Wanted = tuple[Claim, Admission | None]
 TRIES = 3
-LOOKS_APART = 1.9  # seconds: two looks are needed, as in the native layout
+LOOKS_APART = 1.9  # seconds between the two looks that are needed, as in the native layout
 TWIN = -1  # in place of a number of crashes
 MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
 
@@ -35,8 +35,8 @@ class _Gone(Exception):
 
 
 class Guard:
-    """For one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next call then
-    first does what that one left undone.
+    """Use it from one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next
+    call then first completes the unfinished work.
     """
 
     def __init__(self, beside: Beside, *, namespace: str, lease_ms: int) -> None:
@@ -44,38 +44,38 @@ class Guard:
         self._clock = ServerClock(beside.server)
         self._who: Description | None = None
         self._runs: dict[Receipt, Run] = {}
-        self._left: list[bytes] = []  # rows of `settle` that Redis has not got yet
+        self._left: list[bytes] = []  # rows of `settle` that Redis has not received yet
         self._count = 0
         self._stale: list[tuple[str, float]] = []
         self._seen: dict[str, tuple[float, float]] = {}
-        self.control: Control = FREE  # what is paused and limited, as far as this listener knows
-        self._version = b""  # of the control key: Redis answers only what is new
+        self.control: Control = FREE  # the pauses and limits, as far as this listener knows
+        self._version = b""  # of the control key: Redis answers only newer values
         self._is_lost = False
-        self._is_gone = False  # others took this listener for dead, and it has not said yet what it holds
+        self._is_gone = False  # others took this listener for dead, and it has not sent its records again yet
         self.name = ""
 
     def register(self, info: ListenerInfo) -> None:
-        """List this listener under a new name, and read what is paused."""
+        """List this listener under a new name, and read the pauses."""
         self._who = Description(info, began_ms=self._clock.now_ms())
         self._left = []
         self._enter()
         self._is_gone = False
 
     def ensure(self) -> None:
-        """Ask whether Redis answers, if it did not before: no message is taken for nothing."""
+        """Ask whether Redis answers, if it did not before. Without Redis no message is taken."""
         if self._is_lost:
             self.beat(trouble=None if self._who is None else self._who.info.trouble)
 
     def take(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Note claims before they run. Return them with their crashes, and with what their messages ask for; without
-        those whose message came twice.
+        """Record claims before they run. Return them with their crashes, and with the terms of their messages; leave
+        out claims of a message that came twice.
         """
         runs = [self._new(claim) for claim in claims]
         try:
             self._settle_left()
             answer = self._still(lambda: self._asked("take", [self._version, *self._taken(runs)]))
         except ServerError:
-            self._left += [settled(run, None) for run in runs]  # its answer may be what was lost
+            self._left += [settled(run, None) for run in runs]  # the lost reply may be the reply to this request
             raise
         self._hear_control(answer[1])
         found = []
@@ -89,7 +89,7 @@ class Guard:
         return found
 
     def admit(self, asked: Sequence[Wanted], most: int) -> list[tuple[Claim, float]]:
-        """Let claims start, at most so many: each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
+        """Admit up to `most` claims. Return each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
         its rates allow it.
         """
         runs = [self._runs.get(claim.receipt) for claim, _ in asked]
@@ -116,7 +116,7 @@ class Guard:
         return found
 
     def end(self, ends: Iterable[Ending]) -> None:
-        """Forget runs that are over, and free their slots, before their messages are acknowledged."""
+        """Forget finished runs, and free their slots, before their messages are acknowledged."""
         rows = [settled(run, outcome) for run, outcome in self._known(ends)]
         if rows or self._left:
             self._call("settle", [*self._left, *rows])
@@ -125,15 +125,15 @@ class Guard:
             self._runs.pop(claim.receipt, None)
 
     def lose(self, claims: Iterable[Claim]) -> None:
-        """Note that RabbitMQ gives these messages to other listeners, although this one lives. The next request tells
-        Redis.
+        """Note that RabbitMQ gives these messages to other listeners, although this one lives. The next request sends
+        that to Redis.
         """
         for claim in claims:
             if (run := self._runs.pop(claim.receipt, None)) is not None:
                 self._left.append(settled(run, None))
 
     def beat(self, *, trouble: str | None, state: str | None = None) -> None:
-        """Send a heartbeat: read what is paused, and which listeners look dead."""
+        """Send a heartbeat: read the pauses, and the listeners that look dead."""
         assert self._who is not None, "register first"
         packed = self._who.of(trouble, state)
         self._settle_left()
@@ -143,12 +143,14 @@ class Guard:
         self._hear_control(beat[2])
 
     def paused(self) -> set[str]:
-        """List the targets that are paused now, also by the clock."""
+        """Return the targets that are paused now, also by the clock."""
         lapsed = self.control.lapsed(self._clock.now_ms()) if self.control.paused else ()
         return self.control.paused.keys() - set(lapsed)
 
     def maintain(self) -> list[tuple[str, int]]:
-        """End pauses whose time has passed, and what dead listeners held: (listener, messages) for each."""
+        """End expired pauses, and take back the messages of dead listeners. Return (listener, number of messages) for
+        each.
+        """
         for target in self.control.lapsed(self._clock.now_ms()):
             self._beside.call("resume", [target, "lapsed"])
         now, found = time.monotonic(), []
@@ -171,7 +173,7 @@ class Guard:
             self._call("tell", args)
 
     def leave(self) -> None:
-        """End the registration; what it holds goes back."""
+        """End the registration and release its messages."""
         self.lose([run.claim for run in self._runs.values()])
         if self.name:
             self._settle_left()
@@ -181,7 +183,7 @@ class Guard:
     # The registration.
 
     def _hear_control(self, pairs: Sequence[bytes]) -> None:
-        """Read the control key in an answer: its fields and values; none: nothing is new."""
+        """Read the control key from an answer: its fields and values; empty: nothing has changed."""
         if pairs:
             self._version, self.control = read_control(pairs)
 
@@ -197,7 +199,9 @@ class Guard:
         self._hear_control(control)
 
     def _still(self, ask: Any) -> Any:
-        """Ask; where others took this listener for dead, register again, say what it holds, and ask once more."""
+        """Send a request. If other listeners took this one for dead, register again, write its records, and send once
+        more.
+        """
         for _ in range(TRIES):
             try:
                 if self._is_gone:

@@ -1,4 +1,4 @@
-"""Every key of the Redis beside an exchange, and what its scripts get and keep for each message. Pure.
+"""Every key of the Redis beside an exchange, and the script arguments and records of each message. Pure.
 
 The heads of scripts use the names of the keys. No schedule of another layout can have these keys: its name has no
 blank. All are in one slot of a cluster. Normative: spec/layouts/hutch.md, section 12.
@@ -29,7 +29,7 @@ class Keys:
 
     @property
     def prefix(self) -> str:
-        """What all of them begin with."""
+        """The common prefix of the keys."""
         return f"{{amqp {quote(self.vhost, safe='')} {quote(self.exchange, safe='')}}}"
 
     def _key(self, suffix: str) -> str:
@@ -70,7 +70,7 @@ class Keys:
 
     @property
     def counted(self) -> str:
-        """Hash: run -> 1, where it was cut off and counts as a crash."""
+        """Hash: run -> 1, if it was cut off and counts as a crash."""
         return self._key("counted")
 
     @property
@@ -85,29 +85,31 @@ class Keys:
 
     @property
     def unique_until(self) -> str:
-        """Sorted set: unique key -> when it is free again, though nobody has freed it."""
+        """Sorted set: unique key -> when it expires if no run frees it."""
         return self._key("unique_until")
 
     @property
     def doubted(self) -> str:
-        """Hash: message id -> empty, where a message may come twice; its place -> which of both has come there."""
+        """Hash: message id -> empty, for a message that may come twice; its place -> which of the two has arrived
+        there.
+        """
         return self._key("doubted")
 
     @staticmethod
     def any_key(key: str) -> str:
-        """A key under its whole name, for a script that takes any of them."""
+        """Return a key by its full name, for a script that takes any of them."""
         return key
 
 
-UNIQUE_MS = 86_400_000  # a unique key is held so long after its message was due, or was seen last
-MOST_BODY = 4096  # bytes of a body that a record shows
+UNIQUE_MS = 86_400_000  # ms that a unique key is held after its message was due, or was last seen
+MOST_BODY = 4096  # bytes of a body in a record
 
 
 @dataclass(slots=True, eq=False)
 class Run:
     """The record of one message that a listener holds. `field`: its field in the hash of records. `name`: its run, as
-    slots and crashes are stored under it. `slots`: the limit keys of its slots, as Redis stores them. `asked`: those
-    that it has asked for, until it gets an answer; if the answer is lost, it may have them.
+    slots and crashes store it. `slots`: the limit keys of its slots, as Redis stores them. `asked`: the limit keys of a
+    request without an answer yet; if the answer is lost, the run may have these slots.
     """
 
     field: str
@@ -126,14 +128,14 @@ class Run:
 
     @property
     def key(self) -> str | None:
-        """The unique key that it holds, unless it has given it up."""
+        """The unique key that it holds, unless it has released it."""
         if self.terms.unique_until and (self.has_started or self.claim.attempt):
             return None
         return self.terms.unique_key
 
 
 def terms_of(claim: Claim) -> Terms:
-    """Read what a message asks for beside a run."""
+    """Read the terms of a message."""
     receipt: Receipt = claim.receipt
     headers = receipt.message.headers
     key = text(headers.get(UNIQUE))
@@ -157,7 +159,7 @@ def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
 
 
 def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: bool = False) -> bytes:
-    """Make the row of `admit.lua`. `force`: take what it had, however full that is now."""
+    """Make the row of `admit.lua`. `force`: take its former slots, even if the limit is full now."""
     wanted = wanted or NOTHING
     keys = [part for key, limit in wanted.keys for part in (placed(key, namespace), 10**9 if force else limit)]
     row: dict[str, Any] = {
@@ -181,7 +183,9 @@ def settled(run: Run, outcome: Outcome | None) -> bytes:
 
 
 def placed(key: str, namespace: str) -> str:
-    """Name a limit key in Redis: programs of different namespaces run the same message, each under its own limits."""
+    """Name a limit key in Redis. The key has the namespace, because programs of different namespaces run the same
+    message, each under its own limits.
+    """
     return key if key == SCHEDULE else f"{namespace} {key}"
 
 

@@ -1,5 +1,5 @@
-"""The Redis beside an exchange: where it is, a call to one of its scripts, and what it knows of listeners, of what they
-run, of pauses and of limits.
+"""The Redis beside an exchange: its address, a call of its scripts, and readers of its listeners, running jobs, pauses
+and limits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Beside:
             raise self._named(error) from error
 
     def _named(self, error: ServerError) -> ServerUnreachable:
-        """Say that it is the Redis: the URL of this schedule is that of the RabbitMQ."""
+        """Name the Redis in the error, because the URL of this schedule is that of the RabbitMQ."""
         trouble = f"the Redis beside it, {self.server.url}: {error.trouble or error}"
         return ServerUnreachable(str(error), where=error.where, trouble=trouble, remedy=error.remedy)
 
@@ -56,7 +56,7 @@ class Running:
 
 
 def running(beside: Beside, names: Names) -> list[Running]:
-    """Read what all listeners hold, the first taken first. Raises ServerUnreachable, ServerRefused."""
+    """Read the messages that all listeners hold, the first taken first. Raises ServerUnreachable, ServerRefused."""
     with beside.server.translated() as client:
         listeners = client.zrange(beside.keys.listeners, 0, -1)
     found = [one for raw in listeners for one in _held(beside, names, raw.decode("utf-8", "replace"))]
@@ -64,7 +64,7 @@ def running(beside: Beside, names: Names) -> list[Running]:
 
 
 def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
-    """List the listeners and what each holds. Raises ServerUnreachable, ServerRefused."""
+    """List the listeners with the messages that each holds. Raises ServerUnreachable, ServerRefused."""
     with beside.server.translated() as client:
         seconds, micros = client.time()
         beats = client.zrange(beside.keys.listeners, 0, -1, withscores=True)
@@ -80,7 +80,7 @@ def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
 
 
 def limits(beside: Beside) -> list[LimitUse]:
-    """Tell which slots are taken, by limit key. What waits for one, its listener holds, and nobody counts."""
+    """List the taken slots, by limit key. Claims that wait for a slot are at their listeners, and are not counted."""
     with beside.server.translated() as client:
         pipe = client.pipeline(transaction=False)
         ask_slots(pipe, beside.keys.slots)
@@ -94,7 +94,7 @@ def limits(beside: Beside) -> list[LimitUse]:
 
 
 def control(beside: Beside) -> Control:
-    """Read the pauses whose time has not passed, and the schedule's own limits."""
+    """Read the pauses that have not expired, and the schedule's own limits."""
     return standing_control(beside.server, beside.keys.control)
 
 
@@ -108,7 +108,7 @@ def _held(beside: Beside, names: Names, listener: str) -> Iterator[Running]:
 
 
 def _read(packed: bytes, names: Names, listener: str) -> Running | None:
-    """Read a record of a message; None where another program has overwritten it."""
+    """Read a record of a message; None if another program has overwritten it."""
     try:
         record = msgpack.unpackb(packed, raw=True)
     except (ValueError, RecursionError, TypeError):
@@ -133,7 +133,7 @@ def _read(packed: bytes, names: Names, listener: str) -> Running | None:
 
 
 def is_record(packed: bytes) -> bool:
-    """Say whether a record of a message can be read."""
+    """Return whether a record of a message can be read."""
     return _read(packed, Names(exchange="", dialect="event"), "") is not None
 
 

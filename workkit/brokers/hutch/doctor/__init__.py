@@ -1,6 +1,6 @@
 """The doctor of an exchange, its broker and its consumers: the list of its checks, in order.
 
-`walk.py` looks once, `survey.py` holds what was seen, `objects.py` and `traffic.py` judge it; the Redis beside:
+`walk.py` reads the state, `survey.py` holds it, `objects.py` and `traffic.py` judge it; for the Redis beside:
 `beside/doctor.py`.
 """
 
@@ -30,12 +30,12 @@ from workkit.clocks import time
 from workkit.contract.doctor import SEVERITIES, Finding, Kind
 from workkit.errors import ServerRefused
 
-PAUSE_MS: Final = 2000  # between two looks
+PAUSE_MS: Final = 2000  # ms between two looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HutchDoctor:
-    """Checks one exchange, by the management API where that answers, and by AMQP; and the Redis beside it."""
+    """Checks one exchange, by the management API if that answers, and by AMQP; and the Redis beside it."""
 
     link: Link
     management: Management
@@ -43,15 +43,16 @@ class HutchDoctor:
     beside: BesideDoctor | None = None
 
     def checkup(self, *, patience_ms: int) -> Iterator[Finding]:
-        """See `Doctor.checkup`. Yields at most 1,000 findings of one kind, and then one that counts the rest.
+        """Yield the faults: see `Doctor.checkup`. Yields at most 1,000 findings of one kind, and then one that counts
+        the rest.
 
-        What may be a moment while a program starts is looked at twice, `patience_ms` apart, but at most 2 s. A consumer
-        that holds messages is a finding once it has done nothing for `patience_ms`.
+        A fault that may be momentary while a program starts is checked twice, `patience_ms` apart, but at most 2 s. A
+        consumer that holds messages is a finding once it has been idle for `patience_ms`.
         """
         yield from limited(self._looked(patience_ms), schedule=self.names.exchange)
 
     def repair(self, finding: Finding) -> bool:
-        """See `Doctor.repair`."""
+        """Repair one fault: see `Doctor.repair`."""
         if not finding.repairs:
             return False
         if isinstance(finding.subject, Topology):
@@ -78,11 +79,11 @@ class HutchDoctor:
         return walk(self.names, link=self.link, management=self.management, reads_dead=reads_dead)
 
 
-# All that was seen.
+# Everything that the walker read.
 
 
 def judge(made: Survey, *, patience_ms: int) -> list[Finding]:
-    """Judge all that was seen of the exchange, the worst first."""
+    """Judge the whole survey of the exchange, the worst finding first."""
     found = [
         *judge_objects(made),
         *judge_bindings(made),
@@ -94,7 +95,7 @@ def judge(made: Survey, *, patience_ms: int) -> list[Finding]:
 
 
 def lasting(first: Iterable[Finding], then: Iterable[Finding]) -> Iterator[Finding]:
-    """Keep the findings of the second look; what may be a moment only if the first one saw it too."""
+    """Keep the findings of the second look; a momentary kind only if the first look found it too."""
     seen = {(finding.kind, finding.about) for finding in first}
     return (finding for finding in then if finding.kind not in MOMENTARY or (finding.kind, finding.about) in seen)
 
@@ -153,7 +154,9 @@ def judge_broker(made: Survey) -> Iterator[Finding]:
 
 
 def _forgets(version: str) -> bool:
-    """RabbitMQ 3.13.0 to 3.13.2, and 4: rabbitmq/rabbitmq-server#10709 and #11331."""
+    """Return whether this release loses messages: RabbitMQ 3.13.0 to 3.13.2, and 4; rabbitmq/rabbitmq-server#10709 and
+    #11331.
+    """
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if found is None:
         return False
@@ -162,7 +165,7 @@ def _forgets(version: str) -> bool:
 
 
 def _dropped(made: Survey) -> Iterator[Finding]:
-    """Name programs whose messages led to no queue, if they may be of this exchange."""
+    """Yield programs with messages that led to no queue, if they may use this exchange."""
     shared = (made.names.exchange, made.names.schedule_exchange)
     if not any(made.exchanges[name].published for name in shared if name in made.exchanges):
         return
@@ -200,12 +203,12 @@ def _unchecked(made: Survey) -> Iterator[Finding]:
         )
 
 
-# Repairs: they declare what is missing, and never change or delete what is there.
+# Repairs: they declare missing objects, and never change or delete existing ones.
 
 
 def repair(made: Survey, link: Link, missing: Topology) -> bool:
-    """Declare a part of a topology. False: nothing of it is missing any more, a queue that it leads to is gone, or
-    an object of that name has other arguments.
+    """Declare a part of a topology. Returns False if nothing of it is missing any more, a queue that it leads to is
+    gone, or an object of that name has other arguments.
     """
     gaps = made.missing(missing)
     if not (gaps.exchanges or gaps.queues or gaps.bindings):
@@ -229,4 +232,4 @@ KINDS: Final = kinds_of(sys.modules[__name__], objects, traffic)
 """Every kind of finding about an exchange."""
 
 MOMENTARY: Final = frozenset(kind.name for kind in KINDS if kind.is_momentary)
-"""What may be so between two steps of a program that starts or stops."""
+"""The kinds that may occur between two steps of a program that starts or stops."""

@@ -1,5 +1,5 @@
-"""Judge what is declared: exchanges, queues and bindings that are missing or differ from the spec, delay queues that
-lose or double, policies. Pure.
+"""Judge declared objects: exchanges, queues and bindings that are missing or differ from the spec, delay queues that
+lose or duplicate messages, policies. Pure.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.text.cells import shell_word
 
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
-"""What a policy may set that removes messages."""
+"""Settings of a policy that remove messages."""
 _BY_NAMESPACE: Final = "x-max-priority"
-"""An argument of work queues of ours that depends on their namespace."""
+"""An argument of our work queues that depends on their namespace."""
 
 
 def judge_objects(made: Survey) -> Iterator[Finding]:
-    """Judge all objects that are there."""
+    """Judge all existing objects."""
     expected = delays(made.names) + dead(made.names) + ladder(made.names) + _arrivals(made)
     shared = {one.name for one in expected.exchanges if one.shared} | {
         one.name for one in expected.queues if one.shared
@@ -63,7 +63,7 @@ LADDER = Kind(
 
 
 def judge_ladder(made: Survey) -> Iterator[Finding]:
-    """Name what is missing in the ladder below its highest step."""
+    """Yield the missing objects of the ladder below its highest step."""
     names = made.names
     there = [step for step in range(STEPS) if step_exchange(names, step) in made.exchanges]
     if not there or made.closed is not None:
@@ -85,7 +85,7 @@ def _arrivals(made: Survey) -> Topology:
 
 
 def _judge_own(made: Survey, found: QueueFact) -> Iterator[Finding]:
-    """Judge a work queue of ours; one of another namespace as far as all namespaces are alike."""
+    """Judge a work queue of ours; for one of another namespace only the parts that are the same in all namespaces."""
     (wanted,) = work(made.names, ["job"]).queues
     told, expected = dict(found.arguments), dict(wanted.arguments)
     if not found.name.startswith(made.names.queue("")):
@@ -179,7 +179,7 @@ NO_DELAY = Kind(
 
 
 def _delays(made: Survey) -> Iterator[Finding]:
-    """Name levels with two queues, and levels without one."""
+    """Yield levels with two queues, and levels without one."""
     names = made.names
     levels = {names.level_key(level): level for level in LEVELS}
     queues: dict[int, list[str]] = {level: [] for level in LEVELS}
@@ -188,7 +188,7 @@ def _delays(made: Survey) -> Iterator[Finding]:
             queues[levels[one.key]].append(one.destination)
     pattern = delays(names).queues[0]
     for other in sorted({name for found in queues.values() for name in found} - {*map(names.delay_queue, LEVELS)}):
-        if there := made.queues.get(other):  # of a namespace, as hutch before 1.4 names it
+        if there := made.queues.get(other):  # with a namespace, as hutch before 1.4 names it
             yield from _judge_queue(made, there, replace(pattern, name=other))
     double = {level: sorted(found) for level, found in queues.items() if len(found) > 1}
     if double:
@@ -217,7 +217,7 @@ POLICY = Kind(
 
 
 def _policies(made: Survey) -> Iterator[Finding]:
-    """Name policies that remove messages from queues of ours, and from those that are shared."""
+    """Yield policies that remove messages from our queues, and from shared ones."""
     expected = {one.name for one in (delays(made.names) + dead(made.names) + ladder(made.names)).queues}
     expected |= {one.name for one in made.arrivals.values()}
     for name in sorted(expected | {one.name for one in made.own}):
@@ -236,7 +236,7 @@ def _policies(made: Survey) -> Iterator[Finding]:
 
 
 def judge_bindings(made: Survey) -> Iterator[Finding]:
-    """Judge what leads to the work queues and to the dead queue."""
+    """Judge the bindings of the work queues and of the dead queue."""
     if made.closed is not None:
         return
     for queue in made.own:
@@ -341,7 +341,7 @@ WILDCARD = Kind(
 
 
 def _wild(made: Survey) -> Iterator[Finding]:
-    """Name queues of event, which are named after their key, that are bound by a wildcard."""
+    """Yield queues of event with a key as their name that are bound by a wildcard."""
     for queue in made.work:
         for key in sorted(made.bound(made.names.exchange, queue.name)):
             if is_wild(key) and queue.name.endswith(f".{key}") and not made.is_own(queue.name):

@@ -1,4 +1,4 @@
-"""What is there around an exchange, as one value: objects, bindings, counts, consumers, dead messages. Pure."""
+"""The state around an exchange, as one value: objects, bindings, counts, consumers, dead messages. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.topology import ARRIVAL_KEY, Topology, takes
 from workkit.text.cells import shell_word
 
-TAG = "workkit-"  # how the tags of our consumers begin
+TAG = "workkit-"  # the prefix of our consumers' tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadFact:
-    """A message of the dead queue, as far as the doctor reads it. `key`: its real routing key. `failed_ms`: when it
-    failed, where that is known. `is_ours`: workkit moved it there. `returns`: it still has the routing key of its work
-    queue. `was_delayed`: it has waited in a delay queue before.
+    """A message of the dead queue, as the doctor reads it. `key`: its real routing key. `failed_ms`: when it failed, if
+    known. `is_ours`: workkit moved it there. `returns`: it still has the routing key of its work queue. `was_delayed`:
+    it has waited in a delay queue before.
     """
 
     key: str
@@ -39,7 +39,9 @@ class DeadFact:
 
 
 def read_dead(message: Message) -> DeadFact:
-    """Read a message of the dead queue. Never raises. Where its real routing key is not known, its own one counts."""
+    """Read a message of the dead queue. Never raises. If its real routing key is unknown, its own routing key
+    counts.
+    """
     one = DeadMessage(message)
     return DeadFact(
         key=one.key or message.routing_key,
@@ -52,10 +54,10 @@ def read_dead(message: Message) -> DeadFact:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """One look at an exchange. `closed`: why the management API told nothing; then bindings, consumers and all queues
-    whose names do not follow from the exchange are not known. `partly`: why it did not tell all. `refused`: objects
-    that differ from the spec, with what the broker says, where the API does not tell how. `unread`: what this user may
-    not read, with what the broker says. `dead`: the first messages of the dead queue.
+    """One look at an exchange. `closed`: why the management API gave no answer; then bindings, consumers and all queues
+    with names that do not follow from the exchange are unknown. `partly`: why the answer was incomplete. `refused`:
+    objects that differ from the spec, with the broker's text, if the API does not show the difference. `unread`:
+    objects that this user may not read, with the broker's text. `dead`: the first messages of the dead queue.
     """
 
     names: Names
@@ -76,14 +78,14 @@ class Survey:
 
     @cached_property
     def keys(self) -> Mapping[tuple[str, str], frozenset[str]]:
-        """The routing keys by which an exchange leads to a queue or an exchange, by both names."""
+        """The routing keys by which an exchange leads to a queue or an exchange, by (source, destination)."""
         found: dict[tuple[str, str], set[str]] = {}
         for one in self.bindings:
             found.setdefault((one.source, one.destination), set()).add(one.key)
         return {place: frozenset(keys) for place, keys in found.items()}
 
     def bound(self, source: str, destination: str) -> frozenset[str]:
-        """The routing keys by which `source` leads to `destination`."""
+        """Return the routing keys by which `source` leads to `destination`."""
         return self.keys.get((source, destination), frozenset())
 
     @cached_property
@@ -105,11 +107,11 @@ class Survey:
         return {str(queue.arguments.get(ARRIVAL_KEY, queue.name)): queue for queue in found}
 
     def is_own(self, queue: str) -> bool:
-        """Whether a queue is a work queue of workkit."""
+        """Return whether a queue is a work queue of workkit."""
         return queue in self._own_names
 
     def job_of(self, queue: str) -> str | None:
-        """The job name of a work queue of ours; None: its namespace is not known."""
+        """Return the job name of a work queue of ours; None: its namespace is unknown."""
         prefix = self.names.queue("")
         if queue.startswith(prefix):
             return queue.removeprefix(prefix) or None
@@ -118,25 +120,25 @@ class Survey:
         return None
 
     def leads(self, key: str) -> bool:
-        """Whether the exchange leads a message with this routing key to a work queue, or to another exchange."""
+        """Return whether the exchange leads a message with this routing key to a work queue, or to another exchange."""
         return any(
             one.source == self.names.exchange and one.destination != self.names.dead_queue and takes(one.key, key)
             for one in self.bindings
         )
 
     def arrives(self, key: str) -> bool:
-        """Whether a message leads to a queue when its delay ends, by its real routing key or a private one."""
+        """Return whether a message leads to a queue when its delay ends, by its real routing key or a private one."""
         if key.startswith(OWN):
             return any(one.source == self.names.own_exchange and one.key == key for one in self.bindings)
         return self.leads(key)
 
     def delete(self, queue: str) -> str:
-        """The command that deletes a queue."""
+        """Return the command that deletes a queue."""
         vhost = "" if self.vhost == "/" else f" -p {shell_word(self.vhost)}"
         return f"rabbitmqctl{vhost} delete_queue {shell_word(queue)}"
 
     def missing(self, wanted: Topology) -> Topology:
-        """Tell which part of a topology is not there."""
+        """Return the missing part of a topology."""
         return Topology(
             exchanges=tuple(one for one in wanted.exchanges if one.name not in self.exchanges),
             queues=tuple(one for one in wanted.queues if one.name not in self.queues),
@@ -152,7 +154,7 @@ class Survey:
         return frozenset(one.queue for one in self.consumers if one.tag.startswith(TAG))
 
     def _is_own(self, queue: str) -> bool:
-        """Judge by its private key, or by a name that no other program would choose."""
+        """Recognise a queue of ours by its private key, or by a name that no other program would choose."""
         names = self.names
         if names.private_key(queue) in self.bound(names.own_exchange, queue):
             return True

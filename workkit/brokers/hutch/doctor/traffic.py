@@ -1,5 +1,5 @@
-"""Judge the messages and who consumes them: queues that fill, queues that nobody serves, consumers that hold messages;
-and the dead queue: how full and how old it is, and what its messages tell about other programs. Pure.
+"""Judge the messages and their consumers: queues that fill, queues without consumers, consumers that hold messages; and
+the dead queue: how full and how old it is, and what its messages show about other programs. Pure.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from workkit.brokers.hutch.topology import KEPT_MS, MOST_DEAD, ladder
 from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
 from workkit.text.wording import age_text
 
-FULL: Final = 0.9  # of what the queue holds
-OLD: Final = 5 / 6  # of the time that it keeps a message
+FULL: Final = 0.9  # share of the queue's maximum length
+OLD: Final = 5 / 6  # share of the time that the queue keeps a message
 HOUR_MS: Final = 3_600_000
 LOOP: Final = 10  # copies of one key that still have CC
-RECENT_MS: Final = 600_000  # after so long nothing waits for the restart of a node any more
+RECENT_MS: Final = 600_000  # ms; after this time no message waits for the restart of a node
 _WELL: Final = ("", "running", "idle", "flow", "live", "minority")
 
 
@@ -47,7 +47,7 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Finding]:
             )
         is_own = made.is_own(queue.name)
         if queue.consumers or queue.exclusive or (is_own and _family(made, queue) in busy):
-            continue  # a listener whose threads are all busy stops consuming
+            continue  # its listener may be busy: with all threads busy it stops consuming
         if queue.ready:
             yield _unconsumed(made, queue)
         elif is_own and not queue.unacknowledged and _family(made, queue) in served:
@@ -63,7 +63,7 @@ def judge_traffic(made: Survey, *, patience_ms: int) -> Iterator[Finding]:
 
 
 def _family(made: Survey, queue: QueueFact) -> str:
-    """The namespace of a queue of ours, as far as its name shows it."""
+    """Return the namespace of a queue of ours, as far as its name shows it."""
     job = made.job_of(queue.name)
     return queue.name if job is None else queue.name.removesuffix(job)
 
@@ -89,7 +89,7 @@ UNDELIVERED = Kind(
 
 
 def _undelivered(made: Survey) -> Iterator[Finding]:
-    """Name keys that led to no queue when a delay ended."""
+    """Yield keys that led to no queue when a delay ended."""
     names = made.names
     for key, queue in made.arrivals.items():
         count = queue.moving + queue.ready
@@ -115,7 +115,7 @@ LATE_DELAY = Kind(
 
 
 def _late(made: Survey) -> Iterator[Finding]:
-    """Name messages that were on their way between two queues when the broker stopped."""
+    """Yield messages that were between two queues when the broker stopped."""
     up_ms = max((node.up_ms for node in made.nodes), default=0)
     if not 0 < up_ms < RECENT_MS:
         return
@@ -139,7 +139,7 @@ UNACKNOWLEDGED = Kind(
 
 
 def _held(made: Survey, patience_ms: int) -> Iterator[Finding]:
-    """Name channels of other programs that have done nothing for long while they hold messages."""
+    """Yield channels of other programs that are idle for long while they hold messages."""
     work = {queue.name: queue for queue in made.work}
     for channel in made.channels:
         idle_ms = None if channel.idle_since_ms is None else made.now_ms - channel.idle_since_ms
@@ -173,7 +173,7 @@ DEAD_OLD = Kind(
 
 
 def judge_dead(made: Survey) -> Iterator[Finding]:
-    """Judge the dead queue and what was read of it."""
+    """Judge the dead queue and its messages that were read."""
     names = made.names
     found = made.queues.get(names.dead_queue)
     count = max(len(made.dead), 0 if found is None else found.ready)
@@ -201,7 +201,7 @@ def judge_dead(made: Survey) -> Iterator[Finding]:
 
 
 def since(made: Survey) -> str:
-    """Write when the dead messages failed, as far as they were read, as the end of a sentence."""
+    """Write when the dead messages that were read failed, as the end of a sentence."""
     times = sorted(one.failed_ms for one in made.dead if one.failed_ms is not None)
     found = made.queues.get(made.names.dead_queue)
     if not times or (found is not None and found.ready > len(made.dead)):
@@ -263,7 +263,7 @@ def _by_key(messages: Iterable[DeadFact]) -> dict[str, int]:
 
 
 def _limit(arguments: Any, policy: Any, name: str, default: int) -> int:
-    """The limit of a queue: the smaller one of its argument and its policy."""
+    """Return the limit of a queue: the smaller one of its argument and its policy."""
     limits = [value for value in (arguments.get(f"x-{name}"), policy.get(name)) if type(value) is int]
     return min(limits, default=default)
 

@@ -1,7 +1,7 @@
-"""The walker: it asks the management API and the broker itself what is there. It changes nothing.
+"""The walker reads the state from the management API and the broker itself. It changes nothing.
 
-Where the API does not answer, AMQP tells whether the objects exist whose names follow from the exchange, and whether
-they are as the spec says: what exists is declared once more, which a broker takes only if nothing differs.
+If the API does not answer, AMQP shows whether the objects exist that follow from the name of the exchange, and whether
+they match the spec: the walker declares an existing object once more, which a broker accepts only if nothing differs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from workkit.errors import ServerRefused
 
 T = TypeVar("T")
 
-MOST_READ: Final = 1000  # messages of the dead queue that are read
-MOST_COUNTED: Final = 200  # queues whose exact counts are asked for
+MOST_READ: Final = 1000  # messages of the dead queue to read, at most
+MOST_COUNTED: Final = 200  # queues to count exactly, at most
 
 
 def walk(names: Names, *, link: Link, management: Management, reads_dead: bool = True) -> Survey:
-    """Look once, also into the dead queue where `reads_dead`. Raises ServerUnreachable, ServerRefused."""
+    """Read the state once, with the dead queue if `reads_dead`. Raises ServerUnreachable, ServerRefused."""
     version, cluster = link.run(_said)
     made = Survey(names=names, now_ms=round(time.time() * 1000), version=version, vhost=management.vhost)
     told = management.belongs_to(cluster) or _told(made, management)
@@ -52,7 +52,7 @@ def walk(names: Names, *, link: Link, management: Management, reads_dead: bool =
 
 
 def known(names: Names) -> Topology:
-    """Describe the objects whose names follow from the exchange, and that may be there."""
+    """Describe the objects that may exist and follow from the name of the exchange."""
     return delays(names) + dead(names) + ladder(names)
 
 
@@ -94,7 +94,9 @@ async def _said(wire: Wire) -> tuple[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class _Walker:
-    """What AMQP tells. `declared` and `counted` are for the thread of the connection, the rest for any other one."""
+    """The state as AMQP shows it. `declared` and `counted` are for the thread of the connection, the rest for any other
+    thread.
+    """
 
     link: Link
     made: Survey
@@ -103,7 +105,7 @@ class _Walker:
     refused: dict[str, str] = field(default_factory=dict)
 
     def tried(self, what: str, look: Callable[[], None]) -> None:
-        """Ask for something; note what this user may not ask for."""
+        """Call `look`; record an object that this user may not read."""
         try:
             look()
         except ServerRefused as error:
@@ -112,7 +114,7 @@ class _Walker:
             self.made = replace(self.made, unread={**self.made.unread, what: str(error.__cause__.reply_text)})
 
     async def declared(self, wire: Wire) -> None:
-        """Look for the objects that are known by name."""
+        """Look for the objects with known names."""
         names = self.made.names
         topology = delays(names) + dead(names)
         steps = 0
@@ -136,7 +138,7 @@ class _Walker:
                 continue
             try:
                 frame = await channel.call("queue_declare", name, passive=True)
-            except ChannelClosedByBroker:  # it is gone, or this user may not look at it: the API's counts must do
+            except ChannelClosedByBroker:  # it is gone, or this user may not read it: the API's counts are used
                 channel = await wire.channel()
                 continue
             method = frame.method
@@ -145,7 +147,7 @@ class _Walker:
         self.made = replace(self.made, queues=queues)
 
     def dead(self) -> None:
-        """Read the first messages of the dead queue, and give them back to their places."""
+        """Read the first messages of the dead queue, and return them to their places."""
         with Held(self.link, self.made.names.dead_queue) as held:
             dead = tuple(map(read_dead, held.more(MOST_READ)))
         self.made = replace(self.made, dead=dead)
@@ -154,12 +156,12 @@ class _Walker:
         return await self._passive(wire, wanted) is not None
 
     async def _passive(self, wire: Wire, wanted: Exchange | Queue) -> Any:
-        """Look for an object; None: it is not there."""
+        """Look for an object; None: it does not exist."""
         method = "exchange_declare" if isinstance(wanted, Exchange) else "queue_declare"
         return await _tried(wire, lambda channel: channel.call(method, wanted.name, passive=True), NOT_FOUND)
 
     async def _is_same(self, wire: Wire, wanted: Exchange | Queue) -> bool:
-        """Declare once more what exists; note what the broker says if it differs."""
+        """Declare an existing object once more; record the broker's text if it differs."""
 
         def declare(channel: Channel) -> Awaitable[Any]:
             if isinstance(wanted, Exchange):
@@ -180,7 +182,7 @@ class _Walker:
 
 
 async def _tried(wire: Wire, call: Callable[[Channel], Awaitable[Any]], code: int) -> Any:
-    """Call on a channel of its own; None where the broker closes it with this code."""
+    """Call on a channel of its own; None if the broker closes it with this code."""
     channel = await wire.channel()
     try:
         return await call(channel)

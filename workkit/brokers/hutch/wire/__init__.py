@@ -1,1 +1,1 @@
-"""The connection to a RabbitMQ: one thread for each, channels, what is declared, confirms and acknowledgements."""
+"""The connection to a RabbitMQ: its thread, channels, declarations, confirms and acknowledgements."""

@@ -1,6 +1,5 @@
-"""A channel whose calls can be awaited, which deliveries of it have no answer yet, and a channel that publishes with
-confirms. For the thread of the connection. And what the client library raises, as errors of ours: the broker cannot be
-reached, or it refuses.
+"""A channel with awaitable calls, its unanswered deliveries, and a channel that publishes with confirms. For the thread
+of the connection. Also the errors of the client library as errors of ours: the broker cannot be reached, or it refuses.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ UNKNOWN: Final = "no answer yet"
 
 
 class Channel:
-    """One channel. When it is closed, whatever waits for it raises what closed it."""
+    """One channel. When it is closed, all waiters raise the reason."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self.raw: Any = None  # the client's, once it is open
+        self.raw: Any = None  # the client library's channel, once it is open
         self.closed: BaseException | None = None
-        self.unanswered = Unanswered()  # what was delivered by it
+        self.unanswered = Unanswered()  # its deliveries without an acknowledgement
         self._waiting: set[asyncio.Future[Any]] = set()
 
     async def open(self) -> None:
@@ -54,7 +53,7 @@ class Channel:
         return await answer
 
     def future(self) -> asyncio.Future[Any]:
-        """Make something to wait for, which fails when the channel is closed."""
+        """Make a future that fails when the channel is closed."""
         made: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self.closed is not None:
             made.set_exception(self.closed)
@@ -64,7 +63,7 @@ class Channel:
         return made
 
     def fail(self, reason: BaseException) -> None:
-        """End all that waits: the channel or its connection is closed."""
+        """Fail all waiters: the channel or its connection is closed."""
         if self.closed is None:
             self.closed = reason
         for future in self._waiting.copy():
@@ -72,14 +71,14 @@ class Channel:
                 future.set_exception(reason)
 
     def acknowledge(self, tags: Collection[int]) -> None:
-        """Acknowledge deliveries. A channel that is closed needs nothing: the broker delivers them again."""
+        """Acknowledge deliveries. A closed channel needs nothing: the broker delivers them again."""
         for tag, stands_for_all in self.unanswered.acknowledged(tags):
             if self._is_open:
-                with suppress(AMQPError):  # it is closed meanwhile
+                with suppress(AMQPError):  # the channel has closed meanwhile
                     self.raw.basic_ack(tag, multiple=stands_for_all)
 
     def give_back(self, tag: int) -> None:
-        """Have the broker deliver a message again. A channel that is closed needs nothing."""
+        """Make the broker deliver a message again. A closed channel needs nothing."""
         self.unanswered.drop(tag)
         if self._is_open:
             with suppress(AMQPError):
@@ -90,13 +89,13 @@ class Channel:
         return self.closed is None and self.raw is not None and bool(self.raw.is_open)
 
     def close(self) -> None:
-        """Close it, if it is open."""
+        """Close the channel if it is open."""
         if self._is_open:
             self.raw.close()
 
 
 class Unanswered:
-    """Delivery tags of one channel in the order of the broker. An acknowledgement may stand for all before it too."""
+    """Delivery tags of one channel in the order of the broker. One acknowledgement may cover all tags before it."""
 
     def __init__(self) -> None:
         self._tags: dict[int, None] = {}
@@ -113,7 +112,7 @@ class Unanswered:
         self._tags.pop(tag, None)
 
     def acknowledged(self, tags: Collection[int]) -> Iterator[tuple[int, bool]]:
-        """Forget these deliveries. Yields a tag for each acknowledgement, and whether it covers all before it."""
+        """Forget these deliveries. Yield a tag for each acknowledgement, and whether it covers all before it."""
         asked = dict.fromkeys(tags)
         last = 0
         for tag in self._tags:
@@ -132,8 +131,8 @@ class Unanswered:
 @dataclass(slots=True, eq=False)
 class Sending:
     """Messages that were published together. `answers` has one entry for each: None once the broker has confirmed it,
-    the reason why the broker refused it, or UNKNOWN. `done` ends with the last answer, or raises why an answer cannot
-    come. One future for all messages costs less than one for each.
+    the broker's reason if it refused it, or UNKNOWN. `done` completes with the last answer, or raises the reason why no
+    answer can come. One future for all messages costs less than one for each.
     """
 
     answers: list[str | None]
@@ -142,12 +141,12 @@ class Sending:
     error: AMQPError | None = None
 
     def answer(self, place: int, trouble: str | None) -> None:
-        """Note the answer to one message."""
+        """Store the answer to one message."""
         self.answers[place] = trouble
         self.end_one()
 
     def end_one(self) -> None:
-        """Count one message less to wait for. After the last one, end `done`."""
+        """Count down the messages without an answer. After the last one, complete `done`."""
         self.left -= 1
         if self.left <= 0 and not self.done.done():
             if self.error is None:
@@ -173,13 +172,13 @@ class Publisher(Channel):
         self._last = 0
 
     async def open(self) -> None:
-        """Open it, and have the broker confirm."""
+        """Open it, and switch confirms on."""
         await super().open()
         self.raw.add_on_return_callback(self._returned)
         await self.call("confirm_delivery", self._confirmed)
 
     def publish(self, messages: Sequence[Message]) -> Sending:
-        """Publish messages now, and return what to wait for."""
+        """Publish messages now, and return their `Sending`."""
         sending = Sending([UNKNOWN] * len(messages), self.future(), len(messages))
         sending.done.add_done_callback(_noted)
         if not messages:
@@ -210,7 +209,7 @@ class Publisher(Channel):
                 sent.sending.answer(sent.place, trouble or sent.returned)
 
     def _returned(self, _: Any, method: Any, properties: Any, __: bytes) -> None:
-        """Note which message the broker has returned: the first one with this place and id that waits."""
+        """Record which message the broker has returned: the first waiting one with this place and id."""
         for sent in self._sent.values():
             message = sent.message
             place = message.exchange, message.routing_key, message.properties.get("message_id")
@@ -220,7 +219,7 @@ class Publisher(Channel):
 
 
 def _noted(done: asyncio.Future[None]) -> None:
-    """Look at how a request ended, so that a failure for which nobody waits any more is not logged."""
+    """Read the result of a finished request, so that asyncio does not log a failure without waiters."""
     if not done.cancelled():
         done.exception()
 
@@ -235,16 +234,16 @@ NOT_FOUND, REFUSED, LOCKED, PRECONDITION, NOT_ALLOWED = 404, 403, 405, 406, 530 
 
 
 def translated(error: BaseException, shown: str, *, user: str = "", vhost: str = "") -> ServerError:
-    """Turn what ended a connection or a channel into an error; `shown` is the broker's URL. Keeps the cause."""
+    """Convert the end of a connection or a channel to an error; `shown` is the broker's URL. Keeps the cause."""
     made = _translated(_root(error), shown, user, vhost)
     made.__cause__ = error
     return made
 
 
 def certain(error: BaseException, closes: Sequence[Any]) -> BaseException:
-    """Return what ended a connection before it was open, where the client library guesses. A broker that refuses a user
-    or a virtual host says so, in one of `closes`, its `Producer.Close`; where it says nothing, the connection was
-    lost; where it says something else, it is not ready yet.
+    """Return the reason why a connection ended before it was open, where the client library guesses. A broker that
+    refuses a user or a virtual host sends its reason, in one of `closes`, its `Producer.Close`; if it sends none, the
+    connection was lost; if it sends another reason, the broker is not ready yet.
     """
     if not isinstance(error, exceptions.ProbableAuthenticationError | exceptions.ProbableAccessDeniedError):
         return error
@@ -297,8 +296,8 @@ def _translated(error: BaseException, shown: str, user: str, vhost: str) -> Serv
 
 
 def is_about_message(error: BaseException) -> bool:
-    """Whether the broker closed a publishing channel because of one message: it is too large, or its routing key is
-    one that this user may not use. Only the broker's text tells this from an exchange that is forbidden as a whole.
+    """Return whether the broker closed a publishing channel because of one message: it is too large, or its routing key
+    is forbidden for this user. Only the broker's text tells this from an exchange that is forbidden as a whole.
     """
     if not isinstance(error, exceptions.ChannelClosedByBroker):
         return False
@@ -306,19 +305,21 @@ def is_about_message(error: BaseException) -> bool:
 
 
 def full(shown: str) -> ServerFull:
-    """Make the error about a broker that takes no messages for now."""
+    """Return the error about a broker that takes no messages for now."""
     trouble = "takes no messages for now: its memory or disk is full"
     remedy = "See its alarms."
     return ServerFull(f"{shown}: {trouble}. {remedy}", where=shown, trouble=trouble, remedy=remedy)
 
 
 def _said(error: Any) -> str:
-    """What the broker says, ``PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' ...``, which names both values."""
+    """Return the broker's text, ``PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' ...``, which names both
+    values.
+    """
     return str(error.reply_text)
 
 
 def _root(error: BaseException) -> BaseException:
-    """Find what happened inside the wrappings of the client library."""
+    """Return the cause inside the wrappers of the client library."""
     for _ in range(10):
         inner = [*getattr(error, "exceptions", ()), getattr(error, "exception", None), *error.args[:1]]
         found = next((one for one in reversed(inner) if isinstance(one, BaseException)), None)

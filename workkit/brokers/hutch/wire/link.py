@@ -1,6 +1,6 @@
 """A connection to the broker, owned by one thread. Other threads hand it work and wait for the result.
 
-What other programs share is looked for before it is declared, and never changed.
+It checks whether a shared object exists before it declares the object, and never changes one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workkit.errors import ServerError
 T = TypeVar("T")
 C = TypeVar("C", bound=Channel)
 
-logging.getLogger("pika").addHandler(logging.NullHandler())  # its errors are raised as ours; a program may log them too
+logging.getLogger("pika").addHandler(logging.NullHandler())  # its errors are raised as ours; programs may log them
 
 
 class Wire:
@@ -42,19 +42,19 @@ class Wire:
         self.closed: BaseException | None = None
         self.on_loss: Callable[[], None] = lambda: None
         self.is_blocked = False
-        self.known: set[str] = set()  # what was declared on it
-        self.order = asyncio.Lock()  # held while something is declared and sent, so that messages keep their order
+        self.known: set[str] = set()  # the objects that it has declared
+        self.order = asyncio.Lock()  # held during a declaration and a publishing, so that messages keep their order
         connection.add_on_connection_blocked_callback(lambda *_: setattr(self, "is_blocked", True))
         connection.add_on_connection_unblocked_callback(lambda *_: setattr(self, "is_blocked", False))
 
     @property
     def version(self) -> str:
-        """The release of the broker, as it says itself; empty where it does not."""
+        """The broker's release, as it reports it; empty if it reports none."""
         return text((self._connection.server_properties or {}).get("version"))
 
     @property
     def cluster(self) -> str:
-        """The name of the broker's cluster; empty where it says none."""
+        """The name of the broker's cluster; empty if it reports none."""
         return text((self._connection.server_properties or {}).get("cluster_name"))
 
     async def channel(self) -> Channel:
@@ -62,7 +62,7 @@ class Wire:
         return await self._opened(Channel(self._connection))
 
     async def publisher(self) -> Publisher:
-        """Get the channel that publishes."""
+        """Return the channel that publishes."""
         if self._publisher is None or self._publisher.closed is not None:
             self._publisher = await self.new_publisher()
         return self._publisher
@@ -72,8 +72,8 @@ class Wire:
         return await self._opened(Publisher(self._connection))
 
     async def declare(self, topology: Topology) -> None:
-        """Declare what this connection has not declared yet. Raises what closes a channel: an object of ours
-        exists with other arguments.
+        """Declare objects that this connection has not declared yet. Raises the reason of a closed channel: an object
+        of ours exists with other arguments.
         """
         known, channel = self.known, await self.channel()
         try:
@@ -107,7 +107,7 @@ class Wire:
         return True
 
     def lost(self, reason: BaseException) -> None:
-        """End all that waits for it."""
+        """Fail all waiters of the connection."""
         if self.closed is None:
             self.closed = reason
             for channel in self._channels:
@@ -115,12 +115,14 @@ class Wire:
             self.on_loss()
 
     def close(self) -> None:
-        """Close it, if it is open."""
+        """Close the connection if it is open."""
         with suppress(AMQPError):
             self._connection.close()
 
     def abort(self) -> None:
-        """End it without a word: the broker does not answer. The client library has no public method for that."""
+        """End the connection without a handshake: the broker does not answer. The client library has no public method
+        for that.
+        """
         if not self._connection.is_closed:
             self._connection._terminate_stream(StreamLostError("the broker does not answer"))
 
@@ -134,13 +136,13 @@ class Wire:
 
 
 class Link:
-    """Connects when it is first needed, and again after a loss: to the node that served last, else to the next."""
+    """Connects on first use, and again after a loss: to the node that served last, else to the next."""
 
     def __init__(self, address: Address, *, name: str, patience: float = 10.0) -> None:
         self._address, self._name, self._patience = address, name, patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._guard, self.alone = threading.Lock(), threading.Lock()  # `alone`: of those who read what is delayed
+        self._guard, self.alone = threading.Lock(), threading.Lock()  # `alone`: for the readers of delayed messages
         self._connecting: asyncio.Lock | None = None
         self._wire: Wire | None = None
         self._node = 0
@@ -155,7 +157,7 @@ class Link:
     def run(self, work: Callable[[Wire], Awaitable[T]]) -> T:
         """Do work with an open connection, and return its result. From any other thread.
 
-        Raises ServerUnreachable, ServerRefused; after a loss in the middle it is not known what the broker has done.
+        Raises ServerUnreachable, ServerRefused; after a loss in the middle the effect at the broker is unknown.
         """
         return self.begin(work)()
 
@@ -173,8 +175,8 @@ class Link:
         return result
 
     def post(self, act: Callable[[], None]) -> None:
-        """Have the owning thread call something soon."""
-        with suppress(RuntimeError):  # the loop is closed: nothing is left to act on
+        """Make the owning thread call `act` soon."""
+        with suppress(RuntimeError):  # the loop is closed: `act` has nothing to act on
             self._started().call_soon_threadsafe(act)
 
     def close(self) -> None:
@@ -215,7 +217,7 @@ class Link:
         except TimeoutError as error:
             if wire is not None and wire.is_blocked:
                 raise full(self._address.shown) from error
-            if wire is not None:  # its state is not known: begin anew
+            if wire is not None:  # its state is unknown: connect again
                 wire.lost(error)
                 wire.abort()
             raise translated(error, self._address.shown) from error
@@ -231,7 +233,7 @@ class Link:
             return self._wire
 
     async def _connect(self) -> Wire:
-        """Try each node once, from the one that served last. Raises what the last one met with."""
+        """Try each node once, from the one that served last. Raises the error of the last node."""
         nodes, error = self._address.nodes, None
         for offset in range(len(nodes)):
             place = (self._node + offset) % len(nodes)
@@ -287,7 +289,7 @@ def _serve(ready: Future[asyncio.AbstractEventLoop]) -> None:
 
 async def _connected(parameters: pika.ConnectionParameters) -> Wire:
     opened: asyncio.Future[Wire] = asyncio.get_running_loop().create_future()
-    said: list[Any] = []  # how the broker closed it
+    said: list[Any] = []  # the broker's reasons for closing it
 
     def begin(connection: Any) -> None:
         if not opened.done():
@@ -321,7 +323,7 @@ def _tls(address: Address, host: str) -> pika.SSLOptions:
 
 
 def context(options: Sequence[tuple[str, str]]) -> ssl.SSLContext:
-    """Make what checks the broker's certificate. Raises OSError for a file that cannot be read."""
+    """Make the context that checks the broker's certificate. Raises OSError for a file that cannot be read."""
     given = dict(options)
     made = ssl.create_default_context(cafile=given.get("cacertfile"))
     if given.get("verify") == "verify_none":
@@ -332,5 +334,5 @@ def context(options: Sequence[tuple[str, str]]) -> ssl.SSLContext:
 
 
 def server_name(options: Sequence[tuple[str, str]], host: str) -> str:
-    """Tell the name that the certificate must have."""
+    """Return the name that the certificate must have."""
     return dict(options).get("server_name_indication") or host

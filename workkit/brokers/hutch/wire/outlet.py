@@ -1,5 +1,5 @@
-"""Publish messages with everything that they need declared before, and wait until each is confirmed or refused. What is
-confirmed is never sent again. Thread-safe.
+"""Publish messages after declaring all objects that they need, and wait until each is confirmed or refused. A confirmed
+message is never sent again. Thread-safe.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ class Outlet:
         self._is_doubtful = False
 
     def doubt(self) -> None:
-        """Declare all again before the next message: something was deleted on the broker."""
+        """Declare all objects again before the next message: one was deleted on the broker."""
         self._is_doubtful = True
 
     def publish(self, messages: Sequence[Message]) -> list[str | None]:
-        """Publish, and wait until each is confirmed: None, or why the broker has not taken it."""
+        """Publish messages, and wait for the answers. Return None for a confirmed message, else why the broker has not
+        taken it.
+        """
         return self.begin(messages)()
 
     def begin(self, messages: Sequence[Message]) -> Delivery:
-        """Publish, and return what waits for the answers. Raises ServerUnreachable, ServerRefused."""
+        """Publish messages, and return a waiter for the answers. Raises ServerUnreachable, ServerRefused."""
         highest = max((self._steps.get(message.exchange, -1) for message in messages), default=-1)
         arriving = {final_key(message.headers["CC"][0]) for message in messages if message.exchange in self._steps}
 
@@ -49,7 +51,9 @@ class Outlet:
         return Delivery(self._link, messages, prepare=prepare, doubt=self.doubt)
 
     async def _prepare(self, wire: Wire, highest: int, arriving: Collection[str]) -> None:
-        """Declare the exchange, the ladder up to a step (-1: none), and what leads the keys out of their delays."""
+        """Declare the exchange, the ladder up to a step (-1: none), and the arrivals through which the keys leave their
+        delays.
+        """
         if self._is_doubtful:
             wire.known.clear()
             self._is_doubtful = False
@@ -66,19 +70,19 @@ Prepare = Callable[[Wire], Awaitable[Publisher]]
 
 
 class Delivery:
-    """One request. It begins when it is made. A call waits for the answers: None for a message that is confirmed, or
-    why the broker has not taken it.
+    """One request. Creating it starts it. A call waits for the answers: None for a confirmed message, or why the broker
+    has not taken it.
 
-    A call may raise ServerUnreachable or ServerRefused. Another one then continues: it waits for messages whose
-    confirms can still come, and publishes again those whose channel is lost. `prepare` gives the channel; `doubt` is
-    called where the broker closes it.
+    A call may raise ServerUnreachable or ServerRefused. Another call then continues: it waits for confirms that can
+    still come, and publishes again the messages of a lost channel. `prepare` gives the channel; `doubt` is called if
+    the broker closes it.
     """
 
     def __init__(self, link: Link, messages: Sequence[Message], *, prepare: Prepare, doubt: Callable[[], None]) -> None:
         self._link, self._messages, self._prepare, self._doubt = link, messages, prepare, doubt
         self._answers: list[str | None] = [UNKNOWN] * len(messages)
         self._sent: list[tuple[Sequence[int], Sending]] = []  # places that wait for confirms, in the I/O thread
-        self._tried: set[int] = set()  # what was sent at least once
+        self._tried: set[int] = set()  # places that were sent at least once
         self._wait: Callable[[], None] | None = link.begin(self._go)
 
     def __call__(self) -> list[str | None]:
@@ -109,7 +113,7 @@ class Delivery:
         return set(range(len(self._messages))) - self._tried
 
     def settle(self, places: Collection[int], *, again: Callable[[Message], Message]) -> None:
-        """Count messages as taken. What is still doubtful is published as another message."""
+        """Count messages as taken. Publish each message that is still doubtful as another message."""
         for place in places:
             self._answers[place] = None
         left = set(self.doubtful)
@@ -117,11 +121,11 @@ class Delivery:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the broker may have taken a message, or may still take it, of which it has said nothing."""
+        """Whether the broker has not answered a message that it may have taken, or may still take."""
         return bool(self.doubtful)
 
     async def _go(self, wire: Wire) -> None:
-        """Publish what is not on its way, and wait until all is known."""
+        """Publish messages that are not on their way, and wait for all answers."""
         self._collect()
         async with wire.order:
             publisher = await self._prepare(wire)
@@ -137,8 +141,8 @@ class Delivery:
         raise failed
 
     async def _one_by_one(self, wire: Wire) -> None:
-        """Find the messages because of which the broker closes a channel, as it names none. Each is alone on a channel
-        that nobody else uses.
+        """Find the messages that make the broker close a channel, because it does not name them. Send each alone on a
+        channel of its own.
         """
         publisher: Publisher | None = None
         for place in self._unknown():
@@ -154,7 +158,7 @@ class Delivery:
             publisher.close()
 
     def _unknown(self) -> list[int]:
-        """List the places of what is neither answered nor on its way."""
+        """List the places of messages without an answer that are not on their way."""
         waits = {place for places, _ in self._sent for place in places}
         return [place for place, one in enumerate(self._answers) if one is UNKNOWN and place not in waits]
 
@@ -163,7 +167,7 @@ class Delivery:
         self._tried.update(places)
 
     async def _answered(self) -> BaseException | None:
-        """Wait for all that is on its way. Return why an answer cannot come any more."""
+        """Wait for all messages on their way. Return the reason if an answer cannot come any more."""
         try:
             if self._sent:
                 await asyncio.wait([sending.done for _, sending in self._sent])
@@ -172,7 +176,7 @@ class Delivery:
         return failed
 
     def _collect(self) -> BaseException | None:
-        """Keep the answers that are there; return why one of the others cannot come any more."""
+        """Store the present answers; return the reason if one of the others cannot come any more."""
         failed: BaseException | None = None
         for places, sending in list(self._sent):
             for place, answer in zip(places, sending.answers, strict=True):
@@ -184,23 +188,23 @@ class Delivery:
 
 
 class Copies:
-    """The copies of one listener. `declare` declares all that they need, on the connection that consumes."""
+    """The copies of one listener. `declare` declares all objects that they need, on the connection that consumes."""
 
     def __init__(self, link: Link, outlet: Outlet, *, names: Names, declare: Callable[[Wire], Awaitable[None]]) -> None:
         self._link, self._outlet, self._names, self._declare = link, outlet, names, declare
 
     def publish(self, copies: Sequence[Message]) -> None:
-        """Publish copies. If one leads nowhere, an operator has deleted what leads there: declare all again, and
-        publish once more. Raises ServerUnreachable, ServerRefused.
+        """Publish copies. If one leads nowhere, an operator has deleted an object: declare all again, and publish once
+        more. Raises ServerUnreachable, ServerRefused.
         """
         if any(copy.routing_key.startswith(DEAD) for copy in copies):
-            self._link.run(self._dead_queue)  # a queue bound by # takes these too, so the broker returns none
+            self._link.run(self._dead_queue)  # a queue bound by # takes these too: none is returned
         try:
             troubles = self._outlet.publish(copies)
         except ServerRefused as error:
             if error.lasting or isinstance(error, ServerFull):
                 raise
-            troubles = [error.trouble] * len(copies)  # an exchange is gone; which of them it took nobody knows
+            troubles = [error.trouble] * len(copies)  # an exchange is gone; it is unknown which of them it took
         left = [copy for copy, trouble in zip(copies, troubles, strict=True) if trouble is not None]
         if not left:
             return

@@ -1,1 +1,1 @@
-"""One module for each command, as Django finds them."""
+"""One module for each command, in the place where Django looks for them."""

@@ -32,7 +32,7 @@ class Command(BaseCommand):  # type: ignore[misc]  # untyped
     requires_system_checks = ()
 
     def run_from_argv(self, argv: Sequence[str]) -> None:
-        """Pass all words on, ``--help`` among them."""
+        """Pass all words on, also ``--help``."""
         try:
             status = run(own_words(argv[2:]))
         except ImproperlyConfigured as error:
@@ -45,7 +45,7 @@ class Command(BaseCommand):  # type: ignore[misc]  # untyped
         parser.add_argument("words", nargs=REMAINDER)
 
     def handle(self, *_: Any, words: Sequence[str], **__: Any) -> None:
-        """Run a command line for `call_command`. Raises CommandError; what is wrong is on stderr."""
+        """Run a command line for `call_command`. Raises CommandError; the error is on stderr."""
         try:
             status = run(words)
         except ImproperlyConfigured as error:
@@ -60,9 +60,9 @@ def run(words: Sequence[str]) -> int:
     servers = _servers([s for s in found if s.name in words] or found)
     if found:
         os.environ.setdefault(SCHEDULES_ENV, ",".join(dict.fromkeys(s.name for s in found)))
-        os.environ["WORKKIT_TZ"] = found[0].tz  # what the project reads its words in
+        os.environ["WORKKIT_TZ"] = found[0].tz  # the zone in which the project reads words
     if len(servers) == 1:
-        os.environ["WORKKIT_REDIS_URL"] = servers[0]  # the settings hold for the project, so here too
+        os.environ["WORKKIT_REDIS_URL"] = servers[0]  # the settings decide for the project, so here too
     elif servers and _needs_server(words):
         shown = listed([masked(url) for url in servers])
         raise ImproperlyConfigured(f"the settings name schedules on several servers, {shown}. Add --redis URL.")
@@ -73,7 +73,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _needs_server(words: Sequence[str]) -> bool:
-    """Whether a command line asks a server that it does not name."""
+    """Return whether a command line needs a server and names none."""
     is_offline = not words or words[0] in OFFLINE or words[0].startswith("-")
     return not is_offline and not any(word.partition("=")[0] in SERVER for word in words)
 
@@ -95,7 +95,7 @@ def own_words(words: Sequence[str]) -> list[str]:
 
 
 def started_as() -> tuple[str, ...]:
-    """Tell how to start this program again, up to the words of workkit: `listen --processes` does."""
+    """Return the words that start this program again, up to the words of workkit; `listen --processes` uses them."""
     words = sys.argv[1:]
     if words[:1] == ["workkit"] and sys.orig_argv[-len(words) :] == words:
         return (sys.executable, *sys.orig_argv[1 : -len(words)], "workkit")
@@ -103,7 +103,7 @@ def started_as() -> tuple[str, ...]:
 
 
 def about(names: Sequence[str], servers: Sequence[str]) -> str:
-    """Say what is otherwise in a project."""
+    """Describe the differences of the command line in a project."""
     if not names:
         said = 'Its settings name no schedule yet: WORKKIT = {"schedule": "shop", "redis": "redis://127.0.0.1:6379/"}.'
     else:
