@@ -196,8 +196,8 @@ LOOK_S: Final = 1.0  # s; shortest time between two checks which jobs are still 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDead:
-    """What the index knows now. `dead_jobs`: the last one first; `of`: how many there were at the last look; `is_all`:
-    all of them were read; `most`, `kept_ms`: see `Graves`.
+    """The present content of the index. `dead_jobs`: the last one first; `of`: how many there were at the last look;
+    `is_all`: all of them were read; `most`, `kept_ms`: see `Graves`.
     """
 
     dead_jobs: tuple[DeadJob, ...]
@@ -226,7 +226,7 @@ class KnownDead:
 
     def traceback_path(self, run: PastRun, which: str, *, retrying: int = 0) -> str:
         """Return the path of the page with the traceback of a failed run of the job `which`. It is the dead record; or
-        the job, where it will be tried again after `retrying` attempts; else the page of the run, or "".
+        the job, where its attempt number `retrying` comes next; else the page of the run, or "".
         """
         if run.ending not in FAILED:
             return ""
@@ -303,8 +303,7 @@ class DeadIndex:
             return found or next((dead_job for dead_job in self._dead_jobs.values() if dead_job.key == key), None)
 
     def _refresh(self, inspector: Inspector, count: int, *, reads_whole: bool) -> bool:
-        """Read new records, and remove those that have left. Return True where a thread continues and ends the reading.
-        """
+        """Read new records, and remove old ones. Return True where a thread continues and ends the reading."""
         try:
             by_time = self._by_time()
         except Unsupported:

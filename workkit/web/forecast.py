@@ -25,7 +25,7 @@ from workkit.web.words import city, moves
 
 MOST_INSTANTS: Final = 5_000  # most instants of one job in a window
 HERD: Final = 50  # runs due in one second
-HERD_MS: Final = 5_000.0  # ms; a herd whose last run waits less needs no remark
+HERD_MS: Final = 5_000.0  # ms; a herd in which the last run waits less needs no remark
 SPREADS: Final = {60_000: "1 minute", 300_000: "5 minutes", 900_000: "15 minutes", 3_600_000: "1 hour"}
 LONG_MS: Final = 60_000.0  # ms; overlaps are checked for jobs that usually take longer
 MOST_LONG: Final = 200

@@ -26,11 +26,11 @@ from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20
 LONGEST: Final = 60_000  # characters of the arguments in a form
-MOST_FILLED: Final = 30_000  # characters filled in; above this, masks replace long values
+MOST_FILLED: Final = 30_000  # characters; beyond, long values become masks
 LONG_VALUE: Final = 500
-_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # types that JSON writes as text
+_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # types that JSON has as text
 _MISSING: Final = object()
-_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # words for a recurring time read the same at any instant
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # words for a recurring time read alike at any instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,7 @@ def boxes(known: KnownFunction | None, args: Sequence[Any], kwargs: Mapping[str,
 def from_boxes(
     filled: Sequence[tuple[Parameter, str]], *, by_name: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Read a call from boxes: by position up to the first gap, then by name. Parameters in `by_name` are read by name.
-    """
+    """Read a call from boxes: by position up to the first gap, then by name. Those in `by_name` are read by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     has_gap = False

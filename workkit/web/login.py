@@ -52,13 +52,13 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """What the file says."""
+    """The content of the file."""
 
     users: Mapping[str, User] = field(default_factory=dict)
     tokens: Mapping[str, User] = field(default_factory=dict)
 
     def token(self, given: str) -> tuple[str, User] | None:
-        """Find the owner of a token."""
+        """Find the user of a token."""
         hashed = token_hash(given)
         found = [(name, one) for name, one in self.tokens.items() if hmac.compare_digest(one.hash, hashed)]
         return found[0] if found else None
@@ -158,8 +158,8 @@ class UsersFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proxy:
-    """A proxy that says in a header who it is. Others who send that header are nobody. Whom the file does not name is a
-    viewer where there is no file, and else nobody.
+    """A proxy that names the user in a header. The header is ignored from other senders. A name outside the file is a
+    viewer where there is no file, and is refused where there is one.
     """
 
     header: str
@@ -266,9 +266,9 @@ def _short(name: str) -> bytes:
 
 
 class Logouts:
-    """The logins that somebody has ended, each until its cookie is over anyway. They stand in a file beside that of the
-    users, so that each process with these users knows them, and the next one. Where the file cannot be written, this
-    process alone knows them. A line: until when, in epoch seconds, and the SHA-256 of the cookie.
+    """The logins that a user has ended, each until its cookie expires. They are in a file beside that of the users, so
+    that all processes with these users know them, also after a restart. Where the file cannot be written, only this
+    process knows them. A line: the expiry in epoch seconds, and the SHA-256 of the cookie.
     """
 
     def __init__(self, path: Path) -> None:

@@ -173,8 +173,7 @@ class Measured:
     requests: Requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count it when its answer begins. A request that fails without an answer counts as 500.
-        """
+        """Pass a request on, and count it when its answer begins. A request without an answer counts as 500."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -180,12 +180,12 @@ class SavedView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one answer. `root`: the address under which we are mounted, without a final slash; `token`: goes
-    into every form; `feed`: the address of the schedule's calendar; `away_ms`: for how long the server has not
+    into every form; `feed`: the token to read the schedule's calendar; `away_ms`: for how long the server has not
     answered; `findings`: the number of faults in the last checkup; `counted`: other counts of the rail, by page.
-    `age_ms`: the age of the oldest part of the page. `live`: the address of the page's stream; `polls`: the browser
-    polls that address and opens no stream. `is_shared`: several viewers get the same HTML. `zone`: of the shown times;
-    `did_work`: the work in the background since the user's last act. `own_zone`: the schedule's zone, in which typed
-    times are read; `chosen`: the zone that the user chose. `views`: those of the user.
+    `age_ms`: the age of the oldest part of the page, where it is old. `live`: the address of the page's stream;
+    `polls`: the browser polls that address and opens no stream. `is_shared`: several viewers get the same HTML. `zone`:
+    of the shown times; `did_work`: the work in the background since the user's last act. `own_zone`: the schedule's
+    zone, in which typed times are read; `chosen`: the zone that the user chose. `views`: those of the user.
     """
 
     root: str

@@ -194,8 +194,7 @@ ACTS: Final[Mapping[str, Act]] = {
 
 
 def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, WorkkitError], ...]]:
-    """Find the dead jobs of an order, latest first, each once. Return also the reason for each one that is not found.
-    """
+    """Find the dead jobs of an order, latest first, each once. Return also the reason for each missing one."""
     found: dict[str, Job] = {}
     refused: list[tuple[str, WorkkitError]] = []
     for which in order.which:

@@ -152,8 +152,7 @@ HOPELESS: Final = (ChangedMeanwhile, NotFound, Invalid, Unsupported, CorruptReco
 
 
 def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
-    """Read an act from the fields of a form or of a JSON body. Return the sentence that refuses it where it is invalid.
-    """
+    """Read an act from the fields of a form or of a JSON body. For an invalid act, return the sentence of refusal."""
     act = ACTS[verb]
     which = tuple(fields.get("which", ()))
     given = {name: value for name in act.fields if (value := next(iter(fields.get(name, ())), None)) not in (None, "")}

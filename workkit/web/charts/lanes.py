@@ -1,5 +1,4 @@
-"""The lanes of the Timeline: bars for runs, outlines for planned ones, fields for pauses; over 90 days, a cell a day.
-"""
+"""Lanes of the Timeline: bars for runs, outlines for planned ones, fields for pauses; over 90 days, a cell per day."""
 
 from __future__ import annotations
 

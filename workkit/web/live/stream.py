@@ -70,10 +70,10 @@ class Viewer(Protocol):
     is_over: bool
 
     def take(self) -> bytes:
-        """Take what the client lacks; nothing, where it has all."""
+        """Return the data that the client lacks; empty where it has all."""
 
     def rest_s(self) -> float:
-        """Say for how long nothing is to be taken if nothing happens."""
+        """Return for how many seconds nothing needs to be sent if nothing happens."""
 
     def leave(self) -> None:
         """Leave the channel."""
@@ -122,7 +122,7 @@ class PageViewer:
         if (away := self._channel.away) != self._away:
             if away is None:
                 said.append(event("back", {}))
-                self._sent = {}  # what was missed meanwhile is not reckoned, all is sent
+                self._sent = {}  # after an outage everything is sent again
             else:
                 banner = write("parts/away-banner.html", **self._away_words(away, now))
                 said.append(event("away", {"away_ms": int((now - away.since) * 1000), "html": banner}))
@@ -225,7 +225,7 @@ class Stream(Response):
                     await asyncio.wait_for(viewer.woken.wait(), viewer.rest_s())
                 except TimeoutError:
                     continue
-        except TimeoutError:  # it takes nothing; what it lacks it gets when it comes again
+        except TimeoutError:  # the client reads nothing; it gets the newest when it connects again
             return
         finally:
             gone.cancel()
@@ -272,7 +272,7 @@ class Live:
             raise Refused(404, 'There are no streams here. Ask again and again, with "Accept: application/json".')
 
     async def _once(self, request: Request, view: LiveView) -> Response:
-        """Answer the pieces as they are, with an `ETag` that a mere passing of time does not change."""
+        """Answer the pieces of the page once, with an `ETag` that does not change with time alone."""
         served, channel = view.looking.served, self.hub.channel(view.looking.served)
         shown = channel.shown(view.key) if channel is not None and channel.away is None else None
         try:

@@ -29,7 +29,7 @@ COUNTDOWN: Final = re.compile(r'(<time class="(?:[^"]* )?cd(?: [^"]*)?"[^<>]*>)[
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece: its HTML; what of it is compared, without the pieces in it and without what the browser counts down;
+    """One piece: its HTML; the part of it that is compared, without inner pieces and without countdowns of the browser;
     and the piece around it.
     """
 
@@ -118,13 +118,13 @@ class LiveView:
 
     @property
     def key(self) -> Key:
-        """What two viewers must have in common to share it."""
+        """The facts that two viewers must have in common to share the view."""
         frame, look = self.frame, self.looking
         asked = (tuple(sorted(look.names.items())), tuple(sorted(look.params.items())))
         return look.page.name, *asked, frame.role, frame.zone_name, frame.theme, frame.root
 
     def draw(self, pulse: Pulse) -> Pieces:
-        """Look at the page and write its pieces; what it refuses is a page too. It blocks. Raises ServerUnreachable."""
+        """Make the page and write its pieces. A refusal is a page too. It blocks. Raises ServerUnreachable."""
         look = self.looking
         try:
             asked, view = look.at(pulse)

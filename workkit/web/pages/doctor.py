@@ -1,4 +1,4 @@
-"""The page Doctor: what is wrong, why it matters, what mends it."""
+"""The page Doctor: the faults, why they matter, and how to repair them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """The faults of one kind: the first ones, how many there are, why they matter and what mends them, each once."""
+    """The faults of one kind: the first ones, their number, why they matter, and how to repair them."""
 
     name: str
     faults: tuple[Fault, ...]
@@ -44,8 +44,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorView:
-    """What the page shows. `age_ms`: how long ago the checkup ended; None: it goes on. `history_bytes`: what past runs
-    take, None: the layout keeps none.
+    """The content of the page. `age_ms`: how long ago the checkup ended; None: it still runs. `history_bytes`: the size
+    of the past runs, None: the layout keeps none.
     """
 
     schedule: str
@@ -60,7 +60,7 @@ class DoctorView:
     history_bytes: int | None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -75,7 +75,9 @@ class DoctorView:
 
 
 def look(asked: Asked) -> DoctorView:
-    """Tell what the last checkup found; where it is old, one begins. Raises TriggerError for a bad `older_than`."""
+    """Return the findings of the last checkup; if it is old, a new one begins. Raises TriggerError for a bad
+    `older_than`.
+    """
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
     faults = tuple(Fault(finding=asked.veil.finding(one), digest=digest_of(one)) for one in checked.findings)
     try:
@@ -107,7 +109,7 @@ def headline(checked: Checked) -> str:
 
 
 def kinds(faults: tuple[Fault, ...]) -> tuple[Kind, ...]:
-    """Put faults of one kind together, in the order in which they were found."""
+    """Group faults by kind, in the order in which they were found."""
     found: dict[str, list[Fault]] = {}
     for fault in faults:
         found.setdefault(fault.finding.kind, []).append(fault)
