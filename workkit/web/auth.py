@@ -23,7 +23,7 @@ from workkit.text.wording import printable
 
 Role = Literal["viewer", "operator", "editor"]
 ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")
-"""From the least to the most. A viewer looks. An operator acts on jobs that there are. An editor adds and removes."""
+"""The roles, the least first. A viewer reads. An operator acts on existing jobs. An editor adds and removes jobs."""
 
 Roles = Role | Mapping[str, Role]
 """One role, or one for each schedule."""
@@ -126,7 +126,7 @@ def is_same_origin(request: Request, origins: Collection[str]) -> bool:
 
 
 LOGIN_S: Final = 12 * 3600
-"""So long a login lasts."""
+"""Lifetime of a login in s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _name(text: str) -> str | None:
 
 
 RoleOf = Callable[[Any], Any]
-"""From a request to roles, or None. It is checked where it is called, and may be a coroutine function."""
+"""Maps a request to roles, or None. The result is checked at the call. The function may be a coroutine function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class Deaths:
 MOST_CHANGES: Final = 2_000  # changes read to find who cancelled a job
 STEERED: Final = frozenset({"pause", "resume", "skip", "run", "show", "mark"})  # verbs that do not remove a job
 MISSED_FOR: Final = timedelta(days=1)
-"""So long jobs are missed that are gone."""
+"""How long a lost job is reported as missed."""
 
 SLACK: Final = timedelta(seconds=5)
 
@@ -144,22 +144,22 @@ class SeenRecurring:
 
 
 NAMED_S: Final = 5.0
-"""How long an answer of the server is kept that many pages need. Later, for as long again, it may be given while a
-thread reads it anew.
+"""How long an answer is cached that many pages need, in s. For as long again it is still used while a thread reads it
+again.
 """
 
 MANY: Final = 1_000
-"""More recurring jobs than these take a while to be read, and so does what is found out about them."""
+"""Reading more recurring jobs than this is slow, and so are computations about them."""
 
 MANY_S: Final = 20.0
-"""How long many recurring jobs are kept. Until `STAYS_S` they may be given while a thread reads them again: see
-`Served.spans`.
+"""How long many recurring jobs are cached, in s. Until `STAYS_S` they are still used while a thread reads them again:
+see `Served.spans`.
 """
 
 STAYS_S: Final = 120.0
 
 MOST_KEPT: Final = 100
-"""How many answers are kept: the last ones."""
+"""Most answers in the cache; the last ones stay."""
 
 T = TypeVar("T")
 

@@ -186,7 +186,7 @@ def by_error(dead_jobs: Iterable[DeadJob]) -> list[ErrorGroup]:
 
 
 MOST_KEPT: Final = 20_000
-"""So many are kept, the last ones."""
+"""Most jobs in the index; the last ones stay."""
 
 PAGE_SIZE: Final = 500
 AT_ONCE: Final = 2  # pages read while a request waits; further pages are read in the background

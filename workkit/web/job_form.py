@@ -164,7 +164,7 @@ CHOICE_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "constant": "and the same each time",
     },
 }  # fmt: skip
-"""How choices read in a sentence; one that is not here reads as the option's own word."""
+"""Words for choices in a sentence. Other choices use the option's own word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 
 Parameters = Callable[[str, int], Sequence[str]]
-"""Names the parameters of the first positional arguments of a function, as far as known. It asks no server."""
+"""Returns the parameter names of the first positional arguments of a function, as far as known. It calls no server."""
 
 
 def _unknown(_: str, __: int) -> Sequence[str]:

@@ -335,7 +335,7 @@ class Frame:
 
 OLD_S: Final = 30.0  # s; an older view shows its age; the Timeline, which changes least, is written this often
 OWN: Final = ("page", "version", "did")
-"""Parameters that are the stream's, or of one viewer."""
+"""Parameters that belong to the stream, or to one viewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ from workkit.web.words import pause_end
 MOST: Final = 1_500  # most instants of one trigger in a window
 MOST_KEPT: Final = 200_000  # most instants of all triggers
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-THIN: Final = 500  # planned runs closer than this part of a window count as one
-SLACK: Final = 8  # a window is predicted beyond its end by this part of its length
+THIN: Final = 500  # planned runs closer than 1/THIN of a window count as one
+SLACK: Final = 8  # a window is predicted beyond its end by 1/SLACK of its length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime |
 
 
 LONGEST_LINE: Final = 75
-"""Bytes of a line, without its end."""
+"""Most bytes of a line, without its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

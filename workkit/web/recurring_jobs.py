@@ -245,7 +245,7 @@ _BY: Final[Mapping[str, Callable[[RecurringRow, datetime], object]]] = {
 
 MOST_RUNS: Final = 2_000
 SETTLED: Final = timedelta(seconds=2)
-"""So long after a run others may still come in before it, where a schedule has several shards."""
+"""Time after a run in which entries before it may still come, where a schedule has several shards."""
 
 
 Runs = Callable[..., Iterator[PastRun]]  # pages through single runs, as `History.runs` does

@@ -34,9 +34,10 @@ from workkit.web.words import url_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the web is served. `hosts`: see `workkit.web.middleware.Guard`; `origins`: see `is_same_origin` there.
-    `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
-    sees no argument. `polls`: pages ask again and again, and no stream is opened. `root_path`: see `Below`.
+    """How the web is served. `hosts`: see `workkit.web.middleware.Guard`; `origins`: see
+    `workkit.web.auth.is_same_origin`. `is_read_only`: every user is at most a viewer. `env`: the name of the
+    environment, in the bar. `hides_args`: a viewer sees no argument. `polls`: pages poll, and no stream is opened.
+    `root_path`: see `Below`.
     """
 
     way: Way
@@ -62,7 +63,7 @@ OLD_FORM: Final = "The token of this form is missing or old, as after a restart:
 
 
 class Entrance:
-    """Lets requests in, by the settings."""
+    """Checks the user of each request, by the settings."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -77,8 +78,8 @@ class Entrance:
         return who.at_most("viewer") if self.settings.is_read_only else who
 
     async def may_read_feed(self, request: Request, schedule: str) -> bool:
-        """Say whether the calendar of a schedule may be read: with a token in the address, by somebody whom it names
-        and who has a role there still; else by who may look at its pages. Raises Refused as `enter`.
+        """Return whether the request may read the calendar of a schedule: with a token in the address, if its user
+        still has a role there; else as a user who may see the pages. Raises Refused as `enter`.
         """
         token = request.query_params.get("token")
         if token is None:
@@ -113,7 +114,7 @@ class Entrance:
         return fields
 
     async def login(self, request: Request) -> Response:
-        """Answer the form of a login, or log somebody in."""
+        """Answer the login form, or log a user in."""
         way = self.settings.way
         if not isinstance(way, Login):
             raise Refused(404, "There is no login here.")
@@ -145,7 +146,7 @@ class Entrance:
         return answer
 
     async def look(self, request: Request) -> Response:
-        """Keep how somebody wants to see the pages, theme and zone, in cookies. Raises TriggerError."""
+        """Store the theme and the zone that a user chose in cookies. Raises TriggerError."""
         who = await self.settings.way.who(request)
         fields = await self.form(request, who=who)
         answer = self._back(request, fields)
@@ -280,14 +281,14 @@ def _is_secure(request: Request) -> bool:
 
 VIEWS: Final = "workkit_views"
 LONGEST_NAME, MOST_OF_COOKIE = 60, 3_800
-"""Of a name; and of the cookie, of which browsers keep 4 kB with its name and its path."""
+"""Most characters of a name, and most bytes of the cookie. Browsers keep 4 kB, with its name and its path."""
 
 FILTERED: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": ("state", "q"),
     "runs": ("job", "fn", "ended", "from", "to", "q"),
     "dead": ("by", "q"),
 }
-"""The pages that have saved views, and the parameters of each that are its filter."""
+"""The pages with saved views, and the parameters of each that form its filter."""
 
 PLAIN: Final = {("state", "all"), ("by", "error")}  # a page without a filter has these too
 

@@ -22,13 +22,13 @@ from workkit.web.cache import Death, Gone, is_silent
 from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
-"""So long something is due before it counts as overdue."""
+"""Time after which a due job counts as overdue, in ms."""
 
 SOON_LOST: Final = timedelta(seconds=15)
-"""So long before a server is known to be away the last look at it may be."""
+"""Longest time between the last view of a server and the moment when its loss is known."""
 
 RECENT: Final = timedelta(hours=24)
-"""So long a missed run needs somebody."""
+"""How long a missed run needs attention."""
 
 GIVEN_BACK: Final = "Every listener has given its jobs back. Their logs say why."
 MOST_NEEDS: Final = 8

@@ -73,11 +73,11 @@ def with_parameter(address: str, name: str, value: str | None) -> str:
 
 
 LATE_MS = 1000
-"""So late a run counts as late, and what is due as overdue."""
+"""Lateness in ms from which a run counts as late, and a due job as overdue."""
 
 
 STATE_WORDS = {"retrying": "to be tried again"}
-"""States of jobs that are said in other words."""
+"""States of jobs that have other words on pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ HELD_BY: Final[Mapping[str, str]] = {
     "retrying": "A run of it waits for another attempt",
     "held": "A run of it waits to start",
 }
-"""By the state of a job: which run of it keeps another one from starting."""
+"""By the state of a job: the run of it that prevents a new one."""
 
 
 def overlap_key(job: Job) -> str:

@@ -26,15 +26,15 @@ from workkit.errors import InvalidOptions, Unsupported, WorkkitError
 from workkit.triggers.english.numbers import duration
 
 FRESH_S: Final = 600.0
-"""For this time a checkup is not repeated."""
+"""Shortest time between two checkups, in s."""
 
 GLANCE_S: Final = 0.5
-"""How long from its beginning pages wait for the end of a checkup. Most end by then. A later viewer gets at once the
-findings so far.
+"""How long pages wait for the end of a checkup from its beginning, in s. Most checkups end within it. A later viewer
+gets the findings so far at once.
 """
 
 OPEN_S: Final = 5.0
-"""A viewer who looks again after this time has the page open, and did not look only once."""
+"""A viewer who looks again after this time (s) has the page open, and did not just visit it."""
 
 MOST_FINDINGS: Final = 5_000
 
@@ -173,14 +173,14 @@ def _age(course: _Course) -> float:
 
 MOST_AT_ONCE: Final = 20
 SHOWN_S: Final = 60.0
-"""How long pages show a work that is over to everyone."""
+"""How long pages show an ended work to all users, in s."""
 
 KEPT_S: Final = 600.0
-"""So long it is kept, for who started it."""
+"""How long an ended work is kept for the user who started it, in s."""
 
 Kind = Literal["retry", "discard", "try", "all"]
 Fate = Literal["going", "failing", "ran", "failed", "over"]
-"""What is known of the one that was tried first."""
+"""The state of the job that was tried first."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -324,7 +324,7 @@ def _is_told(work: Work) -> bool:
 
 
 COUNTED_S: Final = 60.0
-"""How long a count is kept where no page counts anew."""
+"""How long a count is kept where no page counts again, in s."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -31,12 +31,13 @@ from workkit.web.mask import Veil
 from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
-"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one
-error (the field `print`); listeners, at least one; one job.
+"""The objects that an act names. `job`: one or more jobs; `job or schedule`: jobs, or none for the whole schedule;
+`schedule`: none; `job or group`: jobs, or those that died of one error (the field `print`); `listener`: one or more
+listeners; `one job`: one job.
 """
 
 LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
-"""The fields by which an act names all jobs of a list."""
+"""The fields with which an act names all jobs of a list."""
 
 SPELLED = 3  # lines shown for an act on several jobs
 
@@ -153,11 +154,11 @@ class Doing:
 
 
 One = Callable[[Doing, Order, str | None], Done]
-"""Acts on one job, or on the whole schedule (None). Raises errors of ours."""
+"""Acts on one job, or on the whole schedule (None). Raises a WorkkitError."""
 
 
 Together = Callable[[Doing, Order], Result]
-"""Acts on all that an order names. Raises errors of ours where nothing was done."""
+"""Acts on all objects of an order. Raises a WorkkitError where nothing was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

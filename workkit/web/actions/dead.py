@@ -23,10 +23,10 @@ from workkit.web.works import Work
 DIRECTLY: Final = 500  # jobs put back before the answer; a thread puts larger numbers back in portions
 PORTION_MS: Final = 10_000
 HELD_S: Final = 10.0
-"""How long a discard is held back, and can be undone."""
+"""Delay of a discard in s. Until then it can be undone."""
 
 MANY: Final = 100
-"""To discard more jobs, one types their number."""
+"""To discard more jobs than this, the user types their number."""
 
 GROUP: Final = ("print", "count", "upto", "q")
 

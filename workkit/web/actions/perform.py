@@ -42,12 +42,12 @@ ACTS: Final[Mapping[str, Act]] = {
 LISTS: Final = ("recurring", "jobs")
 
 PORTION: Final = 500
-"""How many jobs are acted on before the answer. More are left to a thread, which takes portions."""
+"""Number of jobs that are handled before the answer. A thread handles the others, in portions of this size."""
 
 MOST_FOUND: Final = 10_000
 LOOK_S: Final = 5.0
 MANY: Final = 100
-"""To cancel more jobs, one types their number."""
+"""To cancel more jobs than this, the user types their number."""
 
 WORDS: Final = {"pause": "Pausing", "resume": "Resuming", "run": "Running", "skip": "Skipping", "cancel": "Cancelling"}
 
@@ -146,7 +146,7 @@ def _one_of(order: Order, name: str, accepted: Sequence[str]) -> str:
 
 
 MOST: Final = 500
-"""How many jobs one act may name."""
+"""Most jobs that one act may name."""
 
 HOPELESS: Final = (ChangedMeanwhile, NotFound, Invalid, Unsupported, CorruptRecord, NotAllowed)
 

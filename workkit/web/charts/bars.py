@@ -84,7 +84,7 @@ class Drawing:
 
 
 Kind = Literal["done", "late", "fail", "miss", "left", "over"]
-"""What is drawn: done; done, late; failed or dead; missed; left out; over without being done."""
+"""How a run is drawn: done on time; done, but late; failed or dead; missed; left out; over without being done."""
 
 KINDS: Final[Mapping[Ended, Kind]] = {
     "done": "done",
@@ -122,7 +122,7 @@ WHY: Final[Mapping[Ended, str]] = {
     "overlap": "the run before it still went on",
     "skipped": "by hand",
 }
-"""Why an occurrence did not run."""
+"""The reason why an occurrence did not run."""
 
 
 def kind_of(run: PastRun) -> Kind:

@@ -31,7 +31,7 @@ class Load(Drawing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The expected number of busy threads from `start` up to `end`: the average, and the maximum at one time."""
+    """The expected number of busy threads from `start` up to `end`, as an average."""
 
     start: datetime
     end: datetime

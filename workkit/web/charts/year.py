@@ -20,7 +20,7 @@ SIZE, STEP = 13, 16
 LINKED = timedelta(days=90)  # a good day has links to its runs for this long; a bad day always has
 MOST_PLANNED = 50_000  # firings counted; a trigger that fires more often is planned on every day
 SHADES = (("h-done", 1.0), ("h-done some", 0.66), ("h-done few", 0.33))
-"""Classes of done days, with their opacity: all of the runs that were due, most of them, less than half."""
+"""Classes of done days, with their opacity: all of the due runs, most of them, less than half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

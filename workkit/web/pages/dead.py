@@ -309,7 +309,9 @@ def between(first: datetime, last: datetime, now: datetime, zone: tzinfo) -> str
 MOST_RUNS: Final = 2000
 ENDED: Final = ("ran", "failed", "over")
 WRITTEN_MS: Final = 3_000
-"""Listeners write runs of plain jobs once a second: so long after its end a run may still come."""
+"""Time after the end of a run in which its entry may still come, in ms. Listeners write runs of plain jobs once a
+second.
+"""
 STATES: Final = {"running": "It runs.", "due": "It is due.", "cancelling": "It runs, and is being cancelled."}
 
 

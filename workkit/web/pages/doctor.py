@@ -15,7 +15,7 @@ from workkit.web.page import Asked, Page
 from workkit.web.works import MOST_FINDINGS, Checked, digest_of
 
 SHOWN: Final = 10
-"""How many faults of one kind stand on the page; the rest is counted."""
+"""Most faults of one kind on the page; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,8 @@ from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
-"""So long a request looks at jobs; then the page says how far it came, and a link looks further. A page without a job
-goes there by itself, and looks so many times as long: `FURTHER`.
+"""How long a request searches jobs, in ms. Then the page says how far it came, and a link continues. A page without a
+job opens that link by itself, and its search takes `FURTHER` times as long.
 """
 
 FURTHER: Final = 8

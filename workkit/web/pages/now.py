@@ -269,7 +269,7 @@ def _minute(start: datetime, zone: tzinfo) -> tuple[str, str]:
 
 
 FARTHEST_MS: Final = 7 * 86_400_000
-"""A run that would be done later than that has no end that is worth to be told."""
+"""A run with an expected end later than this (ms) is shown without an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,7 +163,7 @@ def _last(
 
 MOST_ROWS: Final = 50
 MOST_UNNAMED: Final = 10_000
-"""Runs of so many jobs are kept; of others without a name, the page does not know. They stand last."""
+"""Most jobs without a name that have their runs kept. The page knows no runs of others; they come last."""
 
 TABS: Final = (("all", "All"), ("failing", "Failing"), ("late", "Late"), ("missed", "Missed"), ("paused", "Paused"))
 

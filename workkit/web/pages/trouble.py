@@ -28,7 +28,7 @@ from workkit.web.sentences import RECENT, Died, Facts, Failing, Fault, Herd, Mis
 from workkit.web.words import job_path
 
 OFTEN: Final = timedelta(hours=1)
-"""A job that recurs at least so often needs somebody only where its last three runs failed."""
+"""A job that recurs at least this often needs attention only where its last three runs failed."""
 
 MOST_MISSED, MOST_RUNS = 200, 1000
 MOST_HERDS: Final = 2
