@@ -1,8 +1,8 @@
 """The tiers of the suite, and how its tests share a machine in a parallel run.
 
-Three tiers: fast (`-m "not slow"`, what one runs while working), browser (`-m browser`, the web face in Chromium), and
-whole (everything). A file, or a test, is slow that
-took longer than about 1.5 s when it was measured with `pytest --durations=60`.
+Four tiers: quick (`-m quick`, no server and no process of its own: what one runs after each change), fast
+(`-m "not slow"`), browser (`-m browser`, the web face in Chromium), and whole (everything). A file, or a test, is slow
+that took longer than about 1.5 s when it was measured with `pytest --durations=60`.
 
 In a run with `-n` tests run beside others, as they mostly wait. Slow tests go to the workers one by one, fast ones by
 the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. The tests in `OWN_RABBIT` stop
@@ -211,6 +211,25 @@ ONE_PRODUCT = (
 )
 
 
+# Fixtures that start something.
+STARTING = {"server", "own_server", "_shared", "processes", "rabbitmq", "_spare_rabbit"}
+NOT_QUICK = (  # that take seconds nevertheless
+    "brokers/gocraft/test_names.py",
+    "cli/test_spelling.py",
+    "contract/toy_layout/",
+    "jobs/test_interval_year.py",
+    "jobs/test_symbols.py",
+    "moving/test_exact.py",
+    "test_deprecations.py",
+    "test_packaging.py",
+    "test_typed.py",
+    "triggers/oracle/",
+    "triggers/test_cron_slowly.py",
+    "triggers/test_explain.py",
+    "worker/",
+)
+
+
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
     """Gives tests to the workers of a run with `-n`, in the order of `ordered`."""
 
@@ -228,10 +247,12 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # untyped
 
 
 def mark(items: Sequence[pytest.Item]) -> None:
-    """Mark the slow tests, and those of a browser."""
+    """Mark the slow tests, the quick ones, and those of a browser."""
     for item in items:
         if _place(item).startswith(SLOW):
             item.add_marker("slow")
+        elif STARTING.isdisjoint(getattr(item, "fixturenames", ())) and not _place(item).startswith(NOT_QUICK):
+            item.add_marker("quick")
         if _place(item).startswith(BROWSER):
             item.add_marker("browser")
 

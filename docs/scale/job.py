@@ -137,14 +137,8 @@ def _place(figures: Figures) -> str:
 
 def _sides(job: Figures) -> str:
     there = job["against"]
-    head = ("", "here", *((f"{there}", f"here, set against {there}") if there else ()))
-    return table(
-        head,
-        [
-            (one.what, spread(one.values), *((number(median(one.others)), spread(one.ratios)) if there else ()))
-            for one in rows(job)
-        ],
-    )
+    head = ("", "here", *((f"here, divided by {there}",) if there else ()))
+    return table(head, [(one.what, spread(one.values), *((spread(one.ratios),) if there else ())) for one in rows(job)])
 
 
 def _defaults(job: Figures) -> str:

@@ -56,11 +56,9 @@ def _errors(model: Model, points: Sequence[Point]) -> str:
 
 
 def _idle(model: Model) -> str:
-    rows = [
-        (f"{count:,}", f"{model.idle.requests * count:,.0f}", f"{model.idle.server_us * count / 1e6:.2%}")
-        for count in LISTENERS
-    ]
-    return table(("listeners", "requests a second, each shard", "of the server's processor"), rows)
+    return (
+        f"{model.idle.requests:,.0f} requests a second, and {model.idle.server_us / 1e6:.2%} of the server's processor."
+    )
 
 
 def _rates(model: Model) -> str:

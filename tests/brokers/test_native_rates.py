@@ -6,6 +6,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import msgpack
 import pytest
 
 from tests.brokers.checkups import found
@@ -34,11 +35,18 @@ def client(server: Server) -> Any:
     return server.client()
 
 
-def owe(client: Any, name: str, n: int, *, flags: str, attempt: int = 0, is_indexed: bool = True) -> None:
-    """Put entries into `S:again` that wait for ten minutes, as `admit` writes them."""
-    now_ms = int(client.time()[0]) * 1000 + FAR_MS
-    entries = {f'r 1000 {attempt} 0 {flags} {{"id":"{k:040x}"}}': now_ms + k for k in range(n)}
+def owe(
+    client: Any, name: str, n: int, *, flags: str, attempt: int = 0, is_indexed: bool = True, in_ms: int = FAR_MS
+) -> None:
+    """Put entries into `S:again` that wait for ten minutes, as `admit` writes them, or as `settle` does after a failed
+    attempt.
+    """
+    when_ms = int(client.time()[0]) * 1000 + in_ms
+    entries = {f'r 1000 {attempt} 0 {flags} {{"id":"{k:040x}"}}': when_ms + k for k in range(n)}
     client.zadd(f"{name}:again", entries)
+    if attempt and not flags.startswith("w"):
+        error = msgpack.packb(["OSError", "disk full", "", "", 1])
+        client.hset(f"{name}:errors", mapping={f"{k:040x}@1000": error for k in range(n)})
     if is_indexed:
         client.zadd(f"{name}:turns", entries)
 
@@ -169,6 +177,48 @@ def test_many_held_jobs_are_counted_and_not_read(
     owe(client, name, 3_000, flags=f"p;{rate_flag(NOTE, 600)}")
     assert inspector.counts().held == 3_000
     assert client.info("commandstats")["cmdstat_zrange"]["calls"] - began <= 5
+
+
+def test_thousands_whose_turn_has_come_are_due_and_not_retried(
+    server: Server, name: str, inspector: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    schedule.add_many(s, ({"at": "now", "fn": "app:note", "args": [i]} for i in range(1_500)))
+    b, _ = listening(server, name)
+    claims = [claim for _ in range(15) for claim in b.claim(100).claims]
+    (first,) = b.admit([(claim, RATE) for claim in claims]).claims
+    passes(server, name, 300_000)  # about 500 of their turns
+    for most in (10_000, 200):
+        monkeypatch.setattr("workkit.brokers.native.look.counts.MOST_OWED", most)
+        for counts in (inspector.counts(), inspector.pulse().counts):
+            assert (counts.due + counts.held, counts.retrying, counts.waiting, counts.running) == (1_499, 0, 0, 1)
+            assert abs(counts.due - 500) <= 100
+    end(b, first, outcome=Again(delay_ms=0, attempt=1, failure=FAILURE))
+    passes(server, name, 1)
+    for counts in (inspector.counts(), inspector.pulse().counts):
+        assert (counts.due + counts.held, counts.retrying) == (1_499, 1)
+
+
+@pytest.mark.parametrize("in_ms", [FAR_MS, -FAR_MS])
+@pytest.mark.parametrize(
+    ("flags", "attempt", "expected"),
+    [
+        (f"p;{rate_flag(NOTE, 600)}", 0, "turns"),
+        ("w1@9*;-", 1, "waits"),
+        ("-", 2, "retries"),
+    ],
+)
+def test_entries_beyond_those_that_are_read_count_as_what_they_are(
+    client: Any, name: str, inspector: Inspector, monkeypatch: pytest.MonkeyPatch, in_ms: int, flags: str,
+    attempt: int, expected: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("workkit.brokers.native.look.counts.MOST_OWED", 100)
+    owe(client, name, 1_300, flags=flags, attempt=attempt, in_ms=in_ms, is_indexed=expected == "turns")
+    wanted = {"retries": "retrying", "turns": "held", "waits": "waiting"}[expected]
+    wanted = "due" if in_ms < 0 and expected != "retries" else wanted
+    for counts in (inspector.counts(), inspector.pulse().counts):
+        found = {state: getattr(counts, state) for state in ("held", "due", "waiting", "retrying")}
+        assert {state: n for state, n in found.items() if n} == {wanted: 1_300}
 
 
 def test_a_limit_says_how_many_wait_for_their_turn(

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests import handlers
 from tests.browser.clicking import press, says, undo, unfolded
 from tests.browser.scene import MASKED
-from tests.browser.seen import NARROW, Looks, Seen
+from tests.browser.seen import NARROW, NARROWEST, Looks, Seen
 from tests.browser.web_thread import WebThread
 from workkit import asgi, schedule
 from workkit.schedule import Schedule
@@ -107,6 +107,29 @@ def test_what_a_viewer_types_to_jump_is_a_look(seen: Seen, has_script: bool) -> 
         seen.page.locator("#jump-q").press("Enter")
     expect(seen.page.locator("#jump-found")).to_contain_text("What is planned then")
     assert seen.page.locator('#jump-found form, #jump-found a[href*="/new"]').count() == 0
+
+
+@pytest.mark.parametrize("width", [NARROW, NARROWEST])
+def test_jump_has_room_on_a_narrow_screen(seen: Seen, s: Schedule, has_script: bool, width: int) -> None:
+    seen.open("", status=401)
+    enter(seen, "viewer")
+    seen.show("light", width)
+    box, found = seen.page.locator("#jump-q"), seen.page.locator("#jump-found")
+    for path in ("", "jobs", "jobs/nightly"):
+        seen.open(path)
+        assert seen.troubles() == []
+        box.fill("nightly")
+        if not has_script:
+            box.press("Enter")
+        link = found.get_by_role("link", name="nightly").first
+        expect(link).to_be_visible()
+        below, above = link.bounding_box(), box.bounding_box()
+        assert below is not None
+        assert above is not None
+        assert below["y"] >= above["y"] + above["height"]
+        assert above["width"] >= 100
+        link.click()
+        seen.page.wait_for_url("**/jobs/nightly")
 
 
 def test_an_act_of_an_old_page_is_refused_when_the_role_is_less(seen: Seen, s: Schedule, tmp_path: Path) -> None:

@@ -295,7 +295,9 @@ def test_a_narrow_terminal_breaks_a_command_so_that_a_shell_reads_it(native: War
     assert status == 1
     lines = shown.partition(f"{native.name}: ")[2].splitlines()
     assert max(map(len, lines)) <= columns
-    command = "\n".join(lines[next(n for n, line in enumerate(lines) if line.startswith("    > ")) :])
+    first = next(n for n, line in enumerate(lines) if line.startswith("    > workkit doctor"))
+    last = next(n for n in range(first, len(lines)) if not lines[n].endswith("\\"))
+    command = "\n".join(lines[first : last + 1])  # a slow machine may show what is late, too
     assert " \\\n" in command
     assert pasted(command.removeprefix("    > ")) == [
         "workkit", "doctor", native.name, *native.words, "--older-than", "1 second", "--fix",

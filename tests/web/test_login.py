@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.web.conftest import Browser, Open
+from tests.web.live.watching import LINES, Stream, stream_of
 from workkit import asgi
 from workkit.schedule import Schedule
 from workkit.web.auth import LOGIN_S
@@ -87,6 +88,35 @@ def test_a_logout_holds_in_other_processes_and_after_a_restart(
     file = users.with_name("users.toml.logouts")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert kept not in file.read_text()
+
+
+def test_a_logout_ends_the_streams_of_this_login_in_every_process(
+    browser: Browser, opened: Open, s: Schedule, users: Path
+) -> None:
+    beside, other = opened(s, way=way(users)), browser.beside()
+    assert (log_in(browser), log_in(other, "bob")) == (303, 303)
+    address = stream_of(browser, f"/s/{s.name}/")
+    ended, going = (f"{COOKIE}={one.cookies[COOKIE]}" for one in (browser, other))
+
+    async def begun() -> list[Stream]:
+        streams = [Stream(one.app, address, cookie=ended) for one in (browser, beside)]
+        streams += [Stream(one.app, address, cookie=ended, accept=LINES) for one in (browser, beside)]
+        streams.append(Stream(browser.app, address, cookie=going))
+        for stream in streams:
+            await stream.until(lambda one: one.events)
+        return streams
+
+    async def over(*streams: Stream) -> None:
+        async with asyncio.timeout(5):
+            for stream in streams:
+                await stream.until(lambda one: one.is_over)
+
+    *gone, stays = browser.run(begun())
+    log_out(browser, s)
+    browser.run(over(*gone))
+    assert not stays.is_over
+    users.write_text(users.read_text().replace("bob", "eve"))
+    browser.run(over(stays))
 
 
 def test_a_logout_holds_in_this_process_where_its_file_cannot_be_written(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
-from workkit.brokers.layout import layout_of
+from workkit.brokers.layout import NATIVE, layout_of
 from workkit.brokers.redis_server.doctor import Unhurried
 from workkit.errors import InvalidOptions
 from workkit.triggers.zone import zone as read_zone
@@ -94,9 +94,11 @@ def build(
     origins: Sequence[str] = (),
     live: str = "stream",
     root_path: str = "",
+    flags: Sequence[str] | None = None,
 ) -> Starlette:
     """Make the application for a way in. `pattern`: a regular expression for further names that are hidden.
-    `root_path`: the path of it behind a proxy, without a final slash.
+    `root_path`: the path of it behind a proxy, without a final slash. `flags`: how a command names the server and the
+    layout of these schedules; None: by the layout alone, where it is not the usual one.
     """
     schedules = [s] if isinstance(s, Schedule) or not isinstance(s, Iterable) else list(s)
     if live not in LIVE:
@@ -124,7 +126,7 @@ def build(
         polls=live == "poll",
         root_path=root_path,
     )
-    return application([_served(one, tz) for one in schedules], settings=settings)
+    return application([_served(one, tz, flags) for one in schedules], settings=settings)
 
 
 def signer(secret: str | None = None) -> Signer:
@@ -133,7 +135,9 @@ def signer(secret: str | None = None) -> Signer:
     return Signer(found) if found else Signer()
 
 
-def _served(s: Schedule, tz: str | None) -> Served:
+def _served(s: Schedule, tz: str | None, flags: Sequence[str] | None) -> Served:
+    if flags is None:
+        flags = () if s.layout == NATIVE else (f"--layout {s.layout}",)
     zone: tzinfo = UTC if (tz or s.tz) == "UTC" else read_zone(tz or s.tz)
     checkup = Checkup(doctor=lambda: Unhurried(producer_of(s).doctor), patience=layout_of(s.layout).patience)
-    return Served(s=s, zone=zone, checkup=checkup)
+    return Served(s=s, zone=zone, checkup=checkup, flags=flags)

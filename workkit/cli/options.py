@@ -383,6 +383,12 @@ def server_flags(url: str | None) -> tuple[str, ...]:
     return (f"--embedded{named}", *layout_flags())
 
 
+def schedule_flags(url: str | None) -> tuple[str, ...]:
+    """Name the flags of this command that find its server, its layout and its dialect."""
+    dialect = click.get_current_context().params["dialect"]
+    return (*server_flags(url), *((f"--dialect {dialect}",) if is_typed("dialect") else ()))
+
+
 def server_words(url: str | None) -> str:
     """Write these flags behind a command."""
     return "".join(f" {flag}" for flag in server_flags(url))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -52,6 +52,21 @@ def _flag(name: str) -> str:
 
 
 Advice = str | CommandLine
+Flags = Callable[[str], Sequence[str]]
+"""Tells what a command needs to find the same server and the same faults, by its verb: see `CommandLine.words`."""
+
+
+def written(advice: Iterable[Advice], flags: Flags) -> str:
+    """Write a remedy, with the flags of its commands."""
+    return "".join(part if isinstance(part, str) else part.typed(flags(part.verb)) for part in advice)
+
+
+def finding_flags(found: Sequence[str], older_than: str | None) -> Flags:
+    """Make the flags of the commands in a remedy: those that are `found` name the server; the doctor also needs the
+    patience that was chosen.
+    """
+    patience = (f"--older-than {shell_word(older_than)}",) if older_than else ()
+    return lambda verb: (*found, *patience) if verb == "doctor" else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +95,7 @@ class Finding:
     @property
     def remedy(self) -> str:
         """The advice as a text."""
-        return "".join(part if isinstance(part, str) else part.typed() for part in self.advice)
+        return written(self.advice, lambda _: ())
 
 
 @dataclass(frozen=True, slots=True)

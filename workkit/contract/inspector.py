@@ -49,11 +49,10 @@ class Counts:
 class Pulse:
     """The answer to one quick look at a schedule, however many jobs it has.
 
-    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: retries and occurrences that were
-    handed back both count as `retrying`, and a queued job with a paused function or name counts as waiting or due
-    until it is parked. `soon`: the first jobs that wait, at most 10, soonest first. `listeners`: those with the latest
-    heartbeats, at most 50, with what they run. `version` changes when a pause or a limit does. `unknown`: the fields
-    that the layout cannot tell, each with the reason in a sentence.
+    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, but for this: a queued job whose function or name
+    is paused counts as waiting or due until it is parked. `soon`: the first jobs that wait, at most 10, soonest first.
+    `listeners`: those with the latest heartbeats, at most 50, with what they run. `version` changes when a pause or a
+    limit does. `unknown`: the fields that the layout cannot tell, each with the reason in a sentence.
     """
 
     now_ms: int

@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha1
+from itertools import count
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 from workkit.contract.admin import At, Later
 from workkit.contract.broker import Inspector, Producer
-from workkit.contract.producer import NewJob
+from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.record import words_of
-from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError
+from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.terms import first_run, spread_offset_ms
@@ -140,13 +143,15 @@ def imagined(s: Schedule, given: Mapping[str, Any], *, stands: Job | None = None
 
 
 def saved(
-    s: Schedule, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None = None, by: str | None = None
-) -> Job | None:
+    s: Schedule, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None = None, by: str | None = None,
+    form: str = "",
+) -> Job | None:  # fmt: skip
     """Add a job by the keywords of `add`, if `seen` still stands under its name (None: nothing). Returns None where
     another one stands there.
 
-    `stands`: keep its time, to the instant of its next run. A `seen` without a name gives way to the new job. Raises as
-    `schedule.add`.
+    `stands`: keep its time, to the instant of its next run. A `seen` without a name gives way to the new job. `form`:
+    an id under which a job is added once in a week, from whatever process. Raises as `schedule.add`, and
+    ChangedMeanwhile where the form has added its job before.
     """
     broker, author = producer_of(s), author_of(by)
     new = _new(broker, s, given, stands)
@@ -155,7 +160,7 @@ def saved(
     if new.terms.name is not None:
         new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
     broker.check(new)
-    added = broker.adding([new])()[0]
+    added = _added_once(broker, new, form) if form else broker.adding([new])()[0]
     if added.is_other:
         return None
     admin = broker.admin.by(author)
@@ -164,6 +169,45 @@ def saved(
             admin.cancel(seen)
     admin.note("add" if seen is None else "edit", {"name": new.terms.name, "id": added.id})
     return as_job(new, schedule=s.name, added=added)
+
+
+def _added_once(broker: Producer, new: NewJob, form: str) -> Added:
+    """Add the job of a form, if the form has added none: each attempt is a batch of one row. Another attempt follows
+    only where the name was another job's, which is kept as a batch without rows.
+    """
+    for attempt in count():
+        id = _hash(f"{form} {attempt}")
+        refused = Batch(id=f"{id}-refused", rows=0, digest=_hash(""))
+        try:
+            before = broker.batch(Batch(id=id, rows=0, digest=_hash("")))
+            if broker.batch(id).rows:
+                broker.batch(refused.id)
+                continue
+        except NotFound:
+            raise _added_before() from None
+        except Unsupported:  # no layout of AMQP keeps batches, and no schedule of several shards
+            return broker.adding([new])()[0]
+        after = Batch(id=id, rows=1, digest=token_hex(20))  # of no other request, also not of one at the same moment
+        try:
+            added = broker.adding([new], step=BatchStep(before=before, after=after))()[0]
+        except InvalidOptions as error:
+            if error.where != "batch":
+                raise
+            raise _added_before() from None
+        if added.is_other:
+            broker.batch(refused)
+        return added
+    raise AssertionError("it was returned")
+
+
+def _hash(text: str) -> str:
+    return sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def _added_before() -> ChangedMeanwhile:
+    return ChangedMeanwhile.about(
+        "This form", "has added its job before", "Nothing was added. Open New for another one."
+    )
 
 
 def put_content_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job | None:

@@ -57,6 +57,8 @@ class Acting:
         number = str(fields.get("number", [""])[-1])
         if number and not self.results.is_new(who.session, number):
             return _did(request, frame, fields, number, self.results.result(who.session, number))
+        if number and order is not None:
+            orders = (replace(order, form=f"{who.name} {number}"),)
         number = number or secrets.token_hex(8)
         author = _author(request, who, role)
         log = partial(_log, replace(author, by=who.name), verb, served.name, orders)

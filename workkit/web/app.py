@@ -81,7 +81,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Route("/-/jump", site.answering(site.find), methods=["GET"]),
         Route("/-/static/{hash}/{name}", static, methods=["GET"]),
         Route("/-/login", site.answering(entrance.login), methods=["GET", "POST"]),
-        Route("/-/logout", site.answering(entrance.logout), methods=["POST"]),
+        Route("/-/logout", site.answering(site.logout), methods=["POST"]),
         Route("/-/look", site.answering(entrance.look), methods=["POST"]),
         Route("/s/{s}", site.answering(site.schedule), methods=["GET"]),
         Route("/s/{s}/live", site.answering(site.live), methods=["GET"]),
@@ -106,9 +106,8 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in TYPES or f"{request.path_params['hash']}/{name}" != static_name(name):
         return PlainTextResponse("not found\n", status_code=404)
-    return Response(
-        static_files()[name], headers={"content-type": TYPES[name], "cache-control": FOREVER}
-    )  # the hash in the address changes with the content
+    headers = {"content-type": TYPES[name], "cache-control": FOREVER}  # the address changes with the content
+    return Response(static_files()[name], headers=headers)
 
 
 class Site:
@@ -183,11 +182,8 @@ class Site:
         found = jump.joined(views, [one.name for one in mine], params.get("q", ""), datetime.now(UTC))
         if wants_json(request):
             return json_answer(request, found.record())
-        return html(
-            request,
-            jump.PAGE.fragment if "fragment" in params else jump.PAGE.template,
-            {"frame": frame, "view": found},
-        )
+        template = jump.PAGE.fragment if "fragment" in params else jump.PAGE.template
+        return html(request, template, {"frame": frame, "view": found})
 
     def _found(self, served: Served, veil: Veil, frame: Frame, params: Mapping[str, str]) -> jump.JumpView:
         pulse = veil.pulse(served.pulse())
@@ -204,7 +200,7 @@ class Site:
 
     async def page(self, request: Request) -> Response:
         """Answer a page of a schedule."""
-        path = raw_path(request)
+        path: str = request.path_params["path"]
         if path.endswith(LINES) and (page := _with_lines(path.removesuffix(LINES))) is not None:
             return await self._lines(request, page)
         is_json = path.endswith(JSON)
@@ -213,9 +209,7 @@ class Site:
 
     async def _answer(self, request: Request, piece: str, path: str, *, is_json: bool) -> Response:
         request.state.is_json = is_json
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(piece))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, served, frame = await self._entered(request, piece)
         number = last_values(request).get("did", "")  # read before the page, because the act may have removed the page
         did = self.results.result(who.session, number)
         work = self.works.find(did.work) if did is not None and not did.refused else None
@@ -252,9 +246,8 @@ class Site:
     async def _lines(self, request: Request, page: Page) -> Response:
         """Answer the whole content of a page as JSON Lines."""
         request.state.is_json = True
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        veil = self._veil(served, who.role(served.name))
+        _, served, frame = await self._entered(request, request.path_params["s"])
+        veil = self._veil(served, frame.role)
 
         def written() -> bytes:
             assert page.lines is not None, "it was found by them"
@@ -271,16 +264,19 @@ class Site:
     async def live(self, request: Request) -> Response:
         """Answer the stream of a page."""
         request.state.is_json = True
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
-        return await self.streams.answer(request, frame, served, self._veil(served, frame.role))
+        who, served, frame = await self._entered(request, request.path_params["s"])
+        still = partial(self.settings.way.who, request) if who.via == "login" else None
+        return await self.streams.answer(request, frame, served, self._veil(served, frame.role), still=still)
+
+    async def logout(self, request: Request) -> Response:
+        """End a login, and the streams that it has open."""
+        answer = await self.entrance.logout(request)
+        self.hub.look_up()
+        return answer
 
     async def save_view(self, request: Request) -> Response:
         """Save the filter of a page under a name, or remove one, in a cookie of the browser."""
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, _, frame = await self._entered(request, request.path_params["s"])
         request.state.frame = frame
         fields = await self.entrance.form(request, who=who)
         page, name, back = (str(fields.get(field, [""])[-1]) for field in ("page", "name", "back"))
@@ -305,15 +301,19 @@ class Site:
         """Carry out an act, and redirect to a page that shows the result in a line."""
         is_body = request.headers.get("content-type", "").startswith("application/json")
         request.state.is_json = is_body or wants_json(request)
-        who = await self.entrance.enter(request)
-        served = self._chosen(who, read_spelled(request.path_params["s"]))
-        frame = self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=len(self.served) > 1)
+        who, served, frame = await self._entered(request, request.path_params["s"])
         request.state.frame = frame
         try:
             return await self.acting.answer(request, served, frame, who, is_body=is_body)
         finally:
             served.forget()
             self.hub.hurry(served)
+
+    async def _entered(self, request: Request, piece: str) -> tuple[Who, Served, Frame]:
+        who = await self.entrance.enter(request)
+        served = self._chosen(who, read_spelled(piece))
+        several = len(self.served) > 1
+        return who, served, self.entrance.frame(request, who, schedule=served.name, zone=served.zone, several=several)
 
     def _chosen(self, who: Who, name: str) -> Served:
         served = self.served.get(name)
@@ -327,10 +327,7 @@ class Site:
         ms = served.away_ms or 0
         if request.state.is_json:
             return json_answer(request, refusal_of(error).record() | {"away_ms": ms}, status=503)
-        who: Who | None = frame.who
-        kept = (
-            served.kept(f"{page.name} {who.role(served.name) if who else None}") if not page.path.count("{") else None
-        )
+        kept = None if "{" in page.path else served.kept(f"{page.name} {frame.role}")
         now, view = kept or (datetime.now(UTC), None)
         frame = replace(frame, title=page.title, page=page.name, now=now, away_ms=ms)
         since = datetime.now(UTC) - timedelta(milliseconds=ms)
@@ -376,9 +373,3 @@ def _control(served: Served) -> object:
 
 def _with_lines(path: str) -> Page | None:
     return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
-
-
-def raw_path(request: Request) -> str:
-    """Return the path below a schedule."""
-    path: str = request.path_params["path"]
-    return path

@@ -177,12 +177,14 @@ class _Kept:
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
     """One schedule, `s`. `checkup`: the last findings of the doctor; `zone`: the zone of the schedule's times. It notes
-    since when the server does not answer. Thread-safe.
+    since when the server does not answer. `flags`: the options of a command that name its server and layout.
+    Thread-safe.
     """
 
     s: Schedule
     zone: tzinfo
     checkup: Checkup
+    flags: Sequence[str] = ()
     _lock: Lock = field(default_factory=Lock)
     _lost: tuple[float, str] | None = None  # start of the outage (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)

@@ -184,7 +184,8 @@ def sentence(facts: Facts) -> Sentence:
 
 def needs(facts: Facts) -> Iterator[Need]:
     """Yield all needs of attention, the worst first."""
-    yield from _gone(facts)
+    if facts.gone is not None:
+        yield missing(facts.gone, facts.now, facts.zone)
     yield from _nobody(facts)
     yield from _paused(facts)
     yield from _overdue(facts)
@@ -227,13 +228,12 @@ def _herd(herd: Herd, facts: Facts) -> Need:
     return Need(said=said, why=herd.more)
 
 
-def _gone(facts: Facts) -> Iterator[Need]:
-    if facts.gone is None:
-        return
-    count, at = facts.gone.count, moment(facts.gone.since.replace(second=0, microsecond=0), facts.now, facts.zone)
+def missing(gone: Gone, now: datetime, zone: tzinfo) -> Need:
+    """Say that recurring jobs are gone."""
+    count, at = gone.count, moment(gone.since.replace(second=0, microsecond=0), now, zone)
     why = "The server no longer has them, and nobody has cancelled them. Restore its data, or sync the plan again."
     said = (f"{plural(count, 'recurring job')} {'is' if count == 1 else 'are'} gone since {at}.",)
-    yield Need(said=said, why=why, tone="fail")
+    return Need(said=said, why=why, tone="fail")
 
 
 def _nobody(facts: Facts) -> Iterator[Need]:

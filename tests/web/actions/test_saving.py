@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from typing import Any
 
 import pytest
 
 from tests import handlers
+from tests.processes import until
+from tests.servers import Server
 from tests.web.actions.test_editing import FN, filled_in
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import asgi, schedule
@@ -39,6 +42,55 @@ def test_a_form_that_is_sent_again_adds_no_second_job(browser: Browser, s: Sched
     assert (first.status_code, again.status_code) == (200, 200)
     assert len(list(schedule.jobs(s))) == 1
     assert again.url == first.url
+
+
+BEFORE = "This form has added its job before. Nothing was added. Open New for another one."
+
+
+@pytest.mark.parametrize(
+    ("layout", "fields"),
+    [
+        ("native", {"when": "in 5 hours", "fn": FN}),
+        ("native", {"when": "now", "fn": FN}),
+        ("native", {"when": "in 5 hours", "fn": FN, "name": "once"}),
+        ("gocraft", {"when": "in 5 hours", "fn": "note"}),
+        ("gocraft", {"when": "now", "fn": "note"}),
+    ],
+)
+def test_a_form_that_is_sent_again_to_another_process_adds_no_second_job(
+    opened: Open, server: Server, name: str, layout: Any, fields: dict[str, str]
+) -> None:
+    s = schedule.create(name, redis=server.url, layout=layout)
+    first, other = opened(s), opened(s)
+    fields = filled_in(first, f"/s/{s.name}/new") | fields
+    assert "Saved " in text_of(sent(first, s, "add", fields))
+    (job,) = schedule.jobs(s)
+    if fields["when"] != "now":
+        added = int(time.time())
+        until(lambda: int(time.time()) > added, what="another second, from which five hours end at another time")
+    for changes in ({}, {"when": "in 6 hours"}):
+        again = sent(other, s, "add", fields | changes)
+        assert (again.status_code, headline(again)) == (409, BEFORE)
+    assert [one.id for one in schedule.jobs(s)] == [job.id]
+    assert "Saved " in text_of(sent(first, s, "add", fields))  # the process that knows its answer gives it again
+    schedule.cancel(s, job)
+    assert sent(opened(s), s, "add", fields).status_code == 409
+    assert not list(schedule.jobs(s))
+    fresh = filled_in(other, f"/s/{s.name}/new") | {name: fields[name] for name in ("when", "fn", "name")}
+    assert "Saved " in text_of(sent(other, s, "add", fresh))
+
+
+def test_a_form_that_was_refused_adds_its_job_under_another_name(opened: Open, s: Schedule) -> None:
+    schedule.add(s, handlers.note, in_="5 hours", name="once")
+    browser = opened(s)
+    fields = filled_in(browser, f"/s/{s.name}/new") | {"when": "in 5 hours", "fn": FN, "name": "once"}
+    for again in (browser, opened(s)):
+        assert headline(sent(again, s, "add", fields)).startswith('"once" is the name of a job already')
+    fields |= {"name": "two"}
+    assert "Saved two" in text_of(sent(browser, s, "add", fields))
+    schedule.cancel(s, "two")
+    assert headline(sent(opened(s), s, "add", fields)) == BEFORE
+    assert [job.name for job in schedule.jobs(s)] == ["once"]
 
 
 def test_the_page_of_a_cancelled_job_says_who_cancelled_it_and_offers_undo(opened: Open, s: Schedule) -> None:

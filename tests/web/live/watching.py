@@ -17,7 +17,7 @@ PATIENCE_S = 20.0
 class Stream:
     """One stream. `events` are pairs of a kind and a value, or of "line" and a value; comments are of kind ""."""
 
-    def __init__(self, app: Any, address: str, *, accept: str = EVENTS) -> None:
+    def __init__(self, app: Any, address: str, *, accept: str = EVENTS, cookie: str = "") -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.events: list[tuple[str, Any]] = []
@@ -25,14 +25,14 @@ class Stream:
         self._goes, self._news, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._goes.set()
         self._body = b""
-        self._task = asyncio.ensure_future(self._run(app, urlsplit(address), accept))
+        self._task = asyncio.ensure_future(self._run(app, urlsplit(address), accept, cookie))
 
-    async def _run(self, app: Any, address: Any, accept: str) -> None:
+    async def _run(self, app: Any, address: Any, accept: str, cookie: str) -> None:
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
             "path": address.path, "raw_path": address.path.encode(), "query_string": address.query.encode(),
             "root_path": "", "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 5040),
-            "headers": [(b"host", b"127.0.0.1:5040"), (b"accept", accept.encode())],
+            "headers": [(b"host", b"127.0.0.1:5040"), (b"accept", accept.encode()), (b"cookie", cookie.encode())],
         }  # fmt: skip
         await app(scope, self._receive, self._send)
         self.is_over = True

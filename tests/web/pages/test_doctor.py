@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests import handlers
 from tests.brokers.checkups import payload
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
 from workkit import schedule
+from workkit.cli import main
 from workkit.schedule import Schedule
 from workkit.web.auth import Local
 
@@ -46,6 +48,28 @@ def test_a_finding_says_what_is_wrong_why_and_what_mends_it(browser: Browser, s:
     for part in (fault["what"], fault["why"], fault["remedy"]):
         assert " ".join(part.split()) in text
     assert "Looked just now." in text
+
+
+def test_a_remedy_finds_the_same_server_and_the_same_faults_as_that_of_the_command_line(
+    opened: Open, s: Schedule, orphan: str, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["doctor", s.name, "--redis", server.url, "--layout", "native", "--older-than", "1s"])
+    printed = capsys.readouterr().out
+    browser, written = opened(s, flags=(f"--redis {server.url}", "--layout native")), []
+    for fault in over(browser, s)["findings"]:
+        assert " ".join(fault["remedy"].split()) in " ".join(printed.split())
+        if "workkit " in fault["remedy"]:
+            assert f"--redis {server.url} --layout native" in fault["remedy"]
+            written.append(fault["kind"])
+    assert "no-item" in written
+
+
+def test_a_remedy_names_the_layout_of_a_schedule_of_a_program(opened: Open, server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, layout="gocraft")
+    server.client().lpush(f"{name}:jobs:gone", "no job")
+    commands = [one["remedy"] for one in over(opened(s), s)["findings"] if "workkit " in one["remedy"]]
+    assert commands
+    assert all("--layout gocraft" in one for one in commands), commands
 
 
 def test_a_checkup_is_kept_until_somebody_looks_again(browser: Browser, s: Schedule, server: Server) -> None:
@@ -100,3 +124,31 @@ def test_what_a_finding_quotes_is_masked(browser: Browser, s: Schedule, server: 
     found += browser.get(f"/s/{s.name}/doctor").text + browser.get(f"/s/{s.name}/doctor.json").text
     assert "hunter2" not in found
     assert "password=" in found
+
+
+def test_it_says_that_recurring_jobs_are_gone_which_this_process_has_seen(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Now does. The server came back empty: no key of it tells, so the command line cannot know."""
+    monkeypatch.setattr("workkit.web.cache.NAMED_S", 0.0)
+    page = f"/s/{s.name}/doctor"
+    for name in ("a", "b", "c"):
+        schedule.add(s, handlers.note, every="day at 9am", name=name)
+    assert "gone" not in text_of(browser.get(page))
+    schedule.cancel(s, "c")
+    assert "gone" not in text_of(browser.get(page))
+    client = server.client()
+    client.delete(*client.scan_iter(f"*{s.name}*", count=1000))
+    assert re.fullmatch(r"2 recurring jobs are gone since \d\d:\d\d\.", headline(browser.get(page)))
+    assert "The server no longer has them, and nobody has cancelled them." in text_of(browser.get(page))
+    gone = browser.json(f"{page}.json")["gone"]
+    assert (gone["count"], gone["since"][-1]) == (2, "Z")
+    for name in ("a", "b"):
+        schedule.add(s, handlers.note, every="day at 9am", name=name)
+    assert "gone" not in text_of(browser.get(page))
+    assert browser.json(f"{page}.json")["gone"] is None
+
+
+def test_a_layout_without_recurring_jobs_misses_none(opened: Open, server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url, layout="gocraft")
+    assert over(opened(s), s)["gone"] is None

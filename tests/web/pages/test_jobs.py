@@ -201,6 +201,44 @@ def test_a_search_goes_on_by_itself_to_a_definite_answer(
     assert browser.json(f"/s/{s.name}/jobs.json?q=fn:nobody")["sentence"] == "Not found yet, 41 % looked at."
 
 
+def test_a_search_among_jobs_that_move_ends(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that recur each second get a time behind the place of the search, again and again."""
+    monkeypatch.setattr(page, "LOOK_MS", 0.0)
+    client, keys = server.client(), Keys(s.name)
+    path: str | None = f"/s/{s.name}/jobs?q=fn:nobody"
+    answer, said = None, list[str]()
+    while path is not None and len(said) < 20:
+        since = 2_000_000_000_000 + 1000 * len(said)
+        client.zadd(keys.next, {f'{{"id":"{n:040x}"}}': since + n for n in range(120)})
+        answer = browser.get(path)
+        said.append(headline(answer))
+        path = onward(answer)
+    assert answer is not None
+    assert said[-2:] == ["Not found yet, 200 jobs looked at.", "Not found. 250 jobs were looked at, and they move."]
+    assert any("looked=250" in link for link in links(answer.text))  # to look further
+
+
+def test_a_search_goes_on_while_jobs_end(
+    browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "LOOK_MS", 0.0)
+    client, keys = server.client(), Keys(s.name)
+    items = [f'{{"id":"{n:040x}"}}' for n in range(220)]
+    client.zadd(keys.next, {item: 2_000_000_000_000 + n for n, item in enumerate(items)})
+    path: str | None = f"/s/{s.name}/jobs?q=fn:nobody"
+    said = list[str]()
+    while path is not None:
+        answer = browser.get(path)
+        said.append(headline(answer))
+        path = onward(answer)
+        if len(said) == 3:
+            client.zrem(keys.next, *items[:150])
+    assert len(said) == 5
+    assert said[-1].startswith('No job here: function is "nobody".')
+
+
 def test_a_search_whose_later_pages_have_none_does_not_deny_the_former(
     browser: Browser, s: Schedule, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,25 @@ def test_names_ids_pages_and_functions_are_found(browser: Browser, s: Schedule) 
         assert 'name="p0"' in form.text
 
 
+def test_jobs_are_found_by_their_arguments_as_far_as_these_are_shown(opened: Open, s: Schedule) -> None:
+    job = schedule.add(s, handlers.note, args=["customer-4711", "sk_live_abcdefghijkl"], in_="5 hours")
+    schedule.add(s, handlers.note, kwargs={"x": "other-1"}, every="day at 9am", name="other-2")
+    path = f"/s/{s.name}/-/jump.json"
+
+    def paths(browser: Browser, q: str) -> list[str]:
+        return [hit["path"] for hit in browser.json(path, params={"q": q})["hits"] if "jobs/" in hit["path"]]
+
+    plain, viewer = opened(s), opened(s, way=Local(role="viewer"), mask_all=True)
+    assert paths(plain, "CUSTOMER-47") == [f"jobs/{job.id}"]
+    assert paths(plain, "arg:customer-4711") == [f"jobs/{job.id}"]
+    assert paths(plain, "other-") == ["jobs/other-2"]
+    for q in ("sk_live", "abcdefghijkl", "sk_live_abcdefghijkl"):
+        assert paths(plain, q) == []
+    assert paths(viewer, "customer") == []
+    assert paths(viewer, "arg:customer-4711") == []
+    assert paths(plain, 'arg:"') == []
+
+
 def test_at_most_eight_are_found(browser: Browser, s: Schedule) -> None:
     for number in range(12):
         schedule.add(s, handlers.note, every="day at 9am", name=f"job-{number}")

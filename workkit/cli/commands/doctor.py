@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -24,13 +24,13 @@ from workkit.cli.options import (
     by_option,
     is_typed,
     json_option,
-    server_flags,
+    schedule_flags,
     server_options,
     verbose_option,
 )
 from workkit.cli.settings import READERS, Settings, read_settings
 from workkit.contract import record as records
-from workkit.contract.doctor import Advice, CommandLine
+from workkit.contract.doctor import Advice, CommandLine, Flags, finding_flags, written
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shell_word
 
@@ -44,7 +44,6 @@ ROUNDS = 3  # of repairs after the one that was asked for, at most
 MOST_TOLD = 20  # kinds of faults in the record of a repair
 SHOWN = 10  # of one kind; the rest is counted
 BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
-Flags = Callable[[str], tuple[str, ...]]  # what a command needs to find the same faults, by its verb
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
@@ -141,8 +140,8 @@ def doctor_command(
     if repaired and (count := sum([_repair_what_follows(patient, patience_ms) for patient in patients])):
         terminal.talk(f"also repaired {wording.plural(count, 'finding')} that these repairs brought to light.")
     if as_json:
-        flags, found = _server_flags(server), (finding for patient in patients for finding in patient.findings)
-        table.show_json(_record(finding, repaired, _written(finding.advice, lambda _: flags)) for finding in found)
+        flags, found = schedule_flags(server), (finding for patient in patients for finding in patient.findings)
+        table.show_json(_record(finding, repaired, written(finding.advice, lambda _: flags)) for finding in found)
     return _status(brokers, patients, patience_ms, repaired)
 
 
@@ -221,17 +220,10 @@ def _server_origin(given: str | None) -> str:
 # Findings.
 
 
-def _server_flags(server: str | None) -> tuple[str, ...]:
-    """Name the flags of this command that find its server, its layout and its dialect."""
-    dialect = click.get_current_context().params["dialect"]
-    return (*server_flags(server), *((f"--dialect {dialect}",) if is_typed("dialect") else ()))
-
-
 def _flags(server: str | None) -> Flags:
     """Name the flags of this command that a command in a remedy needs to find the same faults."""
-    found, older_than = _server_flags(server), click.get_current_context().params["older_than"]
-    patience = (f"--older-than {shell_word(older_than)}",) if older_than else ()
-    return lambda verb: (*found, *patience) if verb == "doctor" else found
+    found, older_than = schedule_flags(server), click.get_current_context().params["older_than"]
+    return finding_flags(found, older_than)
 
 
 def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> None:
@@ -288,11 +280,6 @@ def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
         )
         alike.setdefault(of_each, set()).add(finding.advice)
     return [next(iter(given)) if len(given) == 1 else of_each for of_each, given in alike.items()]
-
-
-def _written(advice: Iterable[Advice], flags: Flags) -> str:
-    """Write a remedy. Its commands find the same server and the same faults as this one."""
-    return "".join(part if isinstance(part, str) else part.typed(flags(part.verb)) for part in advice)
 
 
 def _say(painted: str, plain: str, text: str) -> None:

@@ -18,6 +18,7 @@ from workkit.cli.live import ScheduleName
 from workkit.cli.options import (
     OPTIONAL,
     Commas,
+    schedule_flags,
     server_options,
     verbose_option,
     weighted,
@@ -137,6 +138,7 @@ def web_command(
         hosts={*binding.names, *names},
         origins=origins,
         root_path=root,
+        flags=schedule_flags(server),
     )
     closed = "for this machine only" if not (users or trust_header) else "for users who log in"
     if trust_header:

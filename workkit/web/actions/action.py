@@ -52,6 +52,7 @@ class Order:
 
     Only orders that undo another act use the rest. `act`: carries the order out, where no form may request it. `kept`:
     the state that must still hold. `until`: the last moment to carry it out; None: as long as results of acts are kept.
+    `form`: the id of the form that sent it.
     """
 
     verb: str
@@ -60,6 +61,7 @@ class Order:
     act: Act | None = None
     kept: Any = None
     until: datetime | None = None
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from workkit.web.actions.action import Act, Doing, Done, Order, called, undone_b
 def add(doing: Doing, order: Order, _: str | None) -> Done:
     """Add a job. Its name must be free."""
     given = _checked(doing, job_form.keywords(order.fields, known=_known(doing, order)))
-    job = rescheduling.saved(doing.s, given, seen=None)
+    job = rescheduling.saved(doing.s, given, seen=None, form=order.form)
     if job is None:
         trouble = f"is the name of a job already: {_content(doing.inspector.job(given['name']))}"
         raise ChangedMeanwhile.about(

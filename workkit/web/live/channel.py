@@ -125,10 +125,8 @@ class Channel:
             if task is not None:
                 task.cancel()
         if self._asked is not None:
-            self._asked.add_done_callback(
-                lambda asked: asked.cancelled() or asked.exception()
-            )  # its result has no reader
-        self._wake()
+            self._asked.add_done_callback(lambda asked: asked.cancelled() or asked.exception())  # no reader
+        self.wake()
 
     def hurry(self) -> None:
         """Read all again at once, after an act."""
@@ -198,13 +196,13 @@ class Channel:
             self.away = None
             for shown in self._views.values():
                 shown.is_stale = True
-        self._wake()
+        self.wake()
 
     def _lose(self, error: ServerError, now: float) -> None:
         known = self.away
         if known is None or str(known.error) != str(error):
             self.away = Away(error, known.since if known else now)
-            self._wake()
+            self.wake()
 
     async def _look_all(self, pulse: Pulse) -> None:
         """Read the views that are due, one after the other. The other threads stay free for requested pages."""
@@ -222,16 +220,17 @@ class Channel:
         except Exception:
             log.exception("The page %s of %s cannot be written.", shown.view.looking.page.name, self.served.name)
             shown.is_broken = True
-            self._wake()
+            self.wake()
             return
         if shown.is_stale:  # an act came meanwhile
             return
         shown.pulse = pulse
         if shown.pieces is None or changed(shown.pieces, pieces):
             shown.pieces = pieces
-            self._wake()
+            self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Wake all viewers."""
         for woken in self._viewers:
             woken.set()
 
@@ -275,6 +274,11 @@ class Hub:
         """Show the effect of an act at once."""
         if (channel := self.channel(served)) is not None:
             channel.hurry()
+
+    def look_up(self) -> None:
+        """Let all streams look at once whether they go on."""
+        for channel in self._channels.values():
+            channel.wake()
 
     def end(self) -> None:
         """End all streams at once, and open no more. Any thread may call it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
@@ -191,6 +191,7 @@ class PulseViewer:
 
 
 STUCK_S: Final = 15.0
+Still = Callable[[], Awaitable[object | None]]
 HEADERS: Final = {
     "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
@@ -199,12 +200,16 @@ HEADERS: Final = {
 
 
 class Stream(Response):
-    """One stream. It ends where a client reads nothing for 15 s."""
+    """One stream. It ends where a client reads nothing for 15 s. `still`: returns the user, or None once the login has
+    ended. It is called at each pulse, so that a logout in another process ends the stream too.
+    """
 
-    def __init__(self, viewer: Viewer, media_type: str, *, stuck_s: float = STUCK_S) -> None:
+    def __init__(
+        self, viewer: Viewer, media_type: str, *, stuck_s: float = STUCK_S, still: Still | None = None
+    ) -> None:
         super().__init__(headers=HEADERS, media_type=media_type)
         del self.headers["content-length"]
-        self._viewer, self._stuck_s = viewer, stuck_s
+        self._viewer, self._stuck_s, self._still = viewer, stuck_s, still
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until one of both sides ends the stream."""
@@ -215,6 +220,9 @@ class Stream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while not gone.done():
                 viewer.woken.clear()
+                if self._still is not None and await self._still() is None:
+                    await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), self._stuck_s)
+                    return
                 if said := viewer.take():
                     message = {"type": "http.response.body", "body": said, "more_body": True}
                     await asyncio.wait_for(send(message), self._stuck_s)
@@ -250,7 +258,9 @@ class Live:
     works: Works
     polls: bool = False
 
-    async def answer(self, request: Request, frame: Frame, served: Served, veil: Veil) -> Response:
+    async def answer(
+        self, request: Request, frame: Frame, served: Served, veil: Veil, *, still: Still | None = None
+    ) -> Response:
         """Answer a user who may see the schedule. By `Accept`: a stream of events, a stream of lines for programs, or
         the pieces once as JSON.
         """
@@ -259,13 +269,14 @@ class Live:
             accepted = ""
         if LINES in accepted:
             self._check_streams()
-            return Stream(self.hub.open(served, lambda channel: PulseViewer(channel, veil)), LINES)
+            return Stream(self.hub.open(served, lambda channel: PulseViewer(channel, veil)), LINES, still=still)
         view = _view(request, frame, served, veil, self.works)
         if EVENTS not in accepted:
             return await self._once(request, view)
         self._check_streams()
         is_old = request.query_params.get("version", "") not in ("", static_version())
-        return Stream(self.hub.open(served, lambda channel: PageViewer(channel, view, is_old=is_old)), EVENTS)
+        viewer = self.hub.open(served, lambda channel: PageViewer(channel, view, is_old=is_old))
+        return Stream(viewer, EVENTS, still=still)
 
     def _check_streams(self) -> None:
         if self.polls:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from workkit.contract.doctor import Finding
+from workkit.contract.doctor import Finding, Flags, finding_flags, written
 from workkit.contract.record import finding_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
 from workkit.text.wording import iso, plural
+from workkit.web.cache import Gone
 from workkit.web.page import Asked, Page
+from workkit.web.sentences import missing
+from workkit.web.words import plain
 from workkit.web.works import MOST_FINDINGS, Checked, digest_of
 
 SHOWN: Final = 10
@@ -45,7 +49,8 @@ class Kind:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorView:
     """The content of the page. `age_ms`: how long ago the checkup ended; None: it still runs. `history_bytes`: the size
-    of the past runs, None: the layout keeps none.
+    of the past runs, None: the layout keeps none. `gone`: recurring jobs that this process has seen and the server no
+    longer has.
     """
 
     schedule: str
@@ -58,6 +63,7 @@ class DoctorView:
     kinds: tuple[Kind, ...]
     faults: tuple[Fault, ...]
     history_bytes: int | None
+    gone: Gone | None
 
     def record(self) -> dict[str, Any]:
         """Return the view as a JSON object."""
@@ -71,6 +77,7 @@ class DoctorView:
             "older_than": self.patience,
             "findings": [finding_record(one.finding) | {"digest": one.digest} for one in self.faults],
             "history_bytes": self.history_bytes,
+            "gone": self.gone and {"count": self.gone.count, "since": iso(self.gone.since)},
         }
 
 
@@ -79,33 +86,49 @@ def look(asked: Asked) -> DoctorView:
     `older_than`.
     """
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
-    faults = tuple(Fault(finding=asked.veil.finding(one), digest=digest_of(one)) for one in checked.findings)
+    flags = finding_flags(asked.served.flags, asked.params.get("older_than"))
+    faults = tuple(Fault(finding=_shown(one, asked, flags), digest=digest_of(one)) for one in checked.findings)
     try:
         history_bytes = asked.served.inspector().history.size()[1]
     except Unsupported:
         history_bytes = None
+    gone, looked = _gone(asked), "" if checked.age_s is None else f"Looked {_ago(checked.age_s)}."
+    need = None if gone is None else missing(gone, asked.now, asked.zone)
     return DoctorView(
         schedule=asked.served.name,
         now=asked.now,
-        said=headline(checked),
-        rest="" if checked.age_s is None else f"Looked {_ago(checked.age_s)}.",
+        said=headline(checked) if need is None else plain(need.said),
+        rest=looked if need is None else f"{need.why} {headline(checked, well='Nothing else.')} {looked}".rstrip(),
         age_ms=None if checked.age_s is None else checked.age_s * 1000,
         error=asked.veil.text(checked.error),
         patience=checked.patience,
         kinds=kinds(faults),
         faults=faults,
         history_bytes=history_bytes,
+        gone=gone,
     )
 
 
-def headline(checked: Checked) -> str:
+def _gone(asked: Asked) -> Gone | None:
+    """Compare the recurring jobs with those that this process has seen: a server that came back empty cannot tell."""
+    with suppress(Unsupported):
+        asked.served.recurring(asked.now, asked.pulse.control)
+    return asked.served.seen.gone
+
+
+def _shown(finding: Finding, asked: Asked, flags: Flags) -> Finding:
+    """Mask a finding, and write its remedy as the command line does."""
+    return replace(asked.veil.finding(finding), advice=(written(finding.advice, flags),))
+
+
+def headline(checked: Checked, *, well: str = "All is well.") -> str:
     """Say what was found so far."""
     count = f"{plural(len(checked.findings), 'finding')}{' or more' if len(checked.findings) >= MOST_FINDINGS else ''}"
     if checked.age_s is None:
         return f"Looking: {count} so far." if checked.findings else "Looking."
     if checked.error:
         return f"The checkup did not come to its end: {count}." if checked.findings else "The checkup failed."
-    return f"{count}." if checked.findings else "All is well."
+    return f"{count}." if checked.findings else well
 
 
 def kinds(faults: tuple[Fault, ...]) -> tuple[Kind, ...]:

@@ -27,6 +27,11 @@ job opens that link by itself, and its search takes `FURTHER` times as long.
 
 FURTHER: Final = 8
 
+MANY: Final = 50_000
+"""A filter goes on by itself through twice as many jobs as there are, or as these: jobs that recur get later times, so
+the end may never come.
+"""
+
 ALL: Final = "all"
 TABS: Final[Mapping[str, str]] = {
     ALL: "All",
@@ -63,7 +68,7 @@ class JobRow:
 class JobsView:
     """The content of the page. `looked`: a sentence that says how far a filter has searched. `more`: leads to the next
     page. `total`: the number of jobs in the whole list, where it is known. `onward`: the next page, which the browser
-    opens by itself while no job is found.
+    opens by itself while a filter has found no job.
     """
 
     schedule: str
@@ -80,11 +85,7 @@ class JobsView:
     page: JobPage
     total: int | None = None
     is_first: bool = True
-
-    @property
-    def onward(self) -> str | None:
-        """The address of the next page, where a filter has found no job on this one."""
-        return None if self.rows or not self.filter else self.more
+    onward: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return the view as a JSON object."""
@@ -111,12 +112,14 @@ def look(asked: Asked) -> JobsView:
     counts = asked.pulse.counts
     unknown: list[str] = []
     page = _page(asked, where, None if state == ALL else state, unknown)  # type: ignore[arg-type]
-    before, found = (_number(asked.params.get(name, "")) for name in ("looked", "found"))
-    total = _total(counts, state)
+    before, found, most = (_number(asked.params.get(name, "")) for name in ("looked", "found", "of"))
+    total, looked = _total(counts, state), before + page.looked
+    most = max(most, MANY if total is None else total)  # while some end
     more = None
     if page.after is not None:
-        counted = "" if where.is_everything else f"&looked={before + page.looked}&found={found + len(page.jobs)}"
+        counted = "" if where.is_everything else f"&looked={looked}&found={found + len(page.jobs)}&of={most}"
         more = f"{_path(state, text)}&after={quote(page.after)}{counted}"
+    goes_on = bool(text) and not page.jobs and looked < 2 * most
     return JobsView(
         schedule=asked.served.name,
         now=asked.now,
@@ -125,13 +128,14 @@ def look(asked: Asked) -> JobsView:
         understood="" if where.is_everything else understood(where),
         tabs=tuple(_tabs(counts, state, text)),
         rows=tuple(JobRow(job=job, path=job_ref(job), why=_why(job, asked)) for job in page.jobs),
-        said=_said(asked.served.name, page, where, state, found=found, looked=before + page.looked, total=total),
+        said=_said(asked.served.name, page, where, state, found=found, looked=looked, total=total, goes_on=goes_on),
         looked=_looked(page, where, before, total, asked),
         more=more,
         unknown=tuple(dict.fromkeys([*unknown, *([page.cut] if page.cut else [])])),
         page=page,
         total=total if where.is_everything else None,
         is_first="after" not in asked.params,
+        onward=more if goes_on else None,
     )
 
 
@@ -185,13 +189,15 @@ def _why(job: Job, asked: Asked) -> str:
 
 
 def _said(
-    schedule: str, page: JobPage, where: Where, state: str, *, found: int, looked: int, total: int | None
+    schedule: str, page: JobPage, where: Where, state: str, *, found: int, looked: int, total: int | None, goes_on: bool
 ) -> Sentence:
     """Describe the page. `found` and `looked`: how many jobs the filter found on the pages before, and how many were
-    searched so far.
+    searched so far. `goes_on`: the search continues by itself.
     """
     if page.jobs:
         return (f"Jobs of {schedule}",)
+    if not where.is_everything and page.after is not None and not goes_on:
+        return (f"{'No other' if found else 'Not'} found. {plural(looked, 'job')} were looked at, and they move.",)
     if not where.is_everything and page.after is not None:
         far = f"{100 * looked // total} %" if total is not None and total > looked else plural(looked, "job")
         return (f"{'No other' if found else 'Not'} found yet, {'less than 1 %' if far == '0 %' else far} looked at.",)

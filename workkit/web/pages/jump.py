@@ -1,4 +1,4 @@
-"""Jump: pages, names, beginnings of ids and functions that match a text; and the text's meaning as a time."""
+"""Jump: pages, names, beginnings of ids, functions, errors and arguments that match a text; and its meaning as a time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
+from workkit.contract.filters import read_filter
+from workkit.contract.where import JobQuery
 from workkit.errors import CorruptRecord, Invalid, NotFound, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
@@ -16,9 +18,10 @@ from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger, explain
 from workkit.web.job_form import fn_text
 from workkit.web.page import Asked, Page
+from workkit.web.pages.jobs import LOOK_MS
 from workkit.web.pages.window import instant
 from workkit.web.typed_time import read_text
-from workkit.web.words import job_path
+from workkit.web.words import job_ref
 
 MOST: Final = 8
 LONGEST: Final = 200  # characters; longest text to search for
@@ -138,7 +141,22 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
         text = fn_text(fn)
         if low in text.lower() or low in shown(fn).lower():
             yield Hit(schedule=name, text=text, path=f"new?fn={quote(text)}", icon="plus", note="add a job of it")
-    yield from _errors(asked, low)
+    errors = list(_errors(asked, low))
+    yield from errors
+    for job in _searched(asked, q):
+        is_known = low in (job.name or "").lower() or (errors and job.state == "dead")
+        if not is_known and not job.id.startswith(low):
+            yield _of_job(asked, job)
+
+
+def _searched(asked: Asked, q: str) -> tuple[Job, ...]:
+    """Look for a while for jobs by what Jobs shows of them, their arguments too; what is masked is not found."""
+    try:
+        where = read_filter(q, "jobs")
+        query = JobQuery(where=where, limit=MOST, budget_ms=LOOK_MS, see=asked.veil.job)
+        return tuple(asked.served.inspector().page(query).jobs)
+    except (Invalid, Unsupported):
+        return ()
 
 
 def _errors(asked: Asked, low: str) -> Iterator[Hit]:
@@ -155,7 +173,7 @@ def _errors(asked: Asked, low: str) -> Iterator[Hit]:
 
 
 def _of_job(asked: Asked, job: Job) -> Hit:
-    path = job_path(job.name or job.id)
+    path = job_ref(job)
     text = job.name or shown(job.fn)
     recurs = job.recurs
     note = "" if job.due else job.short_id

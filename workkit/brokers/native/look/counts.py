@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as made
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from workkit import wire
 from workkit.brokers.native.codec import id_text, instant_of
@@ -44,7 +44,8 @@ Item = tuple[bytes, float]  # of `S:next`, or what an entry of `S:again` holds; 
 @dataclass(slots=True)
 class Owed:
     """How many of the first entries of `S:again` are in which state. `plain`: those that wait, or are due, as items of
-    `S:next` do. `read`: how many were looked at.
+    `S:next` do. `read`: how many were looked at, of which `past` are due; `failed`: how many of them had a failed
+    attempt.
     """
 
     now: int
@@ -52,12 +53,16 @@ class Owed:
     retrying: int = 0
     plain: list[Item] = made(default_factory=list)
     read: int = 0
+    past: int = 0
+    failed: int = 0
 
     def look_at(self, page: Sequence[Scored]) -> None:
         """Look at further entries."""
         self.read += len(page)
         for text, when in page:
             entry = read_entry(text)
+            self.past += when <= self.now
+            self.failed += entry is not None and entry.failures > 0
             if entry is not None and entry.is_held(when, self.now):
                 self.held += 1
             elif entry is not None and entry.attempt and not entry.is_waiting:
@@ -65,13 +70,27 @@ class Owed:
             else:
                 self.plain.append((entry.item if entry else text, when))
 
-    def rest(self, total: int, turns: int) -> tuple[int, int]:
-        """Count the entries that were not looked at: those that a rate holds, and all others, which count as retries.
-        `turns`: how many entries a rate holds, by `S:turns`.
+    def rest(self, all: OwedInAll) -> tuple[int, int, int, int]:
+        """Count the entries that were not looked at: those that a rate holds, that wait for another attempt, that are
+        due, and that wait. The server keeps an error for each that waits for another attempt, and for no other.
         """
-        unread = max(0, total - self.read)
-        held = min(unread, max(0, turns - self.held))
-        return held, unread - held
+        unread = max(0, all.entries - self.read)
+        past = min(unread, max(0, all.past - self.past))
+        held = min(unread - past, max(0, all.turns - self.held))
+        retrying = min(unread - held, max(0, all.errors - self.failed))
+        due = min(past, unread - held - retrying)
+        return held, retrying, due, unread - held - retrying - due
+
+
+class OwedInAll(NamedTuple):
+    """What the server counts of `S:again`: its entries, those that are due, and those that a rate holds by `S:turns`.
+    At most `errors` of them had a failed attempt.
+    """
+
+    entries: int
+    past: int
+    turns: int
+    errors: int
 
 
 def read_counts(listing: Listing, control: Control) -> Counts:
@@ -86,7 +105,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         for key in (k.next, k.again, k.dead, k.waiting, k.cancelled):
             pipe.zcard(key)
         pipe.zcount(k.next, "-inf", now)
-        pipe.zcount(k.turns, f"({now}", "+inf")
+        _ask_owed(pipe, k, now)
         pipe.zcount(k.dead, "-inf", known_until(control))
         pipe.zrange(k.next, 0, 0, withscores=True)
         pipe.zlexcount(k.waiting, *PAUSES)
@@ -100,15 +119,17 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         if set(listed) <= set(names):
             break
         names = listed
-    queued, again, dead, parked, marked, due, turns, known_dead, head, parked_by_pause, stats, *held = answers
+    queued, again, dead, parked, marked, due, past, turns, errors, known_dead, head, *answers = answers
+    parked_by_pause, stats, *held = answers
+    in_all = OwedInAll(again, past, turns, errors)
     owed, first = Owed(now), cursor.take(page) or []
     owed.look_at(first)
-    while not cursor.is_over and owed.read < MOST_OWED and owed.rest(again, turns)[1]:
+    while not cursor.is_over and owed.read < MOST_OWED and any(owed.rest(in_all)[1:]):
         owed.look_at(cursor.page())
-    held_later, retried_later = (0, 0) if cursor.is_over else owed.rest(again, turns)
+    held_later, retried_later, due_later, waiting_later = (0, 0, 0, 0) if cursor.is_over else owed.rest(in_all)
     plain = owed.plain
-    due += sum(when <= now for _, when in plain)
-    waiting, late = queued + len(plain) - due, [when for _, when in (*head, *first[:1])]
+    due += due_later + sum(when <= now for _, when in plain)
+    waiting, late = queued + len(plain) + due_later + waiting_later - due, [when for _, when in (*head, *first[:1])]
     paused = parked_by_pause
     if SCHEDULE in control.paused:
         paused, waiting, due, late = paused + waiting + due, 0, 0, []
@@ -131,6 +152,13 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         late_ms=_late_ms(late, now),
         totals=totals_of(stats),
     )
+
+
+def _ask_owed(pipe: Any, keys: Keys, now: int) -> None:
+    """Ask for what `OwedInAll` has beside the entries."""
+    pipe.zcount(keys.again, "-inf", now)
+    pipe.zcount(keys.turns, f"({now}", "+inf")
+    pipe.hlen(keys.errors)
 
 
 def known_until(control: Control) -> int | str:
@@ -229,14 +257,14 @@ def read_pulse(listing: Listing) -> Pulse:
         near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
         pipe = client.pipeline(transaction=False)
         pipe.zcount(k.next, "-inf", now)
-        pipe.zcount(k.turns, f"({now}", "+inf")
+        _ask_owed(pipe, k, now)
         pipe.zcount(k.dead, "-inf", known_until(control))
         for name, _ in near:
             pipe.hgetall(k.running(name))
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
-        due, turns, known_dead, *held = pipe.execute()
+        due, past, turns, errors, known_dead, *held = pipe.execute()
     infos = [
         replace(
             quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
@@ -250,14 +278,15 @@ def read_pulse(listing: Listing) -> Pulse:
     ]
     owed = Owed(now)
     owed.look_at(retried)
-    held_later, retried_later = owed.rest(again, turns)
+    errors -= sum(row.entry.failures > 0 for rows in claims for row in rows)
+    held_later, retried_later, due_later, waiting_later = owed.rest(OwedInAll(again, past, turns, errors))
     running, soon = _jobs(
         listing, claims, [*item_rows(k.next, next_), *entry_rows(k.again, retried)], marked=set(marked), now=now
     )
     cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
-    due += sum(when <= now for _, when in owed.plain)
+    due += due_later + sum(when <= now for _, when in owed.plain)
     waiting, late = (
-        queued + len(owed.plain) - due,
+        queued + len(owed.plain) + due_later + waiting_later - due,
         [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now],
     )
     paused = parked_by_pause
