@@ -1,4 +1,4 @@
-"""Jump: pages, names, beginnings of ids, functions, errors and arguments that match a text; and its meaning as a time."""
+"""Jump: pages, names, beginnings of ids, functions, errors and arguments matching a text; and its meaning as a time."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
 
 
 def _searched(asked: Asked, q: str) -> tuple[Job, ...]:
-    """Look for a while for jobs by what Jobs shows of them, their arguments too; what is masked is not found."""
+    """Look for a while for jobs by the texts that Jobs shows, with arguments. Masked values are not found."""
     try:
         where = read_filter(q, "jobs")
         query = JobQuery(where=where, limit=MOST, budget_ms=LOOK_MS, see=asked.veil.job)
