@@ -276,7 +276,7 @@ class Hub:
             channel.hurry()
 
     def look_up(self) -> None:
-        """Let all streams look at once whether they go on."""
+        """Make all streams check at once whether they continue."""
         for channel in self._channels.values():
             channel.wake()
 

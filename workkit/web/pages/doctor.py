@@ -110,7 +110,7 @@ def look(asked: Asked) -> DoctorView:
 
 
 def _gone(asked: Asked) -> Gone | None:
-    """Compare the recurring jobs with those that this process has seen: a server that came back empty cannot tell."""
+    """Compare the recurring jobs with those that this process has seen. An emptied server does not know its loss."""
     with suppress(Unsupported):
         asked.served.recurring(asked.now, asked.pulse.control)
     return asked.served.seen.gone

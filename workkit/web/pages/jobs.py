@@ -28,8 +28,8 @@ job opens that link by itself, and its search takes `FURTHER` times as long.
 FURTHER: Final = 8
 
 MANY: Final = 50_000
-"""A filter goes on by itself through twice as many jobs as there are, or as these: jobs that recur get later times, so
-the end may never come.
+"""The number of jobs to assume where the layout does not count them. A filter continues by itself through at most twice
+the number of jobs: recurring jobs move to later times meanwhile, so the end may never come.
 """
 
 ALL: Final = "all"
