@@ -1,4 +1,4 @@
-"""From the request of an act to its response: each act is carried out once for its number, and logged."""
+"""Answers the request of an act. Each act is carried out once for its number, and logged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workkit.web.words import job_path, url_path, with_parameter
 from workkit.web.works import Works
 
 LOGGER: Final = logging.getLogger("workkit.web")
-WHOLE: Final = "job or schedule"  # what is refused for the whole schedule is told where it was typed, as for a job
+WHOLE: Final = "job or schedule"  # both kinds of act show a refusal in the form where the user typed
 VERBS: Final = (*ACTS, UNDO)
 
 
@@ -97,7 +97,7 @@ class Acting:
             return carry_out_all(doing, orders)
 
     def _undoing(self, who: Who, fields: Mapping[str, Any]) -> tuple[Order, ...]:
-        """Find the acts that undo one of this session."""
+        """Return the acts that undo one of this session."""
         result = self.results.result(who.session, str(fields.get("of", [""])[-1]))
         if result is None or not result.undo:
             raise Refused(409, "This can no longer be undone.")
@@ -119,13 +119,13 @@ def _did(request: Request, frame: Frame, fields: Mapping[str, Any], number: str,
 
 
 def _author(request: Request, who: Who, role: Role) -> Author:
-    """Say who acts. Without a name it is who runs this program."""
+    """Return the author of an act. Without a name it is the user who runs this program."""
     name = who.name if who.via in ("login", "proxy", "token") else ""
     return Author(by=name, via="web", role=role, address=request.client.host if request.client else None)
 
 
 def _log(author: Author, verb: str, schedule: str, orders: Sequence[Order], outcome: Result | WorkkitError) -> None:
-    """Log an act that somebody has carried out, or that was refused as a whole: a JSON object, without masked texts."""
+    """Log an act that was carried out, or refused as a whole: a JSON object, without masked texts."""
     record: dict[str, Any] = {
         "who": author.by,
         "role": author.role,

@@ -1,4 +1,4 @@
-"""The routes, what each answers, and what becomes of an error. Pages are known here by their entry in the registry."""
+"""The routes, their answers, and the handling of errors. This module knows pages by their entry in the registry."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
-    """Make the ASGI application of some schedules."""
+    """Make the ASGI application for some schedules."""
     site = Site(served, settings)
     entrance = site.entrance
     routes = [
@@ -97,7 +97,7 @@ def application(served: Sequence[Served], *, settings: Settings) -> Starlette:
         Middleware(Measured, requests=site.requests),
     ]
     made = Starlette(routes=routes, middleware=middleware, lifespan=site.lifespan)
-    made.state.hub = site.hub  # whoever serves it ends its streams
+    made.state.hub = site.hub  # the server program ends its streams
     return made
 
 
@@ -111,7 +111,7 @@ async def static(request: Request) -> Response:
 
 
 class Site:
-    """The schedules that are served, and how each address is answered."""
+    """The served schedules, and the answer to each address."""
 
     def __init__(self, served: Sequence[Served], settings: Settings) -> None:
         self.served = {one.name: one for one in served}
@@ -127,13 +127,13 @@ class Site:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Make the templates ready in a thread. Stop the work in the background when the program ends."""
+        """Compile the templates in a thread. Stop the work in the background when the program ends."""
         Thread(target=make_ready, name="workkit-web-templates", daemon=True).start()
         yield
         self.works.close()
 
     def answering(self, handler: Handler) -> Handler:
-        """Turn what a handler raises into an answer within the frame."""
+        """Turn an error of a handler into an answer within the frame."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -146,7 +146,7 @@ class Site:
         return answered
 
     async def index(self, request: Request) -> Response:
-        """Answer all schedules: the one there is, or which is in trouble."""
+        """Answer the list of all schedules, with the troubled ones; redirect where there is only one."""
         who = await self.entrance.enter(request)
         mine = [one for name, one in self.served.items() if who.role(name) is not None]
         is_json = wants_json(request)
@@ -167,7 +167,7 @@ class Site:
             return schedules.away_line(served.name, sentences.away_sentence(error))
 
     async def find(self, request: Request) -> Response:
-        """Answer what a text finds in all schedules; where there is one, that one answers."""
+        """Answer a search in all schedules. With one schedule, redirect to its own search."""
         who = await self.entrance.enter(request)
         mine = [one for name, one in self.served.items() if who.role(name) is not None]
         if len(mine) == 1 and not wants_json(request):
@@ -192,7 +192,7 @@ class Site:
         )
 
     async def schedule(self, request: Request) -> Response:
-        """Answer the page Now as JSON at `/s/NAME.json`; else lead to the address with a slash."""
+        """Answer the page Now as JSON at `/s/NAME.json`; otherwise redirect to the address with a slash."""
         piece = request.path_params["s"]
         if piece.endswith(JSON):
             return await self._answer(request, piece.removesuffix(JSON), "", is_json=True)
@@ -210,7 +210,7 @@ class Site:
     async def _answer(self, request: Request, piece: str, path: str, *, is_json: bool) -> Response:
         request.state.is_json = is_json
         who, served, frame = await self._entered(request, piece)
-        number = last_values(request).get("did", "")  # known before the page, which an act may have taken away
+        number = last_values(request).get("did", "")  # read before the page, because the act may have removed the page
         did = self.results.result(who.session, number)
         work = self.works.find(did.work) if did is not None and not did.refused else None
         frame = replace(frame, did=did, did_number=number, did_work=work)
@@ -239,12 +239,12 @@ class Site:
         if is_json:
             return json_answer(request, view.record())
         frame = replace(looking.framed(frame, asked), views=read_views(request.cookies.get(VIEWS, "")))
-        if page.fragment and "fragment" in params:  # it stands in another page, and an act in it leads back there
+        if page.fragment and "fragment" in params:  # a fragment is part of another page, and its acts lead back there
             return html(request, page.fragment, {"frame": replace(frame, here=""), "view": view})
         return html(request, page.template, {"frame": frame, "view": view})
 
     async def _lines(self, request: Request, page: Page) -> Response:
-        """Answer all that a page has, as JSON Lines."""
+        """Answer the whole content of a page as JSON Lines."""
         request.state.is_json = True
         _, served, frame = await self._entered(request, request.path_params["s"])
         veil = self._veil(served, frame.role)
@@ -275,7 +275,7 @@ class Site:
         return answer
 
     async def save_view(self, request: Request) -> Response:
-        """Save the filter of a page under a name, or remove one, in a cookie of the asker."""
+        """Save the filter of a page under a name, or remove one, in a cookie of the browser."""
         who, _, frame = await self._entered(request, request.path_params["s"])
         request.state.frame = frame
         fields = await self.entrance.form(request, who=who)
@@ -290,7 +290,7 @@ class Site:
         return answer
 
     async def calendar(self, request: Request) -> Response:
-        """Answer what is planned in a schedule as a calendar, to programs that have a token in the address."""
+        """Answer the planned jobs of a schedule as a calendar, to programs that have a token in the address."""
         name = read_spelled(request.path_params["s"])
         served = self.served.get(name)
         if not await self.entrance.may_read_feed(request, name) or served is None:
@@ -298,7 +298,7 @@ class Site:
         return calendar_answer(request, await self.asking.of(served, partial(feed, served)))
 
     async def act(self, request: Request) -> Response:
-        """Carry out an act, and lead back to where a line says what was done."""
+        """Carry out an act, and redirect to a page that shows the result in a line."""
         is_body = request.headers.get("content-type", "").startswith("application/json")
         request.state.is_json = is_body or wants_json(request)
         who, served, frame = await self._entered(request, request.path_params["s"])
@@ -323,7 +323,7 @@ class Site:
         return served
 
     def _away(self, request: Request, frame: Frame, served: Served, page: Page, error: ServerError) -> Response:
-        """Answer that the server does not, with what was last seen of the page on this address."""
+        """Answer that the server does not respond, with the last view of the page at this address."""
         ms = served.away_ms or 0
         if request.state.is_json:
             return json_answer(request, refusal_of(error).record() | {"away_ms": ms}, status=503)
@@ -338,12 +338,12 @@ class Site:
         return html(request, page.template if view else "away.html", values, status=503)
 
     async def nowhere(self, request: Request) -> Response:
-        """Answer an address that is none."""
+        """Answer an unknown address."""
         await self.entrance.enter(request)
         raise Refused(404, "There is no such page.", links=(("The schedules", ""),))
 
     async def metrics(self, request: Request) -> Response:
-        """Answer the metrics of this process, of the schedules in which the asker has a role."""
+        """Answer the metrics of this process, for the schedules in which the user has a role."""
         who = await self.entrance.enter(request)
         if not is_installed():
             return PlainTextResponse(f"{MISSING}\n", status_code=404)

@@ -1,7 +1,8 @@
 """Who may come in, and with which role: signed cookies and tokens, hashes of passwords, and the ways in. The rules:
 spec/web.md, 6.
 
-The ways in: open on this machine, or a program that mounts us; by a form or a proxy: `login.py`.
+Two ways in are here: open on this machine (`Local`), and through a program that mounts workkit (`Mounted`). Logins by a
+form or a proxy: `login.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from workkit.text.wording import printable
 
 Role = Literal["viewer", "operator", "editor"]
 ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")
-"""From the least to the most. A viewer looks. An operator acts on jobs that there are. An editor adds and removes."""
+"""The roles, the least first. A viewer reads. An operator acts on existing jobs. An editor adds and removes jobs."""
 
 Roles = Role | Mapping[str, Role]
 """One role, or one for each schedule."""
@@ -32,7 +33,7 @@ Via = Literal["local", "login", "proxy", "token", "mount"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """Somebody who has come in. `session` is what tokens of forms are bound to."""
+    """A user who has come in. Form tokens are bound to `session`."""
 
     name: str
     roles: Roles
@@ -40,33 +41,33 @@ class Who:
     session: str
 
     def role(self, schedule: str) -> Role | None:
-        """Tell the role in a schedule; None: for this person it does not exist."""
+        """Return the role in a schedule; None: the schedule does not exist for this user."""
         return self.roles if isinstance(self.roles, str) else self.roles.get(schedule)
 
     def at_most(self, role: Role) -> Who:
-        """The same person with no more than a role."""
+        """Return the same user with at most a role."""
         if isinstance(self.roles, str):
             return replace(self, roles=lesser(self.roles, role))
         return replace(self, roles={name: lesser(one, role) for name, one in self.roles.items()})
 
 
 def lesser(one: Role, other: Role) -> Role:
-    """Choose the lesser of two roles."""
+    """Return the lesser of two roles."""
     return min(one, other, key=ROLES.index)
 
 
 def may(role: Role, needed: Role) -> bool:
-    """Say whether a role suffices."""
+    """Return whether a role suffices."""
     return ROLES.index(role) >= ROLES.index(needed)
 
 
 def is_role(value: object) -> TypeGuard[Role]:
-    """Say whether a value is a role."""
+    """Return whether a value is a role."""
     return isinstance(value, str) and value in ROLES
 
 
 def is_roles(value: object) -> TypeGuard[Roles]:
-    """Say whether a value is a role, or a mapping of schedules to roles."""
+    """Return whether a value is a role, or a mapping of schedules to roles."""
     return is_role(value) or (
         isinstance(value, Mapping) and all(isinstance(n, str) and is_role(r) for n, r in value.items())
     )
@@ -86,7 +87,7 @@ def password_hash(password: str, *, salt: bytes | None = None) -> str:
 
 
 def is_password(given: str, stored: str) -> bool:
-    """Say whether a password has this hash. False for a hash that cannot be read, or that would take too long."""
+    """Return whether a password has this hash. Return False for an unreadable hash, or one that takes too long."""
     try:
         form, n, r, p, salt, hashed = stored.split("$")
         cost = (int(n), int(r), int(p))
@@ -107,12 +108,14 @@ def is_password(given: str, stored: str) -> bool:
 
 
 def token_hash(token: str) -> str:
-    """Hash a token. It is long and random, so that one round is enough."""
+    """Hash a token. A token is long and random, so one round is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_same_origin(request: Request, origins: Collection[str]) -> bool:
-    """Say whether a request that changes something comes from a page of ours. `origins`: as browsers name us."""
+    """Return whether a request that changes something comes from one of our pages. `origins`: our origins as browsers
+    see them.
+    """
     if (site := request.headers.get("sec-fetch-site")) is not None:
         return site == "same-origin"
     origin = request.headers.get("origin", "").rstrip("/").lower()
@@ -123,32 +126,32 @@ def is_same_origin(request: Request, origins: Collection[str]) -> bool:
 
 
 LOGIN_S: Final = 12 * 3600
-"""So long a login lasts."""
+"""Lifetime of a login in s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs with one key: `secret`, or a new one, with which every login ends at a restart."""
+    """Signs with one key: `secret`, or a new random one, which ends every login at a restart."""
 
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def form_token(self, session: str) -> str:
-        """Make the token of the forms of a session."""
+        """Make the token for the forms of a session."""
         return self._mac("form", session)
 
     def is_form_token(self, given: str, session: str) -> bool:
-        """Say whether a token is that of a session."""
+        """Return whether a form token belongs to a session."""
         return hmac.compare_digest(given.encode(), self.form_token(session).encode())
 
     def cookie(self, name: str, *, stored: str, now_s: int) -> str:
-        """Make the cookie of a login, of which no two are the same. `stored`: the hash of the password, so that a new
+        """Make the cookie of a login. No two cookies are the same. `stored`: the hash of the password, so that a new
         password ends old logins.
         """
         shown = f"{_text(name)}.{now_s + LOGIN_S}.{secrets.token_hex(8)}"
         return f"{shown}.{self._mac('login', f'{shown}.{stored}')}"
 
     def cookie_name(self, cookie: str, *, now_s: int) -> str | None:
-        """Tell who a cookie says it is from, if it is not over. `is_cookie` says whether that is true."""
+        """Return the name in a cookie, if the cookie has not expired. `is_cookie` checks the signature."""
         shown, _, rest = cookie.partition(".")
         until = rest.partition(".")[0]
         if not (until.isascii() and until.isdigit()) or len(until) > 12 or int(until) <= now_s:
@@ -156,19 +159,19 @@ class Signer:
         return _name(shown)
 
     def is_cookie(self, cookie: str, *, stored: str) -> bool:
-        """Say whether a cookie is one that `cookie` made."""
+        """Return whether `cookie` made this cookie."""
         signed, _, mac = cookie.rpartition(".")
         return hmac.compare_digest(mac.encode(), self._mac("login", f"{signed}.{stored}").encode())
 
     def feed_token(self, schedule: str, name: str, *, stamp: str) -> str:
-        """Make the token by which a program of somebody reads the calendar of a schedule. `stamp`: what ends it when it
-        changes, as `stored` of a login.
+        """Make the token with which a program of a user reads the calendar of a schedule. The token ends when `stamp`
+        changes, as a login ends when `stored` changes.
         """
         shown = _text(name)
         return f"{shown}.{self._mac('feed', f'{schedule}{chr(0)}{shown}{chr(0)}{stamp}')}"
 
     def feed_name(self, token: str) -> str | None:
-        """Tell who a token says it is of. Whether that is true: `feed_token` makes the same."""
+        """Return the name in a token, unchecked. To check it, compare the token with that of `feed_token`."""
         return _name(token.partition(".")[0])
 
     def _mac(self, purpose: str, text: str) -> str:
@@ -188,12 +191,12 @@ def _name(text: str) -> str | None:
 
 
 RoleOf = Callable[[Any], Any]
-"""From a request to roles, or None. It is checked where it is called, and may be a coroutine function."""
+"""Maps a request to roles, or None. The result is checked at the call. The function may be a coroutine function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Somebody by name. `stamp`: what a token of theirs ends with when it changes."""
+    """A user by name. The user's tokens end when `stamp` changes."""
 
     roles: Roles
     stamp: str = field(default="", repr=False)
@@ -204,19 +207,17 @@ class Way(Protocol):
 
     @property
     def has_login(self) -> bool:
-        """Whether somebody who is not in may log in by a form."""
+        """Whether a user may log in by a form."""
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the answer to somebody who may not come in is that there is nothing."""
+        """Whether a user who may not come in gets "not found"."""
 
     async def who(self, request: Request) -> Who | None:
-        """Tell who asks; None: somebody who may not come in."""
+        """Return who sends the request; None: a user who may not come in."""
 
     def known(self, name: str) -> Known | None:
-        """Tell what is known of somebody by name, who does not ask: a program of theirs does, with a token of ours that
-        names them. None: nobody of that name may come in.
-        """
+        """Return a user by name, for a program that sends a token with that name. None: no such user may come in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,21 +233,21 @@ class Local:
         return Who(name="local", roles=self.role, via="local", session="local")
 
     def known(self, name: str) -> Known | None:
-        """Everyone is the same one."""
+        """Return the same user for every name."""
         return Known(roles=self.role) if name == "local" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mounted:
-    """A program that mounts us, and finds the role by its own login."""
+    """A program that mounts workkit, and finds the role by its own login."""
 
     role: RoleOf
     has_login = False
     is_hidden = True
 
     async def who(self, request: Request) -> Who | None:
-        """Ask the program. Raises TypeError where it answers no role: the fault is the program's, so its log says which
-        function it is, and who asks learns nothing of it.
+        """Ask the program for the role. Raises TypeError where it answers no role: the fault is in the program, so its
+        log names the function, and the user sees nothing of it.
         """
         found = self.role(request)
         roles = await found if inspect.isawaitable(found) else found
@@ -261,5 +262,5 @@ class Mounted:
         return Who(name="mounted", roles=roles, via="mount", session="mount")
 
     def known(self, name: str) -> Known | None:
-        """Trust our signature: we sign for a schedule only where the program has found a role in it."""
+        """Trust our own signature: we sign a token for a schedule only where the program has found a role in it."""
         return Known(roles="viewer") if name == "mounted" else None

@@ -1,7 +1,7 @@
-"""One schedule as the web serves it: how it is reached, and everything that is kept of it between two requests.
+"""One schedule as the web serves it: its connection, and all state that is kept between two requests.
 
-`Served` keeps what pages have read; `Deaths` the listeners that died while somebody looked; `SeenRecurring` the
-recurring jobs that the server no longer has.
+`Served` keeps the data that pages have read; `Deaths` the listeners that died while a page was open; `SeenRecurring`
+the recurring jobs that the server no longer has.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ MOST_DEATHS: Final = 50
 
 
 def is_silent(info: ListenerInfo) -> bool:
-    """Say whether a listener has sent no heartbeat for a while."""
+    """Return whether a listener has sent no heartbeat for a while."""
     return (info.beat_ms or 0) >= SILENT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Death:
-    """A listener that died: when its last heartbeat came, and how many jobs it ran."""
+    """A listener that died: the time of its last heartbeat, and how many jobs it ran."""
 
     listener: str
     at: datetime
@@ -64,8 +64,8 @@ class Deaths:
     _now_ms: int = 0
 
     def note(self, pulse: Pulse) -> None:
-        """Look for those that are gone. A silent one that is there again has not died. One that ended by itself was
-        never silent.
+        """Find listeners that are gone. A silent one that comes back has not died. One that ended normally was never
+        silent.
         """
         with self._lock:
             is_whole = pulse.counts.listeners <= len(pulse.listeners)
@@ -83,22 +83,24 @@ class Deaths:
                     self._silent[info.listener] = (info, now - timedelta(milliseconds=info.beat_ms or 0))
 
     def lately(self, now: datetime) -> Sequence[Death]:
-        """Tell those of the last hour, the last one first."""
+        """Return the deaths of the last hour, the last one first."""
         with self._lock:
             return tuple(one for one in reversed(self._found) if now - one.at <= LATELY)
 
 
-MOST_CHANGES: Final = 2_000  # that are read to find who cancelled a job
-STEERED: Final = frozenset({"pause", "resume", "skip", "run", "show", "mark"})  # verbs that leave a job where it is
+MOST_CHANGES: Final = 2_000  # changes read to find who cancelled a job
+STEERED: Final = frozenset({"pause", "resume", "skip", "run", "show", "mark"})  # verbs that do not remove a job
 MISSED_FOR: Final = timedelta(days=1)
-"""So long jobs are missed that are gone."""
+"""How long a lost job is reported as missed."""
 
 SLACK: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Recurring jobs that the server no longer has although nobody took them away: how many, and their last sight."""
+    """Recurring jobs that the server no longer has although no change removed them: how many, and when they were last
+    seen.
+    """
 
     count: int
     since: datetime
@@ -106,17 +108,17 @@ class Gone:
 
 @dataclass(slots=True, eq=False)
 class SeenRecurring:
-    """The recurring jobs with a name that this process has seen. Those that run a number of times end by themselves,
-    and are not missed.
+    """The named recurring jobs that this process has seen. Jobs with a limited number of runs end by themselves and are
+    not missed.
     """
 
     gone: Gone | None = None
     _lock: Lock = field(default_factory=Lock)
-    _seen: dict[str, tuple[datetime, datetime | None]] = field(default_factory=dict)  # last sight, and its end
+    _seen: dict[str, tuple[datetime, datetime | None]] = field(default_factory=dict)  # last seen, end
 
     def note(self, jobs: Iterable[Recurs], now: datetime, changes: Callable[[], Iterable[Change]]) -> None:
-        """Compare with what is there now. `changes`: the last ones first, read where a job is missed. Raises
-        Unsupported where they are not kept, and misses nothing then.
+        """Compare with the present jobs. `changes`: the last ones first, read where a job is missed. Raises Unsupported
+        where changes are not kept; then no job counts as missed.
         """
         here = {
             one.key: (now, one.job.trigger.end if one.job.trigger else None)
@@ -142,29 +144,29 @@ class SeenRecurring:
 
 
 NAMED_S: Final = 5.0
-"""How long an answer of the server is kept that many pages need. Later, for as long again, it may be given while a
-thread reads it anew.
+"""How long an answer is cached that many pages need, in s. For as long again it is still used while a thread reads it
+again.
 """
 
 MANY: Final = 1_000
-"""More recurring jobs than these take a while to be read, and so does what is found out about them."""
+"""Reading more recurring jobs than this is slow, and so are computations about them."""
 
 MANY_S: Final = 20.0
-"""How long many recurring jobs are kept. Until `STAYS_S` they may be given while a thread reads them again: see
-`Served.spans`.
+"""How long many recurring jobs are cached, in s. Until `STAYS_S` they are still used while a thread reads them again:
+see `Served.spans`.
 """
 
 STAYS_S: Final = 120.0
 
 MOST_KEPT: Final = 100
-"""How many answers are kept: the last ones."""
+"""Most answers in the cache; the last ones stay."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """What was read, when (monotonic), for what, and after how many acts."""
+    """A cached answer: its value, when it was read (monotonic), its key, and the number of acts before it."""
 
     value: Any
     at: float
@@ -174,8 +176,9 @@ class _Kept:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Served:
-    """One schedule, `s`. `checkup` is what the doctor last found; `zone` is that of its times. It notes since when the
-    server does not answer. `flags`: how a command names its server and layout. Thread-safe.
+    """One schedule, `s`. `checkup`: the last findings of the doctor; `zone`: the zone of the schedule's times. It notes
+    since when the server does not answer. `flags`: the options of a command that name its server and layout.
+    Thread-safe.
     """
 
     s: Schedule
@@ -183,18 +186,18 @@ class Served:
     checkup: Checkup
     flags: Sequence[str] = ()
     _lock: Lock = field(default_factory=Lock)
-    _lost: tuple[float, str] | None = None  # since when (monotonic), and the error
+    _lost: tuple[float, str] | None = None  # start of the outage (monotonic), and the error
     _fresh: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
-    _refreshed: set[str] = field(default_factory=set)  # what a thread reads again
-    _given: local = field(default_factory=local)  # of each thread: the age of the oldest answer that it got
+    _refreshed: set[str] = field(default_factory=set)  # keys that a thread reads again now
+    _given: local = field(default_factory=local)  # for each thread, the age of the oldest answer that it got
     _acts: int = 0
     recent: RecentRuns = field(default_factory=RecentRuns)
     signatures: Signatures = field(default_factory=Signatures)
     seen: SeenRecurring = field(default_factory=SeenRecurring)
-    _learned: float = -math.inf  # when the signatures were read (monotonic)
-    _dead: dict[Veil, tuple[int, DeadIndex]] = field(default_factory=dict)  # and for which signatures
+    _learned: float = -math.inf  # time of the last read of the signatures (monotonic)
+    _dead: dict[Veil, tuple[int, DeadIndex]] = field(default_factory=dict)  # with the version of the signatures
     _last: dict[str, Any] = field(default_factory=dict)
-    shown_age_s: float | None = None  # the age of the oldest answer in the page that was written last
+    shown_age_s: float | None = None  # age of the oldest answer in the last page written
     rail: Rail = field(init=False)
     deaths: Deaths = field(default_factory=Deaths)
 
@@ -212,18 +215,18 @@ class Served:
         return self.s.name
 
     def pause_end(self, until: str) -> datetime:
-        """Read until when a pause lasts, on the clock of the schedule's times. Raises an Invalid."""
+        """Read the end of a pause, on the clock of the schedule's times. Raises an Invalid."""
         found = pause_until(None, until, tz=zone_name(self.zone), now_ms=epoch_ms(datetime.now(UTC))).until
         assert found is not None, "it has an end"
         return found
 
     def inspector(self) -> Inspector:
-        """Open what looks at the schedule; the same for each question."""
+        """Return the inspector of the schedule, always the same one."""
         return producer_of(self.s).inspector
 
     def pulse(self) -> Pulse:
-        """Read the pulse, and every few seconds what listeners tell of their functions. Notes what is remembered of
-        both. Raises ServerError.
+        """Read the pulse, and every few seconds the functions that listeners publish. Update the state kept from both.
+        Raises ServerError.
         """
         pulse = self.inspector().pulse()
         self.deaths.note(pulse)
@@ -231,8 +234,8 @@ class Served:
         return pulse
 
     def learn(self) -> None:
-        """Read the names of parameters that listeners tell, by which arguments are masked, every few seconds. Raises
-        ServerError.
+        """Read the parameter names that listeners publish, every few seconds. They decide which arguments are masked.
+        Raises ServerError.
         """
         with self._lock:
             now = time.monotonic()
@@ -261,19 +264,19 @@ class Served:
 
     @property
     def away_ms(self) -> int | None:
-        """For how long the server has not answered; None if it did the last time."""
+        """For how long the server has not answered, in ms; None if its last answer came."""
         return None if self._lost is None else int((time.monotonic() - self._lost[0]) * 1000)
 
     def keep(self, page: str, view: Any) -> None:
-        """Keep the last view of a page, to be shown while the server is away."""
+        """Keep the last view of a page, to show it while the server is away."""
         self._last[page] = view
 
     def kept(self, page: str) -> Any:
-        """Give the last view of a page, or None."""
+        """Return the last view of a page, or None."""
         return self._last.get(page)
 
     def named(self) -> Mapping[str, Named]:
-        """Read the jobs that have a name, kept as `fresh` keeps."""
+        """Read the jobs that have a name, cached by `fresh`."""
         seconds, stays = self.spans(len(self.before("named", dict) or ()))
         return self.fresh("named", self._read_named, seconds=seconds, stays=stays)
 
@@ -284,7 +287,7 @@ class Served:
             return {}
 
     def recurring(self, now: datetime, control: Control) -> RecurringJobs:
-        """Read the recurring jobs and their last runs under the pauses of a pulse, kept as `fresh` keeps. Raises
+        """Read the recurring jobs and their last runs under the pauses of a pulse, cached by `fresh`. Raises
         Unsupported.
         """
         before = self.before("recurring", RecurringJobs)
@@ -293,8 +296,8 @@ class Served:
         return self.fresh("recurring", read, seconds=seconds, stays=stays, given=control)
 
     def spans(self, count: int, *, seconds: float = MANY_S) -> tuple[float, float]:
-        """Say for how many seconds a reading of `count` recurring jobs is kept, and how old it may be while a thread
-        reads it again. Where they are many, a later viewer gets the former reading with its age, and does not wait.
+        """Return for how many seconds a reading of `count` recurring jobs is fresh, and how old it may become while a
+        thread reads it again. With many jobs, a later viewer gets the former reading with its age and does not wait.
         """
         return (seconds, STAYS_S) if count > MANY else (NAMED_S, 2 * NAMED_S)
 
@@ -315,9 +318,9 @@ class Served:
     def fresh(
         self, what: str, read: Callable[[], T], *, seconds: float = NAMED_S, stays: float = 0.0, given: object = None
     ) -> T:
-        """Read an answer that is the same for everyone, and keep it for `seconds`. For as long again, and until it is
-        `stays` seconds old, it is given while a thread, begun by the first who asks, reads it anew. An answer from
-        before an act, or for another `given`, is not used.
+        """Read an answer that is the same for everyone, and cache it for `seconds`. For as long again, and until it is
+        `stays` seconds old, callers get it while a thread reads it again; the first caller starts that thread. An
+        answer from before an act, or for another `given`, is not used.
         """
         stays = max(stays, seconds * 2)
         with self._lock:
@@ -350,7 +353,7 @@ class Served:
         try:
             self._read(what, read, given, acts)
         except WorkkitError:
-            pass  # the next one who asks waits for it, and gets the error
+            pass  # the next caller waits for the answer, and gets the error
         finally:
             with self._lock:
                 self._refreshed.discard(what)
@@ -362,17 +365,17 @@ class Served:
         return age
 
     def begin_look(self) -> None:
-        """Start to note the age of the answers that this thread gets: see `oldest_s`."""
+        """Start to record the age of the answers that this thread gets: see `oldest_s`."""
         self._given.age = 0.0
 
     def before(self, what: str, kind: type[T]) -> T | None:
-        """Give what `fresh` kept last, however old it is: what has not changed since need not be made again."""
+        """Return the last value that `fresh` kept, however old. Its unchanged parts need not be computed again."""
         kept = self._fresh.get(what)
         return kept.value if kept is not None and isinstance(kept.value, kind) else None
 
     def dead(self, veil: Veil) -> DeadIndex:
-        """Give the index of the dead jobs, as one veil shows them. It is read anew where listeners have told names of
-        parameters since.
+        """Return the index of the dead jobs, masked by one veil. It is read again after listeners publish new parameter
+        names.
         """
         told = self.signatures.changes
         with self._lock:
@@ -381,6 +384,6 @@ class Served:
             return self._dead[veil][1]
 
     def forget(self) -> None:
-        """Read again what an act may have changed."""
+        """Read again all data that an act may have changed."""
         with self._lock:
             self._acts += 1

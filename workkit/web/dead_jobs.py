@@ -1,7 +1,7 @@
-"""The dead jobs that the web process keeps: masked and shortened, by the error they died of, in an index.
+"""The index of dead jobs in the web process: masked and shortened, grouped by the error that killed them.
 
-The index is read once, in the background where there are many, then kept fresh whenever a page asks. Nothing is sent
-to the server while no page asks. Thread-safe.
+The index is read once, in the background where there are many dead jobs, then updated whenever a page asks. While no
+page asks, nothing is sent to the server. Thread-safe.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from workkit.text.wording import epoch_ms
 from workkit.web.mask import Veil
 from workkit.web.words import job_path
 
-LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # characters
+LONGEST_VALUE, LONGEST_ARGS, LONGEST_ERROR, LONGEST_NAME = 300, 2000, 1000, 200  # in characters
 MOST_VALUES: Final = 50
-FAILED: Final = ("retried", "dead")  # endings of runs that have failed
-NEAR_MS: Final = 60_000  # so far the end of a run, by the clock of its listener, is from the death of its job
+FAILED: Final = ("retried", "dead")  # endings of failed runs
+NEAR_MS: Final = 60_000  # ms; most between the end of a run (listener's clock) and the death of its job
 LONGEST_KEY: Final = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadJob:
-    """A dead job. `key` names its record in addresses and forms; `dead_id` on the server. `print` is that of its error
-    before it was masked; `is_whole`: nothing was cut off its arguments.
+    """A dead job. `key` names its record in addresses and forms; `dead_id` names it on the server. `print`: the
+    fingerprint of its error before masking; `is_whole`: no argument was shortened.
     """
 
     key: str
@@ -65,10 +65,10 @@ class DeadJob:
 
 
 def dead_job_of(job: Job, veil: Veil) -> DeadJob:
-    """Keep a dead job as it may be shown."""
+    """Return a dead job in the form that may be shown."""
     dead_id = job.dead_id or job.id
     failed = job.failure
-    if failed is not None and failed.traceback:  # it would take most of the time to mask it
+    if failed is not None and failed.traceback:  # masking a traceback takes most of the time
         job = replace(job, failure=replace(failed, traceback=""))
     seen = veil.job(job)
     args, kwargs = seen.args, seen.kwargs
@@ -98,7 +98,9 @@ def dead_job_of(job: Job, veil: Veil) -> DeadJob:
 
 
 def key_of(dead_id: str) -> str:
-    """Write the name of a record for an address. Where it is all of the record, as in gocraft, it is a hash."""
+    """Return the key of a record for addresses. Where the dead id is the whole record, as in gocraft, the key is a
+    hash.
+    """
     if len(dead_id) <= LONGEST_KEY and dead_id.isascii() and dead_id.isprintable():
         return dead_id
     return sha1(dead_id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
@@ -130,8 +132,8 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorGroup:
-    """One error, and those that died of it, the last one first. `error` is masked, and told in pieces by its `parts`;
-    `print` is that of the error before it was masked.
+    """One error and the jobs that died of it, the last one first. `error` is masked, and built from its `parts`;
+    `print` is the fingerprint before masking.
     """
 
     print: str
@@ -140,7 +142,7 @@ class ErrorGroup:
 
     @property
     def n(self) -> int:
-        """How many died of it."""
+        """How many jobs died of it."""
         return len(self.dead_jobs)
 
     @cached_property
@@ -150,16 +152,16 @@ class ErrorGroup:
 
     @cached_property
     def died(self) -> list[datetime]:
-        """When they died, the last one first."""
+        """The times at which they died, the last one first."""
         return [dead_job.job.due for dead_job in self.dead_jobs if dead_job.job.due is not None]
 
     @cached_property
     def upto(self) -> int:
-        """When the last one died, in epoch ms: an act concerns those that were seen."""
+        """When the last one died, in epoch ms. An act concerns only jobs up to here, which the user has seen."""
         return max((dead_job.died_ms for dead_job in self.dead_jobs), default=0)
 
     def record(self) -> dict[str, Any]:
-        """Write it as `dead --by error --json` does."""
+        """Return the record that `dead --by error --json` prints."""
         died = self.died
         return error_record(
             self.print,
@@ -173,7 +175,7 @@ class ErrorGroup:
 
 
 def by_error(dead_jobs: Iterable[DeadJob]) -> list[ErrorGroup]:
-    """Put dead jobs (the last one first) together by their error; the one with the most jobs first."""
+    """Group dead jobs (the last one first) by their error, the largest group first."""
     found: dict[str, list[DeadJob]] = {}
     for dead_job in dead_jobs:
         found.setdefault(dead_job.print, []).append(dead_job)
@@ -184,18 +186,18 @@ def by_error(dead_jobs: Iterable[DeadJob]) -> list[ErrorGroup]:
 
 
 MOST_KEPT: Final = 20_000
-"""So many are kept, the last ones."""
+"""Most jobs in the index; the last ones stay."""
 
 PAGE_SIZE: Final = 500
-AT_ONCE: Final = 2  # pages that are read while a request waits; of more, the rest is read in the background
-AGAIN_S: Final = 30.0  # so often all is read anew, at most
-LOOK_S: Final = 1.0  # so often it is asked which ones still stand, at most
+AT_ONCE: Final = 2  # pages read while a request waits; further pages are read in the background
+AGAIN_S: Final = 30.0  # s; shortest time between two complete readings
+LOOK_S: Final = 1.0  # s; shortest time between two checks which jobs are still dead
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDead:
-    """What the index knows now. `dead_jobs`: the last one first; `of`: how many there were at the last look; `is_all`:
-    all of them were read; `most`, `kept_ms`: see `Graves`.
+    """The present content of the index. `dead_jobs`: the last one first; `of`: how many there were at the last look;
+    `is_all`: all of them were read; `most`, `kept_ms`: see `Graves`.
     """
 
     dead_jobs: tuple[DeadJob, ...]
@@ -207,7 +209,7 @@ class KnownDead:
 
     @cached_property
     def groups(self) -> list[ErrorGroup]:
-        """All of them by their error."""
+        """All dead jobs, grouped by their error."""
         return by_error(self.dead_jobs)
 
     @cached_property
@@ -219,12 +221,12 @@ class KnownDead:
         return found
 
     def of_job(self, which: str) -> Sequence[DeadJob]:
-        """Give the records of a job, by its name or its id; the last one first."""
+        """Return the records of a job, by its name or its id; the last one first."""
         return self._by_job.get(which, ())
 
     def traceback_path(self, run: PastRun, which: str, *, retrying: int = 0) -> str:
-        """Write the path of the page that shows the traceback of a failed run of the job `which`: its dead record, or
-        the job, where that is about to be tried again after so many attempts; else the page of the run, or "".
+        """Return the path of the page with the traceback of a failed run of the job `which`. It is the dead record; or
+        the job, where its attempt number `retrying` comes next; else the page of the run, or "".
         """
         if run.ending not in FAILED:
             return ""
@@ -238,14 +240,14 @@ class KnownDead:
 
 
 class DeadIndex:
-    """The dead jobs of one schedule, masked by one veil. `by_time` gives what reads them in pages, or raises
+    """The dead jobs of one schedule, masked by one veil. `by_time` returns the reader of their pages, or raises
     Unsupported.
     """
 
     def __init__(self, veil: Veil, by_time: Callable[[], ByTime]) -> None:
         self._veil, self._by_time = veil, by_time
-        self._lock = Lock()  # for the values
-        self._reading = Lock()  # one reads at a time
+        self._lock = Lock()  # guards the values
+        self._reading = Lock()  # one reader at a time
         self._dead_jobs: dict[str, DeadJob] = {}
         self._after = ""
         self._page: Graves | None = None
@@ -253,11 +255,12 @@ class DeadIndex:
         self._of = 0
         self._looked = self._began = -AGAIN_S
         self._trouble = ""
-        self._known: KnownDead | None = None  # as long as nothing has changed
+        self._known: KnownDead | None = None  # cached until something changes
 
     def look(self, inspector: Inspector, *, count: int, reads_whole: bool = True) -> KnownDead:
-        """Bring the index up to date, as far as that is quick, and tell what it knows. `count`: how many are dead by
-        the pulse; `reads_whole`: also where that takes reading all of them. Raises ServerUnreachable, ServerRefused.
+        """Update the index as far as that is quick, and return its content. `count`: the number of dead jobs in the
+        pulse; `reads_whole`: update it even where that means reading all of them. Raises ServerUnreachable,
+        ServerRefused.
         """
         with self._lock:
             self._of = count
@@ -287,20 +290,20 @@ class DeadIndex:
         return tuple(sorted(self._dead_jobs.values(), key=lambda dead_job: -dead_job.died_ms))
 
     def left(self, dead_ids: Collection[str]) -> None:
-        """Forget jobs that are not dead any more."""
+        """Remove jobs that are no longer dead."""
         with self._lock:
             self._known = None
             for dead_id in dead_ids:
                 self._dead_jobs.pop(dead_id, None)
 
     def of_key(self, key: str) -> DeadJob | None:
-        """Find one by the name of its record in addresses."""
+        """Return the dead job with a key."""
         with self._lock:
             found = self._dead_jobs.get(key)
             return found or next((dead_job for dead_job in self._dead_jobs.values() if dead_job.key == key), None)
 
     def _refresh(self, inspector: Inspector, count: int, *, reads_whole: bool) -> bool:
-        """Read what is new, and forget what has left. True: a thread reads on, and ends the reading."""
+        """Read new records, and remove old ones. Return True where a thread continues and ends the reading."""
         try:
             by_time = self._by_time()
         except Unsupported:
@@ -317,14 +320,14 @@ class DeadIndex:
         return False
 
     def _read(self, by_time: ByTime) -> bool:
-        """Read one page. True: it was the last one."""
+        """Read one page. Return True after the last page."""
         page = by_time.graves(after=self._after, limit=PAGE_SIZE)
         dead_jobs = [dead_job_of(job, self._veil) for job in page.jobs]
         with self._lock:
             if any(self._dead_jobs.get(dead_job.dead_id) != dead_job for dead_job in dead_jobs):
                 self._known = None
             for dead_job in dead_jobs:
-                self._dead_jobs.pop(dead_job.dead_id, None)  # one that died again stands at the end
+                self._dead_jobs.pop(dead_job.dead_id, None)  # a job that died again moves to the end
                 self._dead_jobs[dead_job.dead_id] = dead_job
             for dead_id in [*islice(self._dead_jobs, max(0, len(self._dead_jobs) - MOST_KEPT))]:
                 del self._dead_jobs[dead_id]
@@ -338,18 +341,18 @@ class DeadIndex:
         try:
             while not self._read(by_time):
                 pass
-        except WorkkitError as error:  # the next page that asks goes on from here
+        except WorkkitError as error:  # the next page that asks continues from here
             with self._lock:
                 self._trouble = str(error)
         finally:
             self._reading.release()
 
     def _compare(self, by_time: ByTime, count: int) -> None:
-        """Where the numbers differ: forget those that have left; and where some are missing, begin anew."""
+        """Compare the number with the server's. Remove jobs that have left; read all again where some are missing."""
         now = time.monotonic()
         if len(self._dead_jobs) == min(count, MOST_KEPT) and count <= MOST_KEPT:
             return
-        if now - self._looked >= LOOK_S or len(self._dead_jobs) <= PAGE_SIZE:  # few are asked about each time
+        if now - self._looked >= LOOK_S or len(self._dead_jobs) <= PAGE_SIZE:  # small numbers are checked each time
             self._looked = now
             with self._lock:
                 known = list(self._dead_jobs.values())
@@ -361,7 +364,7 @@ class DeadIndex:
                 self._after = ""
 
     def _read_whole(self, inspector: Inspector, count: int) -> None:
-        """Read all of a dead set that has no places, where its number has changed."""
+        """Read a whole dead set that has no places, where its number has changed."""
         if self._is_all and len(self._dead_jobs) == min(count, MOST_KEPT):
             return
         if time.monotonic() - self._looked < LOOK_S:

@@ -1,7 +1,7 @@
 """The time ahead: herds, overlaps of long runs, ends of pauses, clock changes and last runs, as remarks. Pure.
 
-The caller computes the instants of each job once (`instants`) and keeps them for a window: they depend on the trigger
-and the window alone.
+The caller computes the instants of each job once (`instants`) and keeps them for a window, because they depend only on
+the trigger and the window.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from workkit.triggers.when import touched
 from workkit.triggers.zone import ClockChange, clock_changes
 from workkit.web.words import city, moves
 
-MOST_INSTANTS: Final = 5_000  # of one job in a window
-HERD: Final = 50  # runs at one second
-HERD_MS: Final = 5_000.0  # that the last of a herd may wait before it is worth a sentence
+MOST_INSTANTS: Final = 5_000  # most instants of one job in a window
+HERD: Final = 50  # runs due in one second
+HERD_MS: Final = 5_000.0  # ms; a herd in which the last run waits less needs no remark
 SPREADS: Final = {60_000: "1 minute", 300_000: "5 minutes", 900_000: "15 minutes", 3_600_000: "1 hour"}
-LONG_MS: Final = 60_000.0  # usual duration of a job whose overlaps are looked at
+LONG_MS: Final = 60_000.0  # ms; overlaps are checked for jobs that usually take longer
 MOST_LONG: Final = 200
 SECOND: Final = timedelta(seconds=1)
 MOST_NAMED: Final = 3
@@ -37,9 +37,9 @@ Kind = Literal["herd", "overlap", "pause", "clock", "last"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A job as far as the time ahead goes. `instants`: when it runs, in order; `usual_ms`: its median duration;
-    `lately`: its last runs; `catch_up`: as of its terms; `paused_since`, `paused_until`, `paused_for`: its pause;
-    `count`: how many runs it has left.
+    """A job, with the facts that the forecast needs. `instants`: when it runs, in order; `usual_ms`: its median
+    duration; `lately`: its last runs; `catch_up`: from its terms; `paused_since`, `paused_until`, `paused_for`: its
+    pause; `count`: the number of runs left.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """One thing to know. `head` is what happens, `more` what it means; `mark` is a short text above the axis, "" for
-    none; `names` are the jobs that it concerns, not all of them where they are many.
+    """A remark. `head`: the event, `more`: its consequence; `mark`: a short text above the axis, "" for none; `names`:
+    the jobs that it concerns, only some of them where there are many.
     """
 
     at: datetime
@@ -78,7 +78,7 @@ class Remark:
 
 
 def instants(trigger: Trigger, *, since: datetime, until: datetime, most: int = MOST_INSTANTS) -> list[datetime]:
-    """List when a trigger fires after `since`, up to `until`; so many at most."""
+    """List when a trigger fires after `since`, up to `until`; at most `most` instants."""
     found: list[datetime] = []
     at = since
     while len(found) < most and (following := trigger.next_after(at)) is not None and following <= until:
@@ -96,8 +96,8 @@ def forecast(
     threads: int,
     one_time: Mapping[datetime, tuple[int, float]] | None = None,
 ) -> list[Remark]:
-    """Find what is worth a sentence from `now` to `until`, in order of time. `threads` listen. `one_time`: how many
-    jobs that run once are due at a second, and how long these usually take (ms).
+    """List the remarks from `now` to `until`, in order of time. `threads`: those of all listeners. `one_time`: for each
+    second, how many one-time jobs are due, and how long they usually take (ms).
     """
     active = [job for job in jobs if not job.is_paused or job.paused_until is not None]
     found = [
@@ -111,12 +111,12 @@ def forecast(
 
 
 def nothing(hours: str) -> str:
-    """Say that there is nothing to say, of a span as in ``24 hours``."""
+    """Say that there is no remark for a span such as ``24 hours``."""
     return f"Nothing unusual in the next {hours}."
 
 
 def _running(job: Planned, now: datetime, until: datetime) -> Iterator[datetime]:
-    """Yield the instants at which a job runs: not those of its pause."""
+    """Yield the instants at which a job runs, without those within its pause."""
     return (at for at in job.instants if now <= at <= until and (job.paused_until is None or at >= job.paused_until))
 
 
@@ -156,7 +156,7 @@ def _herds(
 
 
 def herd_text(took_ms: Sequence[float], *, threads: int) -> str:
-    """Say how long jobs that are due together wait, and what a spread would change: ``60 threads take 41 s to start the
+    """Say how long jobs that are due together wait, and the effect of a spread: ``60 threads take 41 s to start the
     last of them. Spread over 5 minutes, it would start 2 s late.``
     """
     wait = last_start_ms(took_ms, threads=threads)
@@ -173,8 +173,8 @@ def herd_text(took_ms: Sequence[float], *, threads: int) -> str:
 
 
 def best_spread_ms(took_ms: Sequence[float], *, threads: int) -> int | None:
-    """Choose the shortest usual spread with which the last job starts within 5 s; the longest where it halves the wait;
-    None where none helps.
+    """Return the shortest usual spread (ms) with which the last job starts within 5 s; the longest one where it halves
+    the wait; None where none helps.
     """
     wait = last_start_ms(took_ms, threads=threads)
     if isinf(wait):
@@ -197,7 +197,7 @@ def _again(times: Sequence[datetime], now: datetime, zone: tzinfo) -> str:
 
 
 def _overlaps(jobs: Sequence[Planned], *, now: datetime, until: datetime, zone: tzinfo) -> Iterator[Remark]:
-    """Find two long runs that will overlap, where one of the two started late in such an overlap before."""
+    """Yield pairs of long runs that will overlap, where one of the two started late in such an overlap before."""
     long = sorted((job for job in jobs if job.usual_ms >= LONG_MS), key=lambda job: -job.usual_ms)[:MOST_LONG]
     spans = sorted(
         ((at, at + job.usual_ms * MILLISECOND, k) for k, job in enumerate(long) for at in _running(job, now, until)),
@@ -226,7 +226,7 @@ def _overlaps(jobs: Sequence[Planned], *, now: datetime, until: datetime, zone: 
 
 
 def _hurt(one: Planned, other: Planned) -> tuple[str, PastRun] | None:
-    """Find the last run of either that started late while the other ran."""
+    """Return the last run of either job that started late while the other job ran."""
     found = [
         (late.due, job.name, late)
         for job, beside in ((one, other), (other, one))
@@ -328,12 +328,12 @@ def _last_runs(jobs: Iterable[Planned], *, now: datetime, until: datetime, zone:
         yield Remark(at=last, kind="last", head=f"{job.name} runs for the last time {at}.", more=why, names=(job.name,))
 
 
-MOST_JOBS: Final = 20_000  # that are looked at one by one; of more, the rest is as these are
+MOST_JOBS: Final = 20_000  # jobs computed one by one; the rest is extrapolated
 
 
 def last_start_ms(took_ms: Sequence[float], *, threads: int, over_ms: float = 0.0) -> float:
-    """Say by how much the last of these jobs starts late, in ms: all due at one time, or spread evenly `over_ms`, each
-    with the time that it usually takes, on so many threads. Without a thread, infinity.
+    """Return how late the last of these jobs starts, in ms. All are due at one time, or spread evenly over `over_ms`;
+    each has its usual duration; they share `threads`. Without a thread: infinity.
     """
     if not took_ms:
         return 0.0
@@ -349,6 +349,6 @@ def last_start_ms(took_ms: Sequence[float], *, threads: int, over_ms: float = 0.
         start = max(due, heapq.heappop(free))
         worst = max(worst, start - due)
         heapq.heappush(free, start + max(0.0, took))
-    if count > len(looked):  # in proportion: the wait grows with each job by the same
+    if count > len(looked):  # in proportion: each further job adds the same wait
         worst *= count / len(looked)
     return worst

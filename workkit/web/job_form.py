@@ -1,7 +1,7 @@
 """The form of a job: filled in from a job, and read back to the keywords of `add`. Pure.
 
-A hidden argument shows its mask, and keeps its value unless somebody writes another one. Fields of options come from
-the table of options.
+A hidden argument shows its mask, and keeps its value unless the user types another one. Fields of options come from the
+table of options.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from workkit.triggers.zone import zone as read_zone
 from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20
-LONGEST: Final = 60_000  # characters of arguments in a form
-MOST_FILLED: Final = 30_000  # of those that it is filled in with; of more, long values stand as a mask
+LONGEST: Final = 60_000  # characters of the arguments in a form
+MOST_FILLED: Final = 30_000  # characters; beyond, long values become masks
 LONG_VALUE: Final = 500
-_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # JSON has text for them
+_TEXTS: Final = ("str", "datetime", "date", "time", "Decimal", "UUID", "bytes", "Path")  # types that JSON has as text
 _MISSING: Final = object()
-_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # words of what recurs read the same at any time
+_SOME_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)  # words for a recurring time read alike at any instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """The box of one parameter: its field in the form, and the text in it."""
+    """The box of one parameter: its field in the form, and its text."""
 
     field: str
     parameter: Parameter
@@ -58,7 +58,7 @@ def read_json(text: str, name: str) -> Any:
 
 
 def read_call(args: str, kwargs: str) -> tuple[list[Any], dict[str, Any]]:
-    """Read the arguments of a call: a JSON list and a JSON object, each may be empty. Raises InvalidArguments."""
+    """Read the arguments of a call: a JSON list and a JSON object. Each may be empty. Raises InvalidArguments."""
     listed = read_json(args, "args") if args.strip() else []
     named = read_json(kwargs, "kwargs") if kwargs.strip() else {}
     if not isinstance(listed, list):
@@ -69,7 +69,7 @@ def read_call(args: str, kwargs: str) -> tuple[list[Any], dict[str, Any]]:
 
 
 def boxes(known: KnownFunction | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Box, ...] | None:
-    """Lay out a call in boxes, one for each parameter; None where they cannot say it."""
+    """Lay out a call in boxes, one for each parameter; None where boxes cannot express the call."""
     if known is None or not known.parameters or len(known.parameters) > MOST_BOXES:
         return None
     if any(one.kind not in ("positional", "keyword") for one in known.parameters):
@@ -94,7 +94,7 @@ def boxes(known: KnownFunction | None, args: Sequence[Any], kwargs: Mapping[str,
 def from_boxes(
     filled: Sequence[tuple[Parameter, str]], *, by_name: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Read a call from boxes: in order as far as there is no gap, then by name; those of `by_name` by name."""
+    """Read a call from boxes: by position up to the first gap, then by name. Those in `by_name` are read by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     has_gap = False
@@ -112,8 +112,8 @@ def from_boxes(
 
 
 def keep_hidden(given: Any, seen: Any, stored: Any) -> Any:
-    """Put hidden values back: what stands in `given` as it was `seen` is as it is `stored`. Raises InvalidArguments for
-    a mask that stands for nothing.
+    """Restore hidden values: a value in `given` that equals the one in `seen` becomes the one in `stored`. Raises
+    InvalidArguments for a mask without a stored value.
     """
     if given == seen and type(given) is type(seen):
         return stored
@@ -164,12 +164,12 @@ CHOICE_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "constant": "and the same each time",
     },
 }  # fmt: skip
-"""How choices read in a sentence; one that is not here reads as the option's own word."""
+"""Words for choices in a sentence. Other choices use the option's own word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionField:
-    """An option in the form. `choices`: (value, words), none for a box; the value "" is the default."""
+    """An option in the form. `choices`: pairs of value and words, none for a box; the value "" is the default."""
 
     option: VerbOption
     value: str
@@ -177,17 +177,17 @@ class OptionField:
 
     @property
     def name(self) -> str:
-        """The keyword."""
+        """The keyword of the option."""
         return self.option.name
 
     @property
     def default(self) -> str:
-        """What holds where nothing is said."""
+        """The text of the default value."""
         return self.option.default.strip('"')
 
 
 def option_fields(values: Mapping[str, str]) -> dict[str, OptionField]:
-    """Make the fields of all options of an addition, with what is filled in."""
+    """Make the fields of all options of an addition, with the filled-in values."""
     return {
         name: OptionField(option=BY_NAME[name], value=values.get(name, ""), choices=_choices(BY_NAME[name]))
         for name in names_at(ADD)
@@ -196,7 +196,7 @@ def option_fields(values: Mapping[str, str]) -> dict[str, OptionField]:
 
 
 def option_keywords(values: Mapping[str, str]) -> dict[str, Any]:
-    """Read what is filled in as keywords of `add`; whether a value is one, `add` says."""
+    """Read the filled-in values as keywords of `add`. Only `add` checks the values."""
     return {
         name: _given(BY_NAME[name], text.strip())
         for name in names_at(ADD)
@@ -205,7 +205,7 @@ def option_keywords(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def options_of_job(job: Job) -> dict[str, str]:
-    """Write the options that a job has, as they stand in the form."""
+    """Return the options of a job as texts for the form."""
     stored = job.options.fields() | job.terms.fields()
     found = {
         name: _option_text(name, stored[member])
@@ -253,12 +253,11 @@ Filled = Mapping[str, str]
 
 
 def form_of_job(job: Job, *, mask: Mask, names: Sequence[str] = ()) -> dict[str, str]:
-    """Fill the form in from a job that stands. What is hidden stands there as its mask, and so do long values where all
-    are too long for a form: both are kept. `names`: those of the parameters of its positional arguments, as far as
-    known.
+    """Fill in the form from a stored job. Masks replace hidden values, and also long values where the arguments are too
+    long for a form; both kinds keep their value. `names`: the known names of the positional parameters.
     """
     args, kwargs = mask.arguments(job.args, job.kwargs, names)
-    if len(argument_text([list(args), kwargs])) > MOST_FILLED:  # a form of that size is refused
+    if len(argument_text([list(args), kwargs])) > MOST_FILLED:  # the server refuses a larger form
         args = tuple(map(_short, args))
         kwargs = {name: _short(value) for name, value in kwargs.items()}
     when, tz = of_time(job)
@@ -280,7 +279,7 @@ def _short(value: Any) -> Any:
 
 
 def of_time(job: Job) -> tuple[str, str]:
-    """Write the time of a job as words, or as its cron where words are not read back, without its bounds; and its
+    """Return the time of a job as words, or as its cron where the words do not read back, without its bounds; and its
     zone.
     """
     if job.trigger is None:
@@ -300,7 +299,7 @@ def fn_text(stored: str) -> str:
 
 
 def known_of(fn: str, functions: Mapping[str, KnownFunction]) -> KnownFunction | None:
-    """Find what listeners tell of a function, by its name as it is typed."""
+    """Find the published signature of a function, by the name that the user typed."""
     if not fn:
         return None
     try:
@@ -310,9 +309,7 @@ def known_of(fn: str, functions: Mapping[str, KnownFunction]) -> KnownFunction |
 
 
 def call_of(filled: Filled, *, known: KnownFunction | None = None) -> tuple[list[Any], dict[str, Any]]:
-    """Read the arguments that are filled in: from the boxes as they were laid out, else JSON. Raises
-    InvalidArguments.
-    """
+    """Read the filled-in arguments: from the boxes of the form, else from JSON. Raises InvalidArguments."""
     if known is None or filled.get("laid") != filled.get("fn"):
         return read_call(filled.get("args", ""), filled.get("kwargs", ""))
     pairs = [(one, filled.get(f"p{k}", "")) for k, one in enumerate(known.parameters[:MOST_BOXES])]
@@ -320,7 +317,7 @@ def call_of(filled: Filled, *, known: KnownFunction | None = None) -> tuple[list
 
 
 def shown_of(filled: Filled) -> tuple[list[Any], dict[str, Any]]:
-    """Read the arguments as the form showed them at first."""
+    """Read the arguments that the form showed at first."""
     found = read_json(filled["shown"], "shown") if filled.get("shown") else [[], {}]
     match found:
         case [list(args), dict(kwargs)]:
@@ -331,7 +328,7 @@ def shown_of(filled: Filled) -> tuple[list[Any], dict[str, Any]]:
 def keywords(
     filled: Filled, *, stands: Job | None = None, known: KnownFunction | None = None, is_shown: bool = False
 ) -> dict[str, Any]:
-    """Read the keywords of `add`. Hidden arguments are those of the job that stands, if the function is still the same.
+    """Read the keywords of `add`. Hidden arguments come from the stored job, if the function is still the same.
     `is_shown`: leave them hidden. Raises an Invalid.
     """
     args, kwargs = call_of(filled, known=known)
@@ -354,7 +351,7 @@ def keywords(
 
 
 def keeps_time(filled: Filled, job: Job) -> bool:
-    """Say whether what is filled in as the time is that of the job, unchanged."""
+    """Return whether the filled-in time is that of the job, unchanged."""
     bounds = options_of_job(job)
     same = all(filled.get(name, "") == bounds.get(name, "") for name in ("start", "end"))
     return same and (filled.get("when", ""), filled.get("tz", "")) == of_time(job)

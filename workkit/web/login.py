@@ -1,5 +1,5 @@
-"""The file of users, and the ways in that read it: logins by a form, and a proxy that names the user. How often a wrong
-password is accepted, and which logins are over. The rules: spec/web.md, 6.
+"""The file of users, and the ways in that read it: logins by a form, and a proxy that names the user. Also the limit of
+wrong passwords, and the list of ended logins. The rules: spec/web.md, 6.
 
 The file is TOML: names with roles and hashed passwords, and tokens for programs.
 """
@@ -44,7 +44,9 @@ from workkit.web.auth import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """One entry: its role or roles, and the hash of its password or token; empty: only a proxy lets it in."""
+    """One entry: its role or roles, and the hash of its password or token. Without a hash, only a proxy lets the user
+    in.
+    """
 
     roles: Roles
     hash: str = field(default="", repr=False)
@@ -52,13 +54,13 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """What the file says."""
+    """The content of the file."""
 
     users: Mapping[str, User] = field(default_factory=dict)
     tokens: Mapping[str, User] = field(default_factory=dict)
 
     def token(self, given: str) -> tuple[str, User] | None:
-        """Find the owner of a token."""
+        """Find the user of a token."""
         hashed = token_hash(given)
         found = [(name, one) for name, one in self.tokens.items() if hmac.compare_digest(one.hash, hashed)]
         return found[0] if found else None
@@ -145,7 +147,7 @@ class UsersFile:
     _read: tuple[tuple[int, int], Users] | None = None
 
     def users(self) -> Users:
-        """Read it. A file that became unreadable lets nobody in."""
+        """Read the file. A file that became unreadable lets no user in."""
         try:
             stat = self.path.stat()
             stamp = (stat.st_mtime_ns, stat.st_ino)
@@ -158,8 +160,8 @@ class UsersFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proxy:
-    """A proxy that says in a header who it is. Others who send that header are nobody. Whom the file does not name is a
-    viewer where there is no file, and else nobody.
+    """A proxy that names the user in a header. The header is ignored from other senders. A name outside the file is a
+    viewer where there is no file, and is refused where there is one.
     """
 
     header: str
@@ -182,7 +184,7 @@ class Proxy:
         return Who(name=name, roles=user.roles if user else "viewer", via="proxy", session=f"proxy {name}")
 
     def known(self, name: str) -> Known | None:
-        """Look into the file, where there is one."""
+        """Find the user in the file, where there is one."""
         if self.file is None:
             return Known(roles="viewer")
         user = self.file.users().users.get(name)
@@ -201,12 +203,12 @@ def bearer(users: Users, given: str) -> Who | None:
 
 COOKIE: Final = "workkit_login"
 TRIES, MOST_TRIES = 5, 50
-"""So many passwords may fail within a minute from one address: where the name has failed there too, and in all."""
+"""Most wrong passwords within a minute from one address: for a name that has failed there, and for all names."""
 
 WINDOW_S: Final = 60.0
 MOST_ADDRESSES: Final = 10_000
 LOGOUTS: Final = ".logouts"
-"""What the name of the file of logouts has, behind that of the users."""
+"""Suffix of the file of logouts, after the name of the users' file."""
 
 LOGGER: Final = logging.getLogger("workkit.web")
 
@@ -216,8 +218,8 @@ class TooManyFailures(Exception):
 
 
 class Failures:
-    """The passwords that failed within the last minute, by address and name; at most those of 10,000 addresses. What
-    fails at one address concerns no other.
+    """The wrong passwords of the last minute, by address and name, for at most 10,000 addresses. Addresses do not
+    affect each other.
     """
 
     def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
@@ -229,15 +231,19 @@ class Failures:
         return len(self._of)
 
     def turn(self, address: str) -> asyncio.Lock:
-        """Return a lock: one password of an address is tried at once, so that none is tried before the others count."""
+        """Return a lock. Only one password of an address is checked at a time, so that each failure counts before the
+        next check.
+        """
         return self._turns.setdefault(address, asyncio.Lock())
 
     def is_full(self, address: str, *, now: float) -> bool:
-        """Say whether an address has failed so often that no wrong name or password is looked at any more."""
+        """Return whether an address has failed so often that a further wrong login is TooManyFailures."""
         return len(self._recent(address, now)) >= TRIES
 
     def is_refused(self, address: str, name: str, *, now: float) -> bool:
-        """Say whether a name may not try at an address now. One that has not failed there may, until very many have."""
+        """Return whether a name may not log in at an address now. A name without failures there may, until there are
+        very many.
+        """
         recent = self._recent(address, now)
         return len(recent) >= MOST_TRIES or (len(recent) >= TRIES and any(one == _short(name) for _, one in recent))
 
@@ -250,7 +256,7 @@ class Failures:
             del self._of[next(iter(self._of))]
 
     def forget(self, address: str, name: str) -> None:
-        """Forget what a name failed at an address, where it has come in now."""
+        """Delete the failures of a name at an address, after its login."""
         rest = [one for one in self._of.get(address, ()) if one[1] != _short(name)]
         if rest:
             self._of[address] = deque(rest, maxlen=MOST_TRIES)
@@ -266,9 +272,9 @@ def _short(name: str) -> bytes:
 
 
 class Logouts:
-    """The logins that somebody has ended, each until its cookie is over anyway. They stand in a file beside that of the
-    users, so that each process with these users knows them, and the next one. Where the file cannot be written, this
-    process alone knows them. A line: until when, in epoch seconds, and the SHA-256 of the cookie.
+    """The logins that a user has ended, each until its cookie expires. They are in a file beside that of the users, so
+    that all processes with these users know them, also after a restart. Where the file cannot be written, only this
+    process knows them. A line: the expiry in epoch seconds, and the SHA-256 of the cookie.
     """
 
     def __init__(self, path: Path) -> None:
@@ -278,7 +284,7 @@ class Logouts:
         self._stamp: tuple[int, int, int] | None = None
 
     def has(self, cookie: str) -> bool:
-        """Say whether a login has been ended."""
+        """Return whether a login has been ended."""
         hashed = _hashed(cookie)
         return hashed in self._own or hashed in self._all()
 
@@ -307,7 +313,7 @@ class Logouts:
                     fcntl.flock(file, fcntl.LOCK_SH)
                     self._read, self._stamp = _lines(file.read()), stamp
         except OSError:
-            pass  # none yet, or what was read before
+            pass  # no file yet, or the former content stays
         return self._read
 
 
@@ -349,12 +355,12 @@ class Login:
         return Who(name=name, roles=user.roles, via="login", session=cookie)
 
     def known(self, name: str) -> Known | None:
-        """Look into the file. A new password ends the tokens of before."""
+        """Find the user in the file. A new password ends older tokens."""
         user = self.file.users().users.get(name)
         return Known(roles=user.roles, stamp=user.hash) if user is not None and user.hash else None
 
     async def cookie(self, name: str, password: str, *, address: str) -> str | None:
-        """Make the cookie of a login; None where name or password is wrong. Takes as long for an unknown name. Raises
+        """Make the cookie of a login; None where name or password is wrong. An unknown name takes the same time. Raises
         TooManyFailures.
         """
         async with self.failures.turn(address):
@@ -374,8 +380,8 @@ class Login:
             return None
 
     def end(self, who: Who) -> None:
-        """End the login of somebody."""
+        """End the login of a user."""
         self._logouts.add(who.session, now_s=int(time.time()))
 
 
-_NOBODY: Final = f"scrypt$16384$8$1${'A' * 22}==${'A' * 86}=="  # of no password, and as slow as one
+_NOBODY: Final = f"scrypt$16384$8$1${'A' * 22}==${'A' * 86}=="  # matches no password, is as slow as any

@@ -1,5 +1,5 @@
-"""The masks of one program: each job and each error passes its `Veil` before a view holds it. And the names of
-parameters by which it masks.
+"""The masks of one program, and the parameter names that they need. Each job and each error passes a `Veil` before a
+view holds it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 
 Parameters = Callable[[str, int], Sequence[str]]
-"""Names the parameters of the first positional arguments of a function, as far as known. It asks no server."""
+"""Returns the parameter names of the first positional arguments of a function, as far as known. It calls no server."""
 
 
 def _unknown(_: str, __: int) -> Sequence[str]:
@@ -29,8 +29,8 @@ def _unknown(_: str, __: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """Masks what a view is to hold. `everything` is for those who see no argument at all; `parameters` tells the names
-    of positional arguments.
+    """Masks the values of a view. `everything`: hide all arguments, for users who may see none; `parameters` returns
+    the names of positional arguments.
     """
 
     usual: Mask
@@ -38,7 +38,7 @@ class Veil:
     parameters: Parameters = field(default=_unknown, compare=False, repr=False)
 
     def all_hidden(self) -> Veil:
-        """The same, with no argument at all."""
+        """Return the same veil, with all arguments hidden."""
         return replace(self, usual=self.everything)
 
     def text(self, text: str) -> str:
@@ -51,15 +51,15 @@ class Veil:
         return masked if job.why is None else replace(masked, why=self.text(job.why))
 
     def names(self, job: Job) -> Sequence[str]:
-        """Name the parameters of the positional arguments of a job, as far as known."""
+        """Return the names of the positional arguments of a job, as far as known."""
         return self.parameters(job.fn, len(job.args)) if job.args else ()
 
     def hidden(self, job: Job) -> list[str]:
-        """List the texts and numbers of a job that are masked: its errors may have them."""
+        """List the masked texts and numbers of a job, because its errors may contain them."""
         return self.usual.hidden(job, *self.usual.arguments(job.args, job.kwargs, self.names(job)))
 
     def listener(self, info: ListenerInfo) -> ListenerInfo:
-        """Mask what a listener runs."""
+        """Mask the jobs that a listener runs."""
         return replace(info, running=tuple(map(self.job, info.running)))
 
     def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
@@ -67,7 +67,7 @@ class Veil:
         return self.usual.run(run, of=of, parameters=self._parameters(run))
 
     def log(self, of: Job | PastRun, lines: Sequence[str]) -> tuple[str, ...]:
-        """Mask what a run has logged; see `Mask.log`."""
+        """Mask the log of a run; see `Mask.log`."""
         call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
         parameters = self._parameters(of) if isinstance(of, PastRun) else self.names(of)
         return tuple(self.usual.log(lines, call=call, parameters=parameters))
@@ -81,7 +81,7 @@ class Veil:
         return replace(pause, reason=self.text(pause.reason)) if pause is not None and pause.reason else pause
 
     def change(self, change: Change) -> Change:
-        """Mask the texts of a change: its reason, and what stood before and after."""
+        """Mask the texts of a change: its reason, and the values before and after."""
         reason = None if change.reason is None else self.text(change.reason)
         return replace(change, reason=reason, before=self._texts(change.before), after=self._texts(change.after))
 
@@ -93,7 +93,7 @@ class Veil:
         }  # fmt: skip
 
     def finding(self, finding: Finding) -> Finding:
-        """Mask what a fault quotes. Its subject stays on the server's side of the page."""
+        """Mask the texts that a fault quotes. Its subject is not sent to the browser."""
         about = tuple(map(self.text, finding.about))
         return replace(finding, what=self.text(finding.what), why=self.text(finding.why), about=about, subject=None)
 
@@ -105,7 +105,7 @@ class Veil:
 
 
 def veil_of(decide: Decide | None = None, pattern: str | None = None) -> Veil:
-    """Make the veil of a program: by its function, and by a regular expression for names of arguments. Raises
+    """Make the veil of a program from its function and from a regular expression for names of arguments. Raises
     InvalidOptions.
     """
     usual = mask(*([pattern] if pattern else []), decide=decide)
@@ -125,16 +125,16 @@ class _Names:
 
 @dataclass(slots=True, eq=False)
 class Signatures:
-    """The names of the parameters that listeners have told. Those of listeners that are gone are kept: jobs of their
-    functions are masked still. `changes` counts how often something new was told. One thread
-    notes at a time: who calls `note` sees to it.
+    """The parameter names that listeners publish. Names from listeners that are gone are kept, because jobs of their
+    functions are still masked. `changes` counts how often something new came. Only one thread may call `note` at a
+    time; the caller ensures that.
     """
 
     changes: int = 0
     _names: dict[str, _Names] = field(default_factory=dict)
 
     def note(self, functions: Mapping[str, KnownFunction]) -> None:
-        """Keep what listeners tell now."""
+        """Store the signatures that listeners publish now."""
         told = {fn: _names_of(known) for fn, known in islice(functions.items(), MOST_FUNCTIONS) if known.parameters}
         if any(self._names.get(fn) != names for fn, names in told.items()):
             kept = {fn: names for fn, names in self._names.items() if fn not in told}
@@ -143,7 +143,7 @@ class Signatures:
             self.changes += 1
 
     def names(self, fn: str, count: int) -> Sequence[str]:
-        """Name the parameters of the first `count` positional arguments of a function, as far as they are known."""
+        """Return the names of the first `count` positional arguments of a function, as far as they are known."""
         names = self._names.get(fn)
         if names is None:
             return ()

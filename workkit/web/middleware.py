@@ -1,5 +1,5 @@
-"""Around the application: the checks and headers of every answer, the path below which we are served, and what a
-monitor may read of the requests, the streams, and the age of the pages. Which metrics there are: spec/metrics.md.
+"""Layers around the application: checks and headers of every answer, the path prefix, and metrics of requests, streams
+and page ages. The list of metrics: spec/metrics.md.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Refuses a `Host` that is not ours, and puts the headers on every answer.
+    """Refuses an unknown `Host`, and sets the headers of every answer.
 
-    `hosts`: names under which browsers know us, without the port; None: the program that mounts us checks them. A
+    `hosts`: the names under which browsers reach us, without the port; None: the program that mounts us checks them. A
     numeric address is always accepted, since only a name can be made to lead here (DNS rebinding).
     """
 
@@ -69,7 +69,7 @@ class Guard:
         app = self.app if is_host(host, self.hosts) else PlainTextResponse(host_refusal(host), status_code=403)
         try:
             await app(scope, receive, with_headers)
-        except Exception:  # a fault of ours, or of the program that mounts us: its answer has the headers too
+        except Exception:  # our own fault or the mounting program's: its answer has the headers too
             if not has_begun:
                 await PlainTextResponse("This went wrong. The log says how.\n", status_code=500)(
                     scope, receive, with_headers
@@ -78,7 +78,7 @@ class Guard:
 
 
 def is_host(host: str, hosts: Collection[str] | None) -> bool:
-    """Say whether a `Host` is ours."""
+    """Return whether a `Host` is one of ours."""
     if hosts is None:
         return True
     name = _host_name(host)
@@ -108,15 +108,15 @@ def _host_name(host: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """Puts the application below a path, behind a proxy that strips it from what it sends on, or keeps it. `root`: that
-    path, without a final slash; empty where there is none, or where the program that mounts us says it.
+    """Serves the application below a path, behind a proxy that strips the path or keeps it. `root`: that path, without
+    a final slash; empty where there is none, or where the mounting program provides it.
     """
 
     app: ASGIApp
     root: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with the whole path, as an application has it that is mounted."""
+        """Pass a request on with the whole path, as a mounted application gets it."""
         if self.root and scope["type"] == "http":
             path = scope["path"]
             if path == self.root:
@@ -135,7 +135,7 @@ OF_A_SCHEDULE: Final = {"live": "live", "next.ics": "calendar", "changes.jsonl":
 
 @dataclass(slots=True, eq=False)
 class Requests:
-    """How many requests there were, by page and status, and how long each page took until its answer began."""
+    """Counts requests by page and status, and measures the time until each answer begins."""
 
     _answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     _took: dict[str, list[int]] = field(default_factory=dict)
@@ -143,14 +143,14 @@ class Requests:
     _lock: Lock = field(default_factory=Lock)
 
     def note(self, page: str, status: int, *, took_s: float) -> None:
-        """Count one."""
+        """Count one request."""
         with self._lock:
             self._answers[page, status] += 1
             self._took.setdefault(page, [0] * (len(EDGES) + 1))[bisect_left(EDGES, took_s)] += 1
             self._sums[page] = self._sums.get(page, 0.0) + took_s
 
     def families(self) -> Iterator[Any]:
-        """Make their families."""
+        """Make the metric families of the counts."""
         from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         answers = CounterMetricFamily("workkit_web_requests", "Requests that were answered.", labels=["page", "status"])
@@ -173,7 +173,7 @@ class Measured:
     requests: Requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count it when its answer begins; one that fails without an answer as 500."""
+        """Pass a request on, and count it when its answer begins. A request without an answer counts as 500."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -199,7 +199,7 @@ class Measured:
 
 
 def page_name(path: str) -> str:
-    """Name what an address leads to, by one of a few names."""
+    """Map an address to one of a few page names."""
     if path in ("", "/", "/schedules.json"):
         return "schedules"
     first, _, rest = path[1:].partition("/")
@@ -221,7 +221,7 @@ def page_name(path: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WebCollector:
-    """A collector of prometheus-client. `ages`: by schedule, how old the oldest part of its last page was."""
+    """A collector for prometheus-client. `ages`: by schedule, the age of the oldest part of its last page."""
 
     requests: Requests
     streams: int

@@ -1,5 +1,5 @@
-"""What a page is: an address, a template, and a function from what is asked to a frozen view value. And the frame of
-every page: the rail, the bar, the pill; made anew for each request. `Looking` reads one page, and completes its frame.
+"""The type of a page: an address, a template, and a function that makes a frozen view. Also the frame of every page
+(rail, bar, pill), made for each request. `Looking` reads one page, and completes its frame.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ MOST_RETRYING: Final = 1_000
 
 
 class View(Protocol):
-    """What a template sees, and all that it sees. Frozen; JSON is the same value."""
+    """The complete input of a template. Frozen; JSON has the same content."""
 
     def record(self) -> dict[str, Any]:
-        """Write the view as JSON does: keys are only ever added."""
+        """Return the view as a JSON object. Later versions only add keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a page is asked. `pulse` was read for this request, and is masked; `names` are the parts of the address that
-    the page's path leaves open; `params` the last value of each parameter; `pages` those that there are; `works` what
-    the process does in the background for this schedule; `age_s`, known after the look: how long ago the oldest part of
-    the view was read.
+    """The request of a page. `pulse` was read for this request, and is masked; `names`: the variable parts of the
+    page's path; `params`: the last value of each parameter; `pages`: all pages; `works`: the background work of this
+    schedule; `age_s`, set after the look: the age of the oldest part of the view.
     """
 
     served: Served
@@ -60,24 +59,22 @@ class Asked:
         return self.pulse.now
 
     def log(self, of: Job | PastRun) -> tuple[str, ...]:
-        """Read what a run has logged, masked: that of a past run, or the last one of a job. Nothing where the layout
-        keeps none.
-        """
+        """Read the masked log of a past run, or of the last run of a job. Empty where the layout keeps no log."""
         try:
             return self.veil.log(of, self.served.inspector().history.log(of))
         except Unsupported:
             return ()
 
     def dead(self) -> KnownDead:
-        """Give the dead jobs that this process keeps. Nothing is asked where none are dead."""
+        """Return the dead jobs that this process keeps. No call is made where no job is dead."""
         count = self.pulse.counts.dead
         if not count:
             return KnownDead(dead_jobs=(), of=0, is_all=True)
         return self.served.dead(self.veil).look(self.served.inspector(), count=count, reads_whole=False)
 
     def retry_of(self, id: str | None) -> Job | None:
-        """Find the run of a job that is to be tried again, as it is, with its last error; None where none is among the
-        first 1,000. One that recurs waits beside it for its next time.
+        """Find the run of a job that waits for a retry, unmasked, with its last error; None if it is not among the
+        first 1,000. The recurring job itself waits beside it for its next time.
         """
         if not self.pulse.counts.retrying:
             return None
@@ -85,7 +82,7 @@ class Asked:
         return next((job for job in waiting if job.id == id and job.failure is not None), None)
 
     def one_of(self, name: str, accepted: Sequence[str]) -> str:
-        """Read a parameter that is one of some words; the first where it is not there. Raises InvalidOptions."""
+        """Read a parameter that accepts some words only; the first word is the default. Raises InvalidOptions."""
         given = self.params.get(name) or accepted[0]
         if given not in accepted:
             raise InvalidOptions.about(
@@ -99,15 +96,14 @@ class Asked:
 class Page:
     """A page of a schedule.
 
-    `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title` stands in the bar and, with an
-    `icon`, in the rail. `look` makes the view; it blocks, and runs in a thread. `key`: the letter after g.
-    `takes_form`: a form may be sent to it, which changes nothing; its fields come as parameters. `fragment`: the
-    template that is answered with the parameter `fragment`, in place of the page.
-    `within`: the page of the rail of which it is a part. `lines`: what the page has at its path
-    with `.jsonl`, all of it, as JSON Lines.
-    `every_s`: how often an open page is made again while nothing changes; 30 for drawings, which cost more.
-    `is_live`: an open one stays fresh by itself; not where somebody fills in a form as long as a page. `needs`: the act
-    for which it is the form; no link leads there for who may not.
+    `path`: below the schedule's address, with names in braces, ``jobs/{which}``. `title`: shown in the bar and, with an
+    `icon`, in the rail. `look`: makes the view; it blocks, and runs in a thread. `key`: the letter after g.
+    `takes_form`: the page accepts a form, which changes nothing; its fields come as parameters. `fragment`: the
+    template that answers a request with the parameter `fragment`, in place of the page. `within`: the page of the rail
+    that contains this page. `lines`: makes the whole content of the page as JSON Lines, at its path with `.jsonl`.
+    `every_s`: how often an open page is made again while nothing changes; 30 for drawings, which cost more. `is_live`:
+    an open page updates by itself; False for a page that is one long form. `needs`: the act of the page's form; users
+    who may not act get no link.
     """
 
     name: str
@@ -127,7 +123,7 @@ class Page:
     needs: str = ""
 
     def matches(self, path: str) -> dict[str, str] | None:
-        """Read the names in a path; None if it is not this page's."""
+        """Return the names in a path; None if the path is not this page's."""
         mine, given = self.path.split("/"), path.split("/")
         if len(mine) != len(given):
             return None
@@ -143,7 +139,7 @@ class Page:
 
 
 def found_page(pages: Sequence[Page], path: str) -> tuple[Page, dict[str, str]] | None:
-    """Find the page of a path below a schedule, and the names in it."""
+    """Find the page of a path below a schedule, and the names in the path."""
     return next(((page, names) for page in pages if (names := page.matches(path)) is not None), None)
 
 
@@ -153,7 +149,9 @@ COUNTED: Final = {"jobs": "jobs", "dead": "dead", "listeners": "listeners"}
 
 
 def shown_zone(chosen: tzinfo | None, own: tzinfo) -> tzinfo:
-    """Choose the zone in which the times of a schedule are shown; one that is not its own is named beside each."""
+    """Return the zone in which the times of a schedule are shown. A zone other than the schedule's is named beside each
+    time.
+    """
     is_own = chosen is None or zone_name(chosen) == zone_name(own)
     return own if chosen is None or is_own else OtherZone(zone_name(chosen))
 
@@ -172,7 +170,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedView:
-    """A filter of a page, and its name. `path` is below the schedule."""
+    """A saved filter of a page, with its name. `path` is below the schedule."""
 
     page: str
     name: str
@@ -181,14 +179,13 @@ class SavedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The frame of one answer. `root` is the address under which we are mounted, without a final slash; `token` goes
-    into every form; `feed` reads the calendar of the schedule; `away_ms` says for how long the server has not answered;
-    `findings`: how many the last checkup has; `counted`: what else the rail counts, by page. `age_ms`: a part of the
-    page was read so long ago. `live`: the address of the page's stream, and `polls`: it is asked for again and again in
-    place of a stream. `is_shared`: several viewers get what is written. `zone`: that of the times that are shown;
-    `did_work`: what goes on, or went on, since the asker's last act. `own_zone`: that of the schedule, in which typed
-    times are read; `chosen`: the one that the asker wants. `views`: those of the
-    asker.
+    """The frame of one answer. `root`: the address under which we are mounted, without a final slash; `token`: goes
+    into every form; `feed`: the token to read the schedule's calendar; `away_ms`: for how long the server has not
+    answered; `findings`: the number of faults in the last checkup; `counted`: other counts of the rail, by page.
+    `age_ms`: the age of the oldest part of the page, where it is old. `live`: the address of the page's stream;
+    `polls`: the browser polls that address and opens no stream. `is_shared`: several viewers get the same HTML. `zone`:
+    of the shown times; `did_work`: the work in the background since the user's last act. `own_zone`: the schedule's
+    zone, in which typed times are read; `chosen`: the zone that the user chose. `views`: those of the user.
     """
 
     root: str
@@ -225,20 +222,18 @@ class Frame:
     views: Sequence[SavedView] = ()
 
     def may(self, verb: str) -> bool:
-        """Say whether the asker may do something. Buttons for what is not allowed are absent."""
+        """Return whether the user may do an act. Buttons of acts that are not allowed are absent."""
         return verb in ACTS and self.role is not None and may(self.role, ACTS[verb].role)
 
     @property
     def may_undo(self) -> bool:
-        """Say whether the asker may undo what was done."""
+        """Return whether the user may undo the last act."""
         if self.did is None or self.role is None or not self.did.undo:
             return False
         return all(may(self.role, act_of(order).role) for order in self.did.undo)
 
     def typed(self, verb: str, which: str | None = None) -> Mapping[str, str]:
-        """Give what was typed into the form of an act that was refused: that of a job, of the schedule (""), or of
-        those that were chosen (None). Nothing else.
-        """
+        """Return the typed fields of a refused act: of a job, of the schedule (""), or of the chosen jobs (None)."""
         asked = None if self.did is None else self.did.asked
         if asked is None or asked.verb != verb:
             return {}
@@ -246,22 +241,22 @@ class Frame:
         return asked.fields if is_it else {}
 
     def is_chosen(self, which: str) -> bool:
-        """Say whether a job is one of those for which an act was refused: it stays chosen."""
+        """Return whether a job was chosen for a refused act. It stays chosen."""
         return self.did is not None and self.did.asked is not None and which in self.did.asked.which
 
     @property
     def undid(self) -> str:
-        """The address of this page without the line that says what was done."""
+        """The address of this page without the line about the last act."""
         return with_parameter(self.here, "did", None)
 
     @property
     def number(self) -> str:
-        """A number for a form, so that it acts once. In what is shared there is none: the script makes one."""
+        """Return a number for a form, so that the form acts once. Shared HTML has none: the script makes one."""
         return "" if self.is_shared else secrets.token_hex(8)
 
     @property
     def offset_s(self) -> int:
-        """By how much the shown zone is before UTC at this moment, in seconds."""
+        """By how much the shown zone is ahead of UTC now, in seconds."""
         offset = None if self.now is None else self.now.astimezone(self.zone).utcoffset()
         return int(offset.total_seconds()) if offset else 0
 
@@ -276,7 +271,7 @@ class Frame:
 
     @property
     def zone_name(self) -> str:
-        """The zone of the times."""
+        """The zone of the shown times."""
         return zone_name(self.zone)
 
     @property
@@ -286,19 +281,19 @@ class Frame:
 
     @property
     def other_zone(self) -> str:
-        """The zone of the times, where it is not the schedule's; else nothing."""
+        """The zone of the shown times, where it is not the schedule's; else ""."""
         return self.zone_name if isinstance(self.zone, OtherZone) else ""
 
     @property
     def zone_choice(self) -> ZoneChoice:
-        """Which button of the switch is pressed."""
+        """The pressed button of the zone switch."""
         if self.chosen is None:
             return "schedule"
         return "UTC" if zone_name(self.chosen) == "UTC" else "mine"
 
     def href(self, path: str) -> str | None:
-        """Make the address of a path below the schedule; None where no page has it, or one that is of no use to the
-        asker.
+        """Return the address of a path below the schedule; None where no page has the path, or where the page is of no
+        use to the user.
         """
         bare = path.partition("?")[0]
         found = next((page for page in self.pages if page.matches(bare) is not None), None)
@@ -307,11 +302,11 @@ class Frame:
         return self.base + url_path(path)
 
     def beside(self, schedule: str) -> Frame:
-        """Make the frame that a schedule would have for the same asker."""
+        """Return the frame of another schedule for the same user."""
         return replace(self, schedule=schedule, role=self.who.role(schedule) if self.who is not None else None)
 
     def items(self, *, care: bool) -> list[Item]:
-        """Make the lines of the rail: those of looking, or those of care."""
+        """Return the lines of the rail: the pages to look at, or with `care` the pages for maintenance."""
         return [
             Item(
                 page=page,
@@ -338,14 +333,14 @@ class Frame:
         return n
 
 
-OLD_S: Final = 30.0  # what is older says so: the Timeline, the page that changes least, is written again so often
+OLD_S: Final = 30.0  # s; an older view shows its age; the Timeline, which changes least, is written this often
 OWN: Final = ("page", "version", "did")
-"""Parameters that are the stream's, or of one viewer."""
+"""Parameters that belong to the stream, or to one viewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking:
-    """A page of a schedule with its names and parameters, and what of it may be seen."""
+    """A page of a schedule with its names and parameters, and the veil for it."""
 
     served: Served
     page: Page
@@ -357,7 +352,7 @@ class Looking:
     pages: Sequence[Page]
 
     def at(self, pulse: Pulse | None = None) -> tuple[Asked, View]:
-        """Look, by a pulse that is known, or by a new one. It blocks. Raises WorkkitError."""
+        """Make the view, by a known pulse or by a new one. It blocks. Raises WorkkitError."""
         pulse = self.veil.pulse(pulse or self.served.pulse())
         asked = Asked(
             served=self.served, pulse=pulse, veil=self.veil, zone=self.zone, names=self.names, params=self.params,
@@ -369,13 +364,13 @@ class Looking:
         return replace(asked, age_s=age_s), view
 
     def keep(self, asked: Asked, view: View, frame: Frame) -> None:
-        """Keep what was seen, to be shown while the server is away. What somebody has typed is not shown to others."""
+        """Keep the view, to show it while the server is away. Views with typed text are not kept for other users."""
         if self.page.takes_form or self.page.fragment:
             return
         self.served.keep(f"{self.page.name} {frame.role}", (asked.now, view))
 
     def framed(self, frame: Frame, asked: Asked) -> Frame:
-        """Add to the frame what is known once the page was looked at."""
+        """Add the facts to the frame that are known after the look."""
         checked = self.served.checkup.known()
         return replace(
             frame, title=self.page.title, page=self.page.within or self.page.name, now=asked.now,

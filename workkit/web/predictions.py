@@ -1,8 +1,8 @@
-"""When triggers fire, kept: each trigger is asked once for a window, however many pages show it. And the calendar of a
-schedule for other programs, in the format iCalendar.
+"""A cache of the times at which triggers fire: each trigger is computed once for a window, for all pages. Also the
+calendar of a schedule for other programs, in the format iCalendar.
 
-A page that is looked at again a second later asks for almost the same window. So a window is predicted a little beyond
-its end, and answers questions within it until it is used up. What is kept is bounded.
+A page that is read again a second later needs almost the same window. So a window is predicted a little beyond its end,
+and serves later calls until it is used up. The cache is bounded.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from workkit.web.cache import Served
 from workkit.web.forecast import instants
 from workkit.web.words import pause_end
 
-MOST: Final = 1_500  # instants of one trigger in a window
-MOST_KEPT: Final = 200_000  # instants of all triggers
+MOST: Final = 1_500  # most instants of one trigger in a window
+MOST_KEPT: Final = 200_000  # most instants of all triggers
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-THIN: Final = 500  # a window is so many times as long as the distance below which planned runs are one
-SLACK: Final = 8  # a window is predicted by a part of its length beyond its end
+THIN: Final = 500  # planned runs closer than 1/THIN of a window count as one
+SLACK: Final = 8  # a window is predicted beyond its end by 1/SLACK of its length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """When a trigger fires after `since`, up to `until`. `is_whole` is False where there are more than these; then
-    `until` is the last of them.
+    """When a trigger fires after `since`, up to `until`. `is_whole` is False where there are more instants; then
+    `until` is the last one here.
     """
 
     since: datetime
@@ -48,8 +48,8 @@ class Prediction:
 
 
 class Predictions:
-    """Keeps predictions by trigger, length of window, and roughly where it lies; the one that was not used for longest
-    leaves first. Thread-safe.
+    """Keeps predictions by trigger, length of window, and approximate start; the least recently used one leaves first.
+    Thread-safe.
     """
 
     def __init__(self, *, most_kept: int = MOST_KEPT) -> None:
@@ -59,7 +59,7 @@ class Predictions:
         self._lock = Lock()
 
     def of(self, trigger: Trigger, *, since: datetime, until: datetime, most: int = MOST) -> Prediction:
-        """Predict when a trigger fires after `since`, up to `until`; so many times at most."""
+        """Predict when a trigger fires after `since`, up to `until`; at most `most` times."""
         length = until - since
         if length <= timedelta():
             return Prediction(since=since, until=until, instants=())
@@ -91,7 +91,7 @@ def _made(trigger: Trigger, since: datetime, until: datetime, most: int) -> Pred
 
 
 def _part(kept: Prediction, since: datetime, until: datetime, most: int) -> Prediction | None:
-    """Cut a window out of a prediction; None where it does not reach so far."""
+    """Cut a window out of a prediction; None where the prediction does not reach far enough."""
     first = bisect_right(kept.instants, since)
     if until <= kept.until:
         last = bisect_right(kept.instants, until)
@@ -109,7 +109,7 @@ _PREDICTIONS: Final = Predictions()
 
 
 def predicted(trigger: Trigger, *, since: datetime, until: datetime, most: int = MOST) -> Prediction:
-    """Predict as `Predictions.of` does, kept for the whole process: it depends on nothing but the trigger."""
+    """Predict as `Predictions.of` does, cached for the whole process: the result depends only on the trigger."""
     return _PREDICTIONS.of(trigger, since=since, until=until, most=most)
 
 
@@ -119,9 +119,9 @@ def between(found: Prediction, since: datetime, until: datetime) -> int:
 
 
 def sparse(found: Prediction, until: datetime, *, step: timedelta) -> list[tuple[Sequence[datetime], float]]:
-    """Give instants up to `until` for a drawing in which those closer than `step` are one: of dense ones only some, and
-    evenly spread ones after the last where there are too many to be predicted. Each part says for how many runs each of
-    its instants stands.
+    """Return instants up to `until` for a drawing that merges those closer than `step`: only some of dense ones, and
+    evenly spread ones after the last where there are too many to predict. Each part has the number of runs that each of
+    its instants represents.
     """
     known = found.instants
     if len(known) < 2:
@@ -145,20 +145,20 @@ ABOUT: Final = f"Planned runs of the next 30 days; of each job the next {MOST_OF
 
 
 def feed(served: Served) -> bytes:
-    """Write the calendar of a schedule, with no argument of any job. Raises what its inspector raises."""
+    """Write the calendar of a schedule, without the arguments of any job. Raises the errors of its inspector."""
     pulse = served.inspector().pulse()
     now = pulse.now
     jobs = [one.job for one in served.named().values()]
     found = events(
         jobs, schedule=served.name, now=now, paused=pulse.control.paused, dues=_dues(served, now, pulse.control)
     )
-    # The hour, so that a calendar in which nothing has changed is the same answer.
+    # The hour, so that an unchanged calendar is the same answer.
     made = now.replace(minute=0, second=0, microsecond=0)
     return calendar(found, title=served.name, about=ABOUT, made=made)
 
 
 def _dues(served: Served, now: datetime, control: Control) -> Dues:
-    """Tell when each recurring job runs next: what somebody has left out lies before that."""
+    """Return when each recurring job runs next. Skipped runs come before that time."""
     try:
         return {one.key: one.due for one in served.recurring(now, control).jobs if one.state != "retrying"}
     except Unsupported:
@@ -168,7 +168,7 @@ def _dues(served: Served, now: datetime, control: Control) -> Dues:
 def events(
     jobs: Iterable[Job], *, schedule: str, now: datetime, paused: Mapping[str, Pause], dues: Dues
 ) -> list[Event]:
-    """List what is planned, the soonest first: of a paused job from the end of its pause on."""
+    """List the planned events, the soonest first. A paused job is listed from the end of its pause on."""
     found: list[Event] = []
     for job in jobs:
         title = job.name or shown(job.fn)
@@ -193,7 +193,7 @@ def _instants(job: Job, now: datetime, paused: Mapping[str, Pause], due: datetim
 
 
 def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime | None:
-    """Find from when on a job runs; None: it is paused until somebody resumes it."""
+    """Return when a job may run again; None: it is paused until a user resumes it."""
     begin = now
     for target in (SCHEDULE, f"fn:{job.fn}", f"job:{job.name or job.id}"):
         if target in paused:
@@ -205,13 +205,13 @@ def _resumed(job: Job, now: datetime, paused: Mapping[str, Pause]) -> datetime |
 
 
 LONGEST_LINE: Final = 75
-"""Bytes of a line, without its end."""
+"""Most bytes of a line, without its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that is planned at an instant. `of`: what it belongs to; an event keeps its identity as long as that
-    and the instant stay.
+    """An event at an instant. `of`: its subject. An event keeps its identity while its subject and its instant stay the
+    same.
     """
 
     of: str
@@ -221,13 +221,13 @@ class Event:
 
     @property
     def uid(self) -> str:
-        """A name of its own, which stays the same in every answer and says nothing of what it names."""
+        """A unique name that stays the same in every answer and does not reveal the subject."""
         text = f"{self.of}\0{_instant(self.at)}"
         return f"{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}@workkit"
 
 
 def calendar(events: Iterable[Event], *, title: str, about: str, made: datetime) -> bytes:
-    """Write a calendar. `made` (aware) stands in each event as the time of this answer."""
+    """Write a calendar. `made` (aware): the time of this answer, written into each event."""
     lines = [
         "BEGIN:VCALENDAR",
         "VERSION:2.0",
@@ -255,17 +255,17 @@ def _lines(event: Event, made: datetime) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Write a text as the value of a property."""
+    """Escape a text as the value of a property."""
     lines = (printable(line) for line in text.split("\n"))
     return "\\n".join(line.replace("\\", r"\\").replace(";", r"\;").replace(",", r"\,") for line in lines)
 
 
 def folded(line: str) -> bytes:
-    """Write a line in pieces of at most 75 bytes, of which the further ones begin with a blank. No character is cut."""
+    """Fold a line into pieces of at most 75 bytes. Each further piece begins with a space. No character is cut."""
     rest, parts = line.encode("utf-8", "replace"), list[bytes]()
     while len(rest) > (room := LONGEST_LINE - bool(parts)):
         end = room
-        while rest[end] & 0xC0 == 0x80:  # the middle of a character
+        while rest[end] & 0xC0 == 0x80:  # inside a character
             end -= 1
         parts.append(rest[:end])
         rest = rest[end:]

@@ -1,4 +1,6 @@
-"""Recurring jobs as rows: their trouble, filters, orders and pages; and the last single runs of a schedule, kept."""
+"""Recurring jobs as rows, with their trouble, filters, orders and pages; and a cache of the last single runs of a
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _CURSOR: Final = re.compile(r"(\d{1,7}):(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringRow:
-    """A recurring job with its last runs, the last one first. `trouble`: "failing", "late", "missed", or nothing."""
+    """A recurring job with its last runs, the last one first. `trouble`: "failing", "late", "missed", or ""."""
 
     recurs: Recurs
     runs: Sequence[PastRun]
@@ -42,33 +44,35 @@ class RecurringRow:
 
     @property
     def key(self) -> str:
-        """Its name, or else its id."""
+        """The job's name, or else its id."""
         return self.recurs.key
 
     @property
     def rank(self) -> int:
-        """How bad its last run was: 0 failed, 1 missed, 2 late, 3 nothing of it."""
+        """The trouble of the last run as a number: 0 failed, 1 missed, 2 late, 3 none."""
         return next((rank for rank, kind in enumerate(_RANKS) if kind in self.trouble), len(_RANKS))
 
     @property
     def is_paused(self) -> bool:
-        """Whether nothing of it starts."""
+        """Whether a pause stops the job."""
         return self.recurs.state == "paused"
 
     def is_overdue(self, read: datetime) -> bool:
-        """Whether its next run should have begun when it was read."""
+        """Whether its next run should have begun by `read`."""
         due = self.recurs.due
         return due is not None and due < read - _LATE and not self.is_paused
 
     def due(self, read: datetime, now: datetime) -> datetime | None:
-        """When it runs next. What became due since it was read has begun, as far as is known: then its next time."""
+        """Return when it runs next. A run that became due since `read` counts as begun; then the time after it is
+        returned.
+        """
         due, trigger = self.recurs.due, self.recurs.job.trigger
         if due is None or trigger is None or due >= now or self.is_overdue(read) or self.recurs.state != "waiting":
             return due
         return trigger.next_after(now) or due
 
     def belongs(self, show: str) -> bool:
-        """Say whether it stands in a list of `SHOWS`."""
+        """Return whether it is in a list of `SHOWS`."""
         return show == "all" or (self.is_paused if show == "paused" else show in self.trouble)
 
 
@@ -79,8 +83,8 @@ _LATE: Final = timedelta(milliseconds=LATE_MS)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RecurringJobs:
-    """All recurring jobs of a schedule, and the last runs of each, as they were read at `read`; `no_history` says why
-    there are no runs. It keeps the orders that were asked for: to sort thousands of jobs takes as long as to read them.
+    """All recurring jobs of a schedule with their last runs, as of `read`; `no_history`: why there are no runs. It
+    caches sorted orders, because sorting thousands of jobs takes as long as reading them.
     """
 
     read: datetime
@@ -95,14 +99,14 @@ class RecurringJobs:
     __repr__ = brief_repr
 
     def rows(self, sort: str, *, now: datetime) -> Sequence[RecurringRow]:
-        """Give all rows in one of `SORTS`."""
+        """Return all rows in one of `SORTS`."""
         found = self._orders.get(sort)
         if found is None:
             found = self._orders[sort] = in_order(next(iter(self._orders.values()), self.all()), sort, now=now)
         return found
 
     def all(self) -> Sequence[RecurringRow]:
-        """Give all rows in no order."""
+        """Return all rows in any order."""
         self._all = self._all or self._made({})
         return self._all
 
@@ -113,8 +117,8 @@ class RecurringJobs:
         return self._counts
 
     def derived(self, what: str, make: Callable[[RecurringJobs, D | None], D], *, given: object) -> D:
-        """Give what is made of all rows for something that was `given`, kept with them. `make` gets what was made of
-        them, or of the standing before.
+        """Return a value that `make` computes from all rows for `given`, cached with the rows. `make` gets its former
+        value, of these rows or of the standing before.
         """
         known = self._derived.get(what)
         if known is None or known.given != given:
@@ -124,9 +128,7 @@ class RecurringJobs:
         return value
 
     def prepare(self, before: RecurringJobs, *, now: datetime) -> None:
-        """Make at once what was asked for of the standing before. A row of which nothing has changed is the one of
-        before.
-        """
+        """Compute at once the values that were requested from the standing before. Unchanged rows are reused."""
         self._all = self._made({row.key: row for row in before.all()})
         for sort in (*before._orders,):
             self.rows(sort, now=now)
@@ -146,7 +148,7 @@ class RecurringJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Derived:
-    """What was made of the rows of a standing, for what, and how."""
+    """A value computed from the rows of a standing, with its input and its function."""
 
     make: Callable[[RecurringJobs, Any], Any]
     given: object
@@ -154,7 +156,7 @@ class _Derived:
 
 
 def asked_for(rows: Iterable[R], where: Where, *, now: datetime) -> list[R]:
-    """Choose the rows that a filter means."""
+    """Return the rows that match a filter."""
     needs_words = bool(where.texts or where.without)
 
     def is_meant(row: RecurringRow) -> bool:
@@ -171,14 +173,14 @@ def counted(rows: Sequence[RecurringRow]) -> dict[str, int]:
 
 
 def in_order(rows: Iterable[RecurringRow], sort: str, *, now: datetime) -> list[RecurringRow]:
-    """Sort rows by one of `SORTS`; those without a name stand below the others."""
+    """Sort rows by one of `SORTS`; those without a name come last."""
     by = _BY[sort]
     return sorted(rows, key=lambda row: (row.recurs.job.name is None, by(row, now), row.key))
 
 
 def page_of(rows: Sequence[RecurringRow], after: str | None, *, most: int) -> tuple[Sequence[RecurringRow], str | None]:
-    """Cut the rows that follow a place, and name the place of the next ones. A place is the row before it; where that
-    one has left the list, its number counts. Raises InvalidOptions for what is no place.
+    """Return the rows after a place, and the place of the next page. A place is the row before it; if that row has left
+    the list, its number counts. Raises InvalidOptions for an invalid place.
     """
     start = 0
     if after:
@@ -195,7 +197,7 @@ def page_of(rows: Sequence[RecurringRow], after: str | None, *, most: int) -> tu
 
 
 def in_a_row(runs: Iterable[PastRun]) -> int:
-    """Count the failures with which the last runs end."""
+    """Count the failures in a row among the last runs."""
     return sum(1 for _ in takewhile(lambda run: run.ending in FAILED, runs))
 
 
@@ -206,7 +208,9 @@ def words_of(job: Job) -> str:
 
 
 def words_in(job: Job, zone: tzinfo) -> str:
-    """Say when a recurring job runs; its zone is left out where it is the schedule's, and all times are shown in it."""
+    """Say when a recurring job runs; its zone is left out where it is the schedule's, and all times are shown in that
+    zone.
+    """
     return words_of(job) if isinstance(zone, OtherZone) else words_of(job).removesuffix(f" {zone_name(zone)}")
 
 
@@ -241,20 +245,20 @@ _BY: Final[Mapping[str, Callable[[RecurringRow, datetime], object]]] = {
 
 MOST_RUNS: Final = 2_000
 SETTLED: Final = timedelta(seconds=2)
-"""So long after a run others may still come in before it, where a schedule has several shards."""
+"""Time after a run in which entries before it may still come, where a schedule has several shards."""
 
 
 Runs = Callable[..., Iterator[PastRun]]  # pages through single runs, as `History.runs` does
 
 
 class RecentRuns:
-    """Keeps the last 2,000 single runs. Thread-safe."""
+    """A cache of the last 2,000 single runs. Thread-safe."""
 
     def __init__(self) -> None:
         self._settled: Sequence[PastRun] = ()
 
     def read(self, runs: Runs, now: datetime) -> Sequence[PastRun]:
-        """Give them, the last one first. Raises Unsupported."""
+        """Return the runs, the last one first. Raises Unsupported."""
         settled = self._settled
         added = _added(runs, settled[0]) if settled else None
         found = list(islice(runs(), MOST_RUNS)) if added is None else [*added, *settled][:MOST_RUNS]
@@ -264,7 +268,7 @@ class RecentRuns:
 
 
 def _added(runs: Runs, last: PastRun) -> list[PastRun] | None:
-    """Read the runs behind one that is known; None where it is no longer there, or cannot be told from others."""
+    """Read the runs after a known one; None where that one no longer exists, or is not unique."""
     since_ms = int(last.ended.timestamp() * 1000)
     found: list[PastRun] = []
     for run in islice(runs(since_ms=since_ms), MOST_RUNS):

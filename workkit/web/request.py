@@ -1,7 +1,8 @@
-"""From a request to who asks, and in which frame; login and logout; and filters under a name, the saved views.
+"""Handles the user of a request: login, logout, the frame of the answer, and saved views, which are filters with a
+name.
 
-`Settings` is how the program that serves the web has configured it. Saved views stand in a cookie of the browser, one
-for each schedule, so no server and no other person knows them.
+`Settings` is the configuration by the program that serves the web. Saved views are in a cookie of the browser, one for
+each schedule, so no server and no other user knows them.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from workkit.web.words import url_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the web is served. `hosts`: see `workkit.web.middleware.Guard`; `origins`: see `is_same_origin` there.
-    `is_read_only`: nobody is more than a viewer. `env`: the name of the environment, in the bar. `hides_args`: a viewer
-    sees no argument. `polls`: pages ask again and again, and no stream is opened. `root_path`: see `Below`.
+    """How the web is served. `hosts`: see `workkit.web.middleware.Guard`; `origins`: see
+    `workkit.web.auth.is_same_origin`. `is_read_only`: every user is at most a viewer. `env`: the name of the
+    environment, in the bar. `hides_args`: a viewer sees no argument. `polls`: pages poll, and no stream is opened.
+    `root_path`: see `Below`.
     """
 
     way: Way
@@ -52,7 +54,7 @@ class Settings:
 
 
 MOST_BYTES: Final = 64_000
-BODY_S: Final = 30.0  # so long a form may take to arrive
+BODY_S: Final = 30.0  # s; longest time for a form to arrive
 THEME, ZONE = "workkit_theme", "workkit_zone"
 OWN_ZONE: Final = "schedule"  # in a form: the times of each schedule in its own zone again
 YEAR_S: Final = 365 * 86_400
@@ -61,13 +63,13 @@ OLD_FORM: Final = "The token of this form is missing or old, as after a restart:
 
 
 class Entrance:
-    """Lets requests in, by the settings."""
+    """Checks the user of each request, by the settings."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     async def enter(self, request: Request) -> Who:
-        """Find who asks. Raises Refused: 401, or 404 where even that is hidden."""
+        """Return the user of a request. Raises Refused: 401, or 404 where the login is hidden too."""
         who = await self.settings.way.who(request)
         if who is None:
             if self.settings.way.is_hidden:
@@ -76,8 +78,8 @@ class Entrance:
         return who.at_most("viewer") if self.settings.is_read_only else who
 
     async def may_read_feed(self, request: Request, schedule: str) -> bool:
-        """Say whether the calendar of a schedule may be read: with a token in the address, by somebody whom it names
-        and who has a role there still; else by who may look at its pages. Raises Refused as `enter`.
+        """Return whether the request may read the calendar of a schedule: with a token in the address, if its user
+        still has a role there; else as a user who may see the pages. Raises Refused as `enter`.
         """
         token = request.query_params.get("token")
         if token is None:
@@ -97,8 +99,8 @@ class Entrance:
         return self.settings.signer.feed_token(schedule, who.name, stamp=known.stamp)
 
     async def form(self, request: Request, *, who: Who | None = None, is_body: bool = False) -> dict[str, list[Any]]:
-        """Read a form of ours, or with `is_body` a JSON object, at most 64 kB. Raises Refused where it comes from
-        elsewhere, or has not our token. A program with a token of its own needs neither.
+        """Read a form of ours, or with `is_body` a JSON object, at most 64 kB. Raises Refused for a form from another
+        origin or without our token. A program with a token of its own needs neither.
         """
         is_program = who is not None and who.via == "token"
         if not is_program and not is_same_origin(request, self.settings.origins):
@@ -112,7 +114,7 @@ class Entrance:
         return fields
 
     async def login(self, request: Request) -> Response:
-        """Answer the form of a login, or log somebody in."""
+        """Answer the login form, or log a user in."""
         way = self.settings.way
         if not isinstance(way, Login):
             raise Refused(404, "There is no login here.")
@@ -144,7 +146,7 @@ class Entrance:
         return answer
 
     async def look(self, request: Request) -> Response:
-        """Keep how somebody wants to see the pages, theme and zone, in cookies. Raises TriggerError."""
+        """Store the theme and the zone that a user chose in cookies. Raises TriggerError."""
         who = await self.settings.way.who(request)
         fields = await self.form(request, who=who)
         answer = self._back(request, fields)
@@ -195,7 +197,7 @@ class Entrance:
         if refused.status == 401 and self.settings.way.has_login:
             return self._login_form(request, "", status=401)
         frame = getattr(request.state, "frame", None)
-        if refused.form is not None and frame is None:  # who asks is known with the frame, and the token is theirs
+        if refused.form is not None and frame is None:  # the user is known with the frame, and the token is the user's
             refused.form = None
         frame = frame or self.frame(request, None)
         values = {"frame": replace(frame, title=HTTPStatus(refused.status).phrase.capitalize()), "refused": refused}
@@ -222,7 +224,7 @@ class Entrance:
 
 
 async def _body(request: Request) -> bytes:
-    """Read what was sent. Raises Refused where it is too long, too slow, or breaks off."""
+    """Read the body of a request. Raises Refused where it is too long, too slow, or breaks off."""
     body = b""
     try:
         async with asyncio.timeout(BODY_S):
@@ -257,7 +259,7 @@ def read_body(body: bytes) -> dict[str, list[Any]]:
 
 
 def own_path(back: str, *, root: str) -> str:
-    """Take an address to go back to only where it is a path of ours; else the first page."""
+    """Return an address to go back to, if it is a path of ours; else the first page."""
     is_ours = back.startswith(f"{root}/") and not back.startswith(("//", "/\\"))
     return back if is_ours and back.isprintable() and "\\" not in back else f"{root}/"
 
@@ -273,26 +275,26 @@ def _chosen_zone(request: Request) -> tzinfo | None:
 
 
 def _is_secure(request: Request) -> bool:
-    """Say whether a cookie is for TLS only: everywhere but on this machine."""
+    """Return whether a cookie is for TLS only: everywhere but on this machine."""
     return request.url.scheme == "https" or request.url.hostname not in ("127.0.0.1", "::1", "localhost")
 
 
 VIEWS: Final = "workkit_views"
 LONGEST_NAME, MOST_OF_COOKIE = 60, 3_800
-"""Of a name; and of the cookie, of which browsers keep 4 kB with its name and its path."""
+"""Most characters of a name, and most bytes of the cookie. Browsers keep 4 kB, with its name and its path."""
 
 FILTERED: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": ("state", "q"),
     "runs": ("job", "fn", "ended", "from", "to", "q"),
     "dead": ("by", "q"),
 }
-"""The pages that have saved views, and the parameters of each that are its filter."""
+"""The pages with saved views, and the parameters of each that form its filter."""
 
 PLAIN: Final = {("state", "all"), ("by", "error")}  # a page without a filter has these too
 
 
 def read_views(cookie: str) -> tuple[SavedView, ...]:
-    """Read a cookie that `with_view` wrote. What cannot be read is no view."""
+    """Read a cookie that `with_view` wrote. Unreadable parts give no view."""
     try:
         found = json.loads(urlsafe_b64decode(cookie.encode()))
     except ValueError:

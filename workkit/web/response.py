@@ -1,9 +1,9 @@
-"""Responses: values to HTML by the templates, JSON and refusals, each with an `ETag`; the static files; and the threads
-in which blocking calls run.
+"""Responses: HTML from templates, JSON and refusals, each with an `ETag`; the static files; and the threads for
+blocking calls.
 
-Whatever a template prints passes `_sound`: control, bidi and other characters that could hide text are spelled out, and
-autoescape does the rest. So nothing that the server holds can steer a page. At most 8 threads ask servers at once, and
-nobody waits longer than 2 s for a turn.
+Every value that a template prints passes `_sound`: it spells out control, bidi and other characters that could hide
+text, and autoescape does the rest. So no value on the server can change a page. At most 8 threads call servers at once,
+and a request waits at most 2 s for a free thread.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from workkit.web.page import OWN, Frame
 from workkit.web.sentences import away_sentence
 from workkit.web.words import job_path, url_path
 
-LONGEST_VALUE = 6_000  # characters of a parameter; the place in a list may be long
+LONGEST_VALUE = 6_000  # characters of a parameter; a place in a list may be long
 
 
 class Refused(Exception):
-    """A request that is not done: its status, a sentence, and links that lead on (text, path below the root). `form`:
-    the fields of a form that may be sent again, with another token.
+    """A refused request: its status, a sentence, and links to other pages (text, path below the root). `form`: the
+    fields of a form that the user may send again, with another token.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Refused(Exception):
     ) -> None:
         super().__init__(sentence)
         self.status, self.sentence, self.links, self.fields = status, sentence, links, dict(fields or {})
-        self.headline = headline or sentence  # what a page says
+        self.headline = headline or sentence  # the headline of an HTML page
         self.form = form
 
     @property
@@ -83,17 +83,17 @@ class Refused(Exception):
 
     @property
     def candidates(self) -> list[tuple[str, str]]:
-        """The ids that begin alike, each with the path of its page below the schedule."""
+        """The ids with the same beginning, each with the path of its page below the schedule."""
         return [(id, job_path(id)) for id in self.fields.get("ids", ())]
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {"error": self.sentence, **self.fields}
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Which status an error of ours has."""
+    """The status of an error of ours."""
 
     kind: type[WorkkitError]
     code: int
@@ -121,12 +121,12 @@ def refusal_of(error: WorkkitError) -> Refused:
 
 
 def html(request: Request, template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
-    """Answer a page."""
+    """Answer an HTML page."""
     return _tagged(request, render(template, values).encode("utf-8", "replace"), "text/html; charset=utf-8", status)
 
 
 def json_answer(request: Request, record: Mapping[str, Any], *, status: int = 200) -> Response:
-    """Answer an object."""
+    """Answer a JSON object."""
     return _tagged(request, compact(record).encode() + b"\n", "application/json", status)
 
 
@@ -149,19 +149,19 @@ def _tagged(request: Request, body: bytes, kind: str, status: int) -> Response:
 
 
 def wants_json(request: Request) -> bool:
-    """Say whether JSON is asked for, by the address or by `Accept`."""
+    """Return whether the request wants JSON, by its address or by `Accept`."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
 def last_values(request: Request) -> dict[str, str]:
-    """Read the parameters of the address, of each the last value."""
+    """Read the parameters of the address. Of a repeated one, the last value counts."""
     return {name: value for name, value in request.query_params.multi_items() if len(value) <= LONGEST_VALUE}
 
 
 def result_record(result: Result | None, number: str) -> dict[str, Any]:
-    """Write what became of an act, and the number by which it can be undone. None: the same form was sent twice, and
-    the first one is not over.
+    """Return the result of an act as a JSON object, with the number that undoes it. None: the same form was sent twice,
+    and the first act still runs.
     """
     if result is None:
         return {"error": "this act is being done already."}
@@ -177,7 +177,7 @@ def result_record(result: Result | None, number: str) -> dict[str, Any]:
 
 
 def result_status(result: Result | None) -> int:
-    """Choose the status of an act: 207 where a part failed, and that of the first error where all did."""
+    """Return the status of an act: 207 where a part failed, and that of the first error where all failed."""
     if result is None:
         return 409
     if not result.refused:
@@ -193,7 +193,7 @@ T = TypeVar("T")
 
 
 class Asking:
-    """The threads that ask servers. They begin with the first question."""
+    """The threads that call servers. They start with the first call."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -201,22 +201,22 @@ class Asking:
         self._turns: list[asyncio.Future[None]] = []
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function in a thread. Raises Refused (503) where no thread was free for 2 s; ServerUnreachable
-        where it has not answered after 15 s.
+        """Call a function in a thread. Raises Refused (503) where no thread was free for 2 s; ServerUnreachable where
+        the call takes longer than 15 s.
         """
         await self._turn()
         self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="workkit-web")
         loop = asyncio.get_running_loop()
         asked = loop.run_in_executor(self._pool, function)
         asked.add_done_callback(self._free)
-        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # the caller may have left
         try:
             return await asyncio.wait_for(asyncio.shield(asked), LONGEST_S)
         except TimeoutError:
             raise ServerUnreachable(f"the server has not answered within {LONGEST_S:g} s.") from None
 
     async def of(self, served: Served, function: Callable[[], T]) -> T:
-        """Ask the server of a schedule, and note whether it answers. Raises as `call`."""
+        """Call the server of a schedule, and note whether it answers. Raises as `call`."""
         try:
             found = await self.call(function)
         except ServerError as error:
@@ -260,7 +260,7 @@ SIGNS: Final[Mapping[str, str]] = {
 
 @cache
 def environment() -> Environment:
-    """Make the templates ready, once."""
+    """Prepare the templates, once."""
     env = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -299,7 +299,7 @@ def environment() -> Environment:
 
 
 def make_ready() -> None:
-    """Compile all templates, before somebody waits for one."""
+    """Compile all templates before the first request."""
     for name in environment().list_templates():
         environment().get_template(name)
 
@@ -332,9 +332,7 @@ def static_files() -> dict[str, bytes]:
 
 
 def _lean(script: bytes) -> bytes:
-    """Leave out what a browser does not need of our script: indents, lines that are comments, and blanks beside signs
-    outside of texts.
-    """
+    """Shorten our script: without indents, comment lines, and blanks beside signs outside of strings."""
     lines = (line.strip() for line in script.splitlines())
     parts = TEXTS.split(b"\n".join(line for line in lines if line and not line.startswith(b"//")))
     return b"".join(
@@ -345,19 +343,19 @@ def _lean(script: bytes) -> bytes:
 
 @cache
 def static_name(name: str) -> str:
-    """Name a static file by its content, so that browsers may keep it for ever."""
+    """Name a static file by its content, so that browsers may cache it forever."""
     return f"{hashlib.sha256(static_files()[name]).hexdigest()[:16]}/{name}"
 
 
 @cache
 def static_version() -> str:
-    """Name what a page that is open must fit: the script, the stylesheet and this version of workkit."""
+    """Return the version that an open page must match: of the script, the stylesheet and workkit."""
     names = "".join(static_name(name) for name in TYPES)
     return hashlib.sha256(f"{names}{__version__}".encode()).hexdigest()[:16]
 
 
 def write(template: str, **values: Any) -> str:
-    """Write a part of a page."""
+    """Render a part of a page."""
     return environment().get_template(template).render(**values)
 
 
@@ -379,6 +377,6 @@ def _percent(value: tuple[float, float]) -> int:
 
 
 def live_address(frame: Frame, path: str, params: Mapping[str, str]) -> str:
-    """Name the stream of a page: that of its schedule, with the page, its parameters, and our version."""
+    """Return the address of a page's stream: that of its schedule, with the page, its parameters, and our version."""
     known = {name: value for name, value in params.items() if name not in OWN}
     return f"{frame.base}live?{urlencode({'page': path, 'version': static_version(), **known})}"

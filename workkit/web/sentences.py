@@ -1,6 +1,6 @@
-"""The sentences of the page Now, made of facts. Pure.
+"""The sentences of the page Now, made from facts. Pure.
 
-The order of `needs` is the order of trouble. The first of them is the headline; all of them are "Needs you".
+`needs` yields the worst trouble first. Its first item is the headline; all items form the section "Needs you".
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from workkit.web.cache import Death, Gone, is_silent
 from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 
 OVERDUE_MS: Final = 10_000
-"""So long something is due before it counts as overdue."""
+"""Time after which a due job counts as overdue, in ms."""
 
 SOON_LOST: Final = timedelta(seconds=15)
-"""So long before a server is known to be away the last look at it may be."""
+"""Longest time between the last view of a server and the moment when its loss is known."""
 
 RECENT: Final = timedelta(hours=24)
-"""So long a missed run needs somebody."""
+"""How long a missed run needs attention."""
 
 GIVEN_BACK: Final = "Every listener has given its jobs back. Their logs say why."
 MOST_NEEDS: Final = 8
@@ -37,7 +37,7 @@ Tone = Literal["fail", "late"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """A recurring job whose last runs failed: how many in a row, the end of the last one, and its error if known.
+    """A recurring job with failed last runs: how many in a row, the end of the last one, and its error if known.
     `traceback`: the page that shows it.
     """
 
@@ -50,7 +50,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedRun:
-    """A run that did not take place, and why, as the end of a sentence."""
+    """A missed run, and the reason, as the end of a sentence."""
 
     name: str
     due: datetime
@@ -65,13 +65,13 @@ class Died:
     since: datetime
     error: str
     print: str = ""
-    traceback: str = ""  # the page of the one that died last
+    traceback: str = ""  # page of the last one that died
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Herd:
-    """Runs at one second that the threads cannot start in time. `more`: what that means, in sentences; `path`: where
-    they are seen.
+    """Runs at one second that the threads cannot start in time. `more`: the consequence, in sentences; `path`: the page
+    that shows them.
     """
 
     at: datetime
@@ -82,7 +82,7 @@ class Herd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixed:
-    """Versions that run at once, each with how many listeners have it, and for how long already."""
+    """Versions that run at once, each with its number of listeners, and for how long."""
 
     for_ms: int
     versions: tuple[tuple[str, int], ...]
@@ -90,7 +90,7 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What the last checkup has found of one kind: the first in a sentence, why it matters, how many more there are."""
+    """The faults of one kind in the last checkup: the first in a sentence, why it matters, and the number of others."""
 
     what: str
     why: str
@@ -99,10 +99,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of a schedule at this moment. `recurring`: how many recurring jobs are looked at; `on_time`:
-    those of them whose last run neither failed nor began late. `cannot_run` and `faults` are empty where nobody has
-    looked; `ailing`: what is wrong with listeners, each with what follows; `deaths`: of listeners, lately; `stuck`:
-    those of `cannot_run` of which a job is due.
+    """The facts about a schedule at this moment. `recurring`: the number of recurring jobs that were read; `on_time`:
+    how many of them neither failed nor began late in their last run. `cannot_run` and `faults` are empty before a
+    checkup; `ailing`: the troubles of listeners, each with its consequence; `deaths`: recent deaths of listeners;
+    `stuck`: the functions in `cannot_run` that have a due job.
     """
 
     schedule: str
@@ -134,8 +134,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something that needs somebody: what, why, how bad. `job`: the job to act on; `traceback`: the page of that of its
-    last failure.
+    """A need of attention: its subject, its reason, its severity. `job`: the job to act on; `traceback`: the page with
+    the traceback of its last failure.
     """
 
     said: Sentence
@@ -144,7 +144,7 @@ class Need:
     job: str | None = None
     traceback: str = ""
     is_failing: bool = False
-    is_aside: bool = False  # it can wait: never the headline
+    is_aside: bool = False  # can wait: never the headline
     is_pause: bool = False
 
 
@@ -158,8 +158,8 @@ def away(ms: int, *, refuses: bool = False) -> Sentence:
 def away_sentence(
     error: WorkkitError, *, since: datetime | None = None, now: datetime | None = None, zone: tzinfo = UTC
 ) -> str:
-    """Say which server does not answer, what its trouble is, and since when. What to do about it is told to developers,
-    not to who looks at a page.
+    """Say which server does not answer, its trouble, and since when. The remedy is left out, because it is for
+    developers and not for users of the page.
     """
     does = "refuses to answer" if isinstance(error, ServerRefused) else "does not answer"
     why = f": {error.trouble.partition(';')[0]}" if error.trouble else ""
@@ -168,12 +168,12 @@ def away_sentence(
 
 
 def as_of(seen: datetime, since: datetime, zone: tzinfo) -> str:
-    """Say of when it is what is seen of a server that does not answer since then."""
+    """Say how old the shown view is while a server does not answer."""
     return "then" if since - seen < SOON_LOST else moment(seen.replace(microsecond=0), since, zone)
 
 
 def sentence(facts: Facts) -> Sentence:
-    """Say the one thing that matters most."""
+    """Return the headline: the most important fact."""
     if facts.is_empty:
         return (f"Nothing in {facts.schedule} yet, and nobody listens.",)
     first = next((need for need in needs(facts) if not need.is_aside), None)
@@ -183,7 +183,7 @@ def sentence(facts: Facts) -> Sentence:
 
 
 def needs(facts: Facts) -> Iterator[Need]:
-    """Say all that needs somebody, the worst first."""
+    """Yield all needs of attention, the worst first."""
     if facts.gone is not None:
         yield missing(facts.gone, facts.now, facts.zone)
     yield from _nobody(facts)
@@ -266,7 +266,7 @@ def _end(pause: Pause, facts: Facts) -> str:
 
 
 def _is_overdue(facts: Facts) -> bool:
-    """Say whether jobs are overdue by a cause of their own: not as nobody listens, nor as the schedule is paused."""
+    """Return whether jobs are overdue for another reason than missing listeners or a pause of the schedule."""
     return bool(facts.listeners and facts.due and (facts.late_ms or 0) >= OVERDUE_MS and facts.paused is None)
 
 
@@ -308,7 +308,7 @@ def _one_failing(one: Failing, facts: Facts) -> Need:
 
 
 def rest(facts: Facts) -> Sentence:
-    """Say the rest in one clause, and what is next."""
+    """Say the other facts in one clause, and the next run."""
     if facts.is_empty:
         return ("Add a job, start a listener, and this page shows what runs, what will, and what did not.",)
     parts: list[str | Ref] = []
@@ -323,7 +323,7 @@ def rest(facts: Facts) -> Sentence:
 
 
 def ailing(info: ListenerInfo) -> tuple[str, str] | None:
-    """Say what is wrong with a listener, and what follows from it; None: nothing."""
+    """Return the trouble of a listener and its consequence; None: no trouble."""
     if is_silent(info):
         n = len(info.running)
         follows = f"If it stays so, its {plural(n, 'job')} {'goes' if n == 1 else 'go'} to other listeners."

@@ -1,4 +1,4 @@
-"""The answer below a *When?* box: how words were read, the next times, and remarks about them. Pure."""
+"""The answer below a *When?* box: how the words were read, the next times, and remarks about them. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workkit.web.charts.year import Weeks, weeks
 from workkit.web.forecast import HERD
 from workkit.web.words import city
 
-LONGEST: Final = 1_000  # characters of a time
+LONGEST: Final = 1_000  # characters; longest text of a time
 COMING: Final = 6
 MOST_REMARKS: Final = 4
-MOST_COUNTED: Final = 500  # runs of a week that are counted one by one
-MOST_LOOKED: Final = 1_000  # other jobs, of which each is asked whether it starts at that second
+MOST_COUNTED: Final = 500  # most runs of a week that are counted
+MOST_LOOKED: Final = 1_000  # most other jobs that are checked for a start in the same second
 OFTEN: Final = timedelta(seconds=10)
 RARELY: Final = timedelta(days=180)
 PUT_OFF: Final = "5 minutes"
@@ -34,7 +34,7 @@ WORD: Final = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRemark:
-    """One thing to know: what stands out, the rest, and the spread that would help."""
+    """A remark: its head, the rest, and the spread that would help."""
 
     head: str
     more: str = ""
@@ -48,7 +48,7 @@ class TimeRemark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misread:
-    """A text that is not understood: cut where the trouble is, the sentence, and what was perhaps meant."""
+    """A text with an error: the parts before, at and after the error, the sentence, and a suggestion."""
 
     before: str
     place: str
@@ -58,14 +58,14 @@ class Misread:
     error: Invalid
 
     def record(self) -> dict[str, Any]:
-        """Write it as an error is written."""
+        """Return the error as a JSON object."""
         names = ("given", "position", "accepted", "suggestion")
         return {"error": str(self.error), **{name: getattr(self.error, name) for name in names}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a text means as a time. `trigger` None: it is empty, or misread."""
+    """The meaning of a text as a time. `trigger` None: the text is empty or has an error."""
 
     given: str
     tz: str
@@ -81,7 +81,7 @@ class Answer:
     misread: Misread | None = None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         known: dict[str, Any] = {
             "given": self.given,
             "tz": self.tz,
@@ -97,7 +97,7 @@ class Answer:
 
 
 def read_text(text: str, *, tz: str, now: datetime) -> Trigger:
-    """Read words or a cron string in a zone; seven fields are UTC whatever the zone. Raises an Invalid."""
+    """Read words or a cron string in a zone. Seven fields are always UTC. Raises an Invalid."""
     if len(text) > LONGEST:
         trouble, remedy = f"has {len(text):,} characters", f"Accepted: at most {LONGEST:,}."
         raise PhraseError.about("The time", trouble, remedy, given=text[:LONGEST], accepted=f"{LONGEST} characters")
@@ -107,8 +107,8 @@ def read_text(text: str, *, tz: str, now: datetime) -> Trigger:
 
 @lru_cache(maxsize=2_000)
 def time_words(trigger: Trigger, now: datetime) -> str | None:
-    """Write the time of a job in words, or as a cron string, so that it reads back as the same time in its zone, its
-    bounds apart; None where neither does.
+    """Return the time of a job in words, or as a cron string, so that it reads back as the same time in its zone,
+    without its bounds; None where neither does.
     """
     bare = replace(trigger, start=None, end=None, warnings=())
     written = explain(bare, zone=False).removesuffix(f" {trigger.tz}")
@@ -122,7 +122,7 @@ def _reads_back(text: str, trigger: Trigger, now: datetime) -> bool:
         found = read_when(When(when=text, tz=trigger.tz), now=now)
     except TriggerError:
         return False
-    # how it is stored follows from its rules and bounds
+    # its stored form depends on its rules and bounds
     return replace(found, warnings=(), cron=trigger.cron, stored=trigger.stored) == trigger
 
 
@@ -165,7 +165,7 @@ def answer(
 
 
 def misread(text: str, error: Invalid) -> Misread:
-    """Show where a text is not understood: the word at the position of the trouble."""
+    """Return the place of an error in a text: the word at its position."""
     at = error.position if error.given == text else None
     word = None if at is None else WORD.match(text, at)
     begin, end = word.span() if word else (len(text), len(text))
@@ -181,7 +181,7 @@ def misread(text: str, error: Invalid) -> Misread:
 
 
 def _crons(trigger: Trigger) -> tuple[str, str, str]:
-    """Write it with five fields and with seven where there are any, and say why not with seven."""
+    """Return the time as cron with five fields and with seven where possible, and the reason where seven are not."""
     if not trigger.recurs:
         return "", "", ""
     five = _five(trigger)
@@ -267,5 +267,5 @@ def _pace(trigger: Trigger, coming: tuple[datetime, ...], *, now: datetime) -> l
 
 
 def is_seven(text: str) -> bool:
-    """Say whether a text is a cron string that is always UTC."""
+    """Return whether a text is a cron string with seven fields, which is always UTC."""
     return looks_like_cron(text) and len(text.split()) == 7

@@ -1,5 +1,4 @@
-"""Words and addresses that pages share: names as pieces of a path, sentences with links, pauses, when something is due,
-changes of the clock.
+"""Words and addresses that pages share: names in paths, sentences with links, pauses, due times, clock changes.
 
 Pure. How values read: `workkit.text.glance`. How names are spelled in addresses: spec/web.md, 1.
 """
@@ -29,11 +28,11 @@ _READ: Final = re.compile(r"((?:~[0-9a-f]{2})+)")
 
 
 def spelled(name: str) -> str:
-    """Write a name as one piece of a path, in which no proxy decodes anything and no part is taken for a suffix.
+    """Write a name as one piece of a path that no proxy decodes and that has no suffix.
 
-    ``/ ~ % ? #``, blanks, controls, and the dot of a final ``.json`` become ``~`` and two hex digits for each byte.
-    A name of dots alone, which browsers take for a way up, is spelled whole. What is not ASCII is left to
-    the usual encoding of URLs.
+    ``/ ~ % ? #``, blanks, controls, and the dot of a final ``.json`` become ``~`` and two hex digits for each byte. A
+    name of dots only is spelled whole, because browsers read it as a way up. Non-ASCII characters get the usual
+    encoding of URLs.
     """
     text = _SPELLED.sub(_hex, name)
     if text.endswith(JSON):
@@ -42,7 +41,7 @@ def spelled(name: str) -> str:
 
 
 def read_spelled(piece: str) -> str:
-    """Read a piece of a path that `spelled` wrote. What it does not write is taken as it stands."""
+    """Read a piece of a path that `spelled` wrote. Other texts are returned unchanged."""
 
     def decoded(found: re.Match[str]) -> str:
         return bytes.fromhex(found[1].replace("~", "")).decode("utf-8", "replace")
@@ -51,12 +50,12 @@ def read_spelled(piece: str) -> str:
 
 
 def job_path(which: str) -> str:
-    """Write the path of a job's page, below its schedule's."""
+    """Return the path of a job's page, below its schedule's."""
     return f"jobs/{spelled(which)}"
 
 
 def url_path(path: str) -> str:
-    """Write a path for a link: what is not ASCII is percent-encoded."""
+    """Percent-encode the non-ASCII characters of a path for a link."""
     return quote(path, safe="/~%:@!$&'()*+,;=-._?")
 
 
@@ -65,7 +64,7 @@ def _hex(found: re.Match[str]) -> str:
 
 
 def with_parameter(address: str, name: str, value: str | None) -> str:
-    """Set one parameter of an address, or with None leave it out, and leave the others."""
+    """Set one parameter of an address, or remove it with None. The others stay."""
     path, _, query = address.partition("?")
     found = [(one, given) for one, given in parse_qsl(query, keep_blank_values=True) if one != name]
     if value is not None:
@@ -74,16 +73,16 @@ def with_parameter(address: str, name: str, value: str | None) -> str:
 
 
 LATE_MS = 1000
-"""So late a run counts as late, and what is due as overdue."""
+"""Lateness in ms from which a run counts as late, and a due job as overdue."""
 
 
 STATE_WORDS = {"retrying": "to be tried again"}
-"""States of jobs that are said in other words."""
+"""States of jobs that have other words on pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A part of a sentence that leads to a page: a path below that of the schedule."""
+    """A part of a sentence that links to a page: a path below that of the schedule."""
 
     text: str
     path: str
@@ -94,7 +93,7 @@ Sentence = tuple[str | Ref, ...]
 
 
 def job_ref(job: Job) -> str:
-    """Write the path of the page of a job, or of one dead record of it."""
+    """Return the path of the page of a job, or of one dead record of it."""
     path = job_path(job.name or job.id)
     return path if job.dead_id is None else f"{job_path(job.id)}?dead={quote(job.dead_id, errors='replace')}"
 
@@ -105,7 +104,7 @@ def plain(said: Sentence) -> str:
 
 
 def joined(parts: Sequence[Ref], word: str = "and") -> Sentence:
-    """Join references as a sentence does."""
+    """Join references to a list in a sentence."""
     found: list[str | Ref] = []
     for number, part in enumerate(parts):
         if number:
@@ -115,24 +114,26 @@ def joined(parts: Sequence[Ref], word: str = "and") -> Sentence:
 
 
 def pause_of(job: Job, control: Control) -> Pause | None:
-    """Find the pause under which a job stands: its own, that of its function, or that of the schedule."""
+    """Return the pause that holds a job: its own, that of its function, or that of the schedule."""
     target = paused_by(job, control)
     return None if target is None else control.paused[target]
 
 
 def paused_by(job: Job, control: Control) -> str | None:
-    """Name the target of the pause under which a job stands: see `pause_of`."""
+    """Return the target of the pause that holds a job: see `pause_of`."""
     targets = (f"job:{job.name or job.id}", f"fn:{job.fn}", SCHEDULE)
     return next((target for target in targets if target in control.paused), None)
 
 
 def pause_end(pause: Pause | None) -> datetime | None:
-    """Tell when a pause ends; None without one, and where it lasts until it is resumed."""
+    """Return when a pause ends; None without a pause, and where it lasts until it is resumed."""
     return None if pause is None else pause.until
 
 
 def pauses_text(options: RunOptions, *, most: int) -> str:
-    """Say how long a job waits before its attempts, without jitter: ``1 s, 2 s and 4 s``; so many are named."""
+    """Say how long a job waits before its attempts, without jitter: ``1 s, 2 s and 4 s``. `most`: how many pauses are
+    named.
+    """
     count = options.retries or 0
     said = [duration_text(options.delay_ms(k, chance=0.0)) for k in range(min(count, most))]
     return listed(said) if count <= most else f"{', '.join(said)} and so on"
@@ -146,7 +147,7 @@ def why_paused(pause: Pause, now: datetime, zone: tzinfo) -> str:
 
 
 def until(due: datetime, now: datetime) -> str:
-    """Say when something is due, from now on: a distance, or that it is overdue. Never "next" for what has passed."""
+    """Say when a job is due, from now on: a distance, or that it is overdue. It never says "next" for a past time."""
     if due > now:
         return away((due - now) / MILLISECOND)
     behind = now - due
@@ -159,21 +160,21 @@ HELD_BY: Final[Mapping[str, str]] = {
     "retrying": "A run of it waits for another attempt",
     "held": "A run of it waits to start",
 }
-"""By the state of a job: which run of it keeps another one from starting."""
+"""By the state of a job: the run of it that prevents a new one."""
 
 
 def overlap_key(job: Job) -> str:
-    """Name the limit key under which the runs of a recurring job exclude each other: see `workkit.jobs.admission`."""
+    """Return the limit key under which the runs of a recurring job exclude each other: see `workkit.jobs.admission`."""
     return f"over:{job.terms.name or job.id}"
 
 
 def may_wait(job: Job) -> bool:
-    """Say whether a run now would wait behind an earlier one, unless one waits there already: `LimitUse.waiting`."""
+    """Return whether a run now would wait behind an earlier one, unless one waits there already: `LimitUse.waiting`."""
     return job.terms.overlap in ("queue", "cancel") and job.state in HELD_BY
 
 
 def left_out(job: Job, uses: Iterable[LimitUse] = ()) -> str:
-    """Ask whether to run a job all the same, where its `overlap` would leave that run out; "" where it would not."""
+    """Ask whether to run a job anyway, where its `overlap` would leave that run out; "" where it would not."""
     overlap = job.terms.overlap
     if overlap == "skip" and job.state in HELD_BY:
         because = HELD_BY[job.state]
@@ -184,7 +185,7 @@ def left_out(job: Job, uses: Iterable[LimitUse] = ()) -> str:
     return f'{because}. With overlap "{overlap}", a run now is left out. Run it all the same?'
 
 
-MOST_RUNS: Final = 5_000  # that are counted until a change
+MOST_RUNS: Final = 5_000  # most runs counted until a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +198,7 @@ class NextChange:
 
 
 def city(tz: str) -> str:
-    """Name the place of a zone: ``Paris``, ``New York``."""
+    """Return the place name of a zone: ``Paris``, ``New York``."""
     return tz.rpartition("/")[2].replace("_", " ")
 
 
@@ -208,7 +209,9 @@ def moves(change: ClockChange) -> str:
 
 
 def what_came(trigger: Trigger, change: ClockChange) -> str | None:
-    """Say what came of a change that is past, for its day: ``02:30 did not exist; ran at 03:00``; None for nothing."""
+    """Describe the effect of a past clock change, for its day: ``02:30 did not exist; ran at 03:00``; None for no
+    effect.
+    """
     wall = touched(trigger, change)
     if wall is None:
         return None
@@ -218,7 +221,7 @@ def what_came(trigger: Trigger, change: ClockChange) -> str | None:
 
 
 def next_change(trigger: Trigger, *, now: datetime) -> NextChange | None:
-    """Find the next change of the clock that touches a recurring job, within two years."""
+    """Return the next change of the clock that touches a recurring job, within two years."""
     for change in clock_changes(trigger.tz, now, now + AHEAD) if trigger.tz != "UTC" else ():
         if (wall := touched(trigger, change)) is None:
             continue
@@ -235,7 +238,7 @@ def next_change(trigger: Trigger, *, now: datetime) -> NextChange | None:
 
 
 def _runs_before(trigger: Trigger, *, now: datetime, change: ClockChange) -> int | None:
-    """Count the runs up to that of the change, with it; None where there are too many to count."""
+    """Count the runs up to and including the one that a change touches; None where there are too many to count."""
     at, until = now, change.at - timedelta(seconds=max(0, change.before - change.after))
     for count in range(MOST_RUNS):
         following = trigger.next_after(at)

@@ -1,8 +1,8 @@
-"""What threads do beside the requests: the last checkup of a schedule, begun when somebody looks and kept for ten
-minutes; the counts of its rail; and works that an act has begun.
+"""Work of threads beside the requests: the last checkup of a schedule, which starts when a user looks and is kept for
+ten minutes; the counts of its rail; and works that an act has begun.
 
-A work has a thread, and only while it has something to do. If the process ends, what it has not done stays undone: that
-is the promise. Progress is read from the values, by any page.
+A work has a thread only while it has something to do. If the process ends, the rest of the work stays undone; no more
+is promised. Any page reads the progress from the values.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from workkit.errors import InvalidOptions, Unsupported, WorkkitError
 from workkit.triggers.english.numbers import duration
 
 FRESH_S: Final = 600.0
-"""For this time a checkup is not repeated."""
+"""Shortest time between two checkups, in s."""
 
 GLANCE_S: Final = 0.5
-"""How long from its beginning pages wait for the end of a checkup. Most end by then. A later viewer gets at once the
-findings so far.
+"""How long pages wait for the end of a checkup from its beginning, in s. Most checkups end within it. A later viewer
+gets the findings so far at once.
 """
 
 OPEN_S: Final = 5.0
-"""A viewer who looks again after this time has the page open, and did not look only once."""
+"""A viewer who looks again after this time (s) has the page open, and did not just visit it."""
 
 MOST_FINDINGS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a checkup has found so far. `age_s`: how long ago it ended; None: it runs. `error`: why it ended early.
+    """The findings of a checkup so far. `age_s`: how long ago it ended; None: it runs. `error`: why it ended early.
     `patience`: after how long a job that waits nowhere is a fault.
     """
 
@@ -66,19 +66,19 @@ class _Course:
 class Checkup:
     """Checkups of one schedule, one at a time, each in a thread of its own. Thread-safe.
 
-    `doctor` opens what checks; `patience`: see `workkit.brokers.layout.Layout.patience`. `stays_s`: see `OPEN_S`.
+    `doctor` opens the doctor; `patience`: see `workkit.brokers.layout.Layout.patience`. `stays_s`: see `OPEN_S`.
     """
 
     doctor: Callable[[], Doctor]
     patience: str
     stays_s: float = OPEN_S
     _course: _Course | None = None
-    _glanced: float | None = None  # when somebody began to look who begins no checkup at once
+    _glanced: float | None = None  # start of the visit of a viewer who starts no checkup at once
     _changed: Condition = field(default_factory=Condition)
 
     def look(self, patience: str | None = None) -> Checked:
-        """Return the findings. Where they are ten minutes old, or of another patience, a checkup begins.
-        Raises TriggerError where the patience is no duration.
+        """Return the findings. If they are ten minutes old, or have another patience, a checkup begins. Raises
+        TriggerError where the patience is no duration.
         """
         with self._changed:
             course = self._course
@@ -98,13 +98,13 @@ class Checkup:
                 self._begin(self.patience if course is None else course.patience)
 
     def known(self) -> Checked | None:
-        """Return the findings, and begin nothing; None: nobody has looked yet."""
+        """Return the findings without a new checkup; None: there was none yet."""
         with self._changed:
             return None if self._course is None else self._told()
 
     def glance(self) -> Checked | None:
-        """Return the findings as `known` does, and wait for nothing. Where they are ten minutes old, a checkup begins
-        for a viewer who looked a while ago, and looks again.
+        """Return the findings as `known` does, without waiting. If they are ten minutes old, a checkup begins for a
+        viewer who looked a while ago and looks again.
         """
         with self._changed:
             known = None if self._course is None else self._told()
@@ -124,7 +124,7 @@ class Checkup:
             return next((one for one in found if digest_of(one) == digest), None)
 
     def forget(self, finding: Finding) -> None:
-        """Take out a fault that is repaired, or over."""
+        """Remove a fault that is repaired, or over."""
         with self._changed:
             if self._course is not None and finding in self._course.findings:
                 self._course.findings.remove(finding)
@@ -162,7 +162,7 @@ class Checkup:
 
 
 def digest_of(finding: Finding) -> str:
-    """Make the name of a fault, by which a form chooses it."""
+    """Return the digest of a fault, by which a form names it."""
     text = "\0".join((finding.kind, finding.schedule, finding.what, *finding.about))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -173,52 +173,54 @@ def _age(course: _Course) -> float:
 
 MOST_AT_ONCE: Final = 20
 SHOWN_S: Final = 60.0
-"""How long pages show a work that is over to everyone."""
+"""How long pages show an ended work to all users, in s."""
 
 KEPT_S: Final = 600.0
-"""So long it is kept, for who started it."""
+"""How long an ended work is kept for the user who started it, in s."""
 
 Kind = Literal["retry", "discard", "try", "all"]
 Fate = Literal["going", "failing", "ran", "failed", "over"]
-"""What is known of the one that was tried first."""
+"""The state of the job that was tried first."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Work:
-    """One work. `total`: its number of jobs; `print`: the error they died of, where it is one; `said`: its result."""
+    """One work. `total`: its number of jobs; `print`: the fingerprint of the error that killed them, if there is one;
+    `said`: its result as a sentence.
+    """
 
     schedule: str
     kind: Kind
     total: int
-    words: tuple[str, str] = ("", "")  # what is done, while it is and afterwards, where `kind` does not say it
+    words: tuple[str, str] = ("", "")  # the work as words, in progress and done, where `kind` has none
     print: str = ""
     pace: str = ""
     per_ms: float = 0.0
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    given: int = 0  # jobs that were put back or discarded
+    given: int = 0  # jobs put back or discarded
     refused: int = 0
     trouble: str = ""
     said: str = ""
     fate: Fate = "going"
     began: float = field(default_factory=time.monotonic)
-    portion: tuple[float, int] = (0.0, 0)  # when the last one was given, and how many jobs it has
+    portion: tuple[float, int] = (0.0, 0)  # the last portion: its time (monotonic), its number of jobs
     ended: float | None = None
-    job_id: str = ""  # of the one that is tried
-    job: str = ""  # what it is called
-    begun_ms: int = 0  # when it was, by the server's clock
-    gone_ms: int = 0  # when the job was first seen to be over, by the same clock
+    job_id: str = ""  # id of the tried job
+    job: str = ""  # name of the tried job
+    begun_ms: int = 0  # when it was put back, by the server's clock
+    gone_ms: int = 0  # when the job was first seen finished, by the same clock
     is_stopped: bool = False
-    held_s: float = 0.0  # for how long it is held back
+    held_s: float = 0.0  # s; how long the work waits before it begins
     stop: Event = field(default_factory=Event)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is done."""
+        """Whether the work has ended."""
         return self.ended is not None
 
     @property
     def done(self) -> int:
-        """How many have begun by now: of the last portion, those whose turn has come."""
+        """How many jobs have begun by now. Of the last portion, only those that are due count."""
         at, count = self.portion
         if not self.per_ms or not count:
             return self.given
@@ -227,7 +229,7 @@ class Work:
 
     @property
     def line(self) -> str:
-        """Say in one line how far it is, or what became of it."""
+        """Describe in one line its progress or its result."""
         total, done = f"{self.total:,}", f"{self.given:,}"
         if not self.is_over:
             if self.kind == "all":
@@ -249,11 +251,11 @@ class Work:
         return max(0, ceil(self.began + self.held_s - time.monotonic()))
 
     def hold(self, count: int) -> None:
-        """Note that a portion of `count` jobs was given."""
+        """Note that a portion of `count` jobs was put back."""
         self.portion = (time.monotonic(), count)
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a time, or until it is stopped. True: it was stopped."""
+        """Wait for a time, or until the work is stopped. Return True if it was stopped."""
         return self.stop.wait(seconds)
 
 
@@ -266,7 +268,7 @@ class Works:
         self._is_closed = False
 
     def start(self, work: Work, run: Callable[[Work], None]) -> None:
-        """Do it in a thread. Raises InvalidOptions where too much is under way."""
+        """Run a work in a thread. Raises InvalidOptions where too many works run."""
         with self._lock:
             self._forget()
             under_way = sum(not one.is_over for one in self._works.values())
@@ -274,7 +276,7 @@ class Works:
                 trouble = f"does {under_way:,} things at once already" if not self._is_closed else "is ending"
                 raise InvalidOptions.about("this process", trouble, "Wait until one is over, or stop one.")
             self._works[work.id] = work
-        here = copy_context()  # who acts
+        here = copy_context()  # keeps the author of the act
         Thread(target=here.run, args=(self._run, work, run), name=f"workkit-web-{work.kind}", daemon=True).start()
 
     def keep(self, work: Work) -> None:
@@ -293,18 +295,18 @@ class Works:
             work.ended = time.monotonic()
 
     def find(self, id: str) -> Work | None:
-        """Find one by its id."""
+        """Return a work by its id."""
         with self._lock:
             return self._works.get(id)
 
     def of(self, schedule: str) -> tuple[Work, ...]:
-        """List those of a schedule that go on, and those that have ended a short while ago."""
+        """List the works of a schedule that run or ended a short while ago."""
         with self._lock:
             self._forget()
             return tuple(one for one in self._works.values() if one.schedule == schedule and _is_told(one))
 
     def close(self) -> None:
-        """Stop all: what was not done stays as it is."""
+        """Stop all works. The rest of each stays undone."""
         with self._lock:
             self._is_closed = True
             for one in self._works.values():
@@ -322,30 +324,30 @@ def _is_told(work: Work) -> bool:
 
 
 COUNTED_S: Final = 60.0
-"""How long a count is kept where no page counts anew."""
+"""How long a count is kept where no page counts again, in s."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Rail:
-    """Counts of one schedule. Pages note what they have counted; the rest a thread counts by `counts`, while somebody
-    looks. Thread-safe.
+    """Counts of one schedule. Pages store the counts that they make; a thread makes the others by `counts`, while users
+    look. Thread-safe.
     """
 
     counts: Mapping[str, Callable[[], int]]
     stays_s: float = OPEN_S
     _lock: Lock = field(default_factory=Lock)
-    _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # and when they were counted
-    _looked: float | None = None  # when somebody first looked since the last count
+    _counts: dict[str, tuple[int, float]] = field(default_factory=dict)  # count, and its time (monotonic)
+    _looked: float | None = None  # first look since the last count
     _is_counting: bool = False
-    _ended: float = -math.inf  # when a thread has last counted
+    _ended: float = -math.inf  # when a thread last counted
 
     def note(self, page: str, n: int) -> None:
-        """Keep a count that a page has made."""
+        """Store a count that a page has made."""
         with self._lock:
             self._counts[page] = (n, time.monotonic())
 
     def glance(self) -> Mapping[str, int]:
-        """Tell what is known, by page, and wait for nothing."""
+        """Return the known counts, by page, without waiting."""
         with self._lock:
             now = time.monotonic()
             is_old = any(
@@ -367,7 +369,7 @@ class Rail:
                 except Unsupported:
                     continue
         except WorkkitError:
-            pass  # what is known stays
+            pass  # the known counts stay
         finally:
             with self._lock:
                 self._is_counting, self._ended = False, time.monotonic()

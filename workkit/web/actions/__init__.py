@@ -1,1 +1,1 @@
-"""Acts on a schedule: what somebody in front of a browser may change, and how it is undone: spec/web.md, 8."""
+"""Acts on a schedule: the changes that a person makes from a browser, and how each is undone (spec/web.md, 8)."""

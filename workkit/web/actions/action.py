@@ -1,7 +1,7 @@
-"""What an act is: what is asked (`Order`), who does it on what (`Doing`), and what became of it (`Result`).
+"""The values of an act: the request (`Order`), who acts on which schedule (`Doing`), and the outcome (`Result`).
 
-An act returns the order that undoes it in its `Done`: another act, as resume undoes pause, or one that no form may ask
-for (`undone_by`). `Results` keeps it for the session that has acted, until it is given once.
+An act returns the order that undoes it in its `Done`: another act, as resume undoes pause, or one that no form may
+request (`undone_by`). `Results` keeps that order for the session that acted, until the session takes it.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from workkit.web.mask import Veil
 from workkit.web.works import Works
 
 Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
-"""What an act names: jobs, at least one; jobs, or none for the whole schedule; none; jobs, or those that died of one
-error (the field `print`); listeners, at least one; one job.
+"""The objects that an act names. `job`: one or more jobs; `job or schedule`: jobs, or none for the whole schedule;
+`schedule`: none; `job or group`: jobs, or those that died of one error (the field `print`); `listener`: one or more
+listeners; `one job`: one job.
 """
 
 LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")
-"""The fields by which an act names all jobs of a list."""
+"""The fields with which an act names all jobs of a list."""
 
-SPELLED = 3  # lines of an act on several jobs that are shown
+SPELLED = 3  # lines shown for an act on several jobs
 
 
 class NotAllowed(WorkkitError):
-    """The role does not suffice for this job."""
+    """The role does not allow this act on this job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One act: a verb, the jobs it names, and the other fields that were filled in.
+    """One act: a verb, the jobs that it names, and the other fields of the form.
 
-    The rest is for an order that undoes another act. `act`: what carries it out, where no form may ask for it. `kept`:
-    what must still hold. `until`: until when it can be done; None: as long as results of acts are kept. `form`: the id
-    of the form by which it came.
+    Only orders that undo another act use the rest. `act`: carries the order out, where no form may request it. `kept`:
+    the state that must still hold. `until`: the last moment to carry it out; None: as long as results of acts are kept.
+    `form`: the id of the form that sent it.
     """
 
     verb: str
@@ -65,8 +66,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one job: a line that says it, and the order that undoes it. `shown`: what only this answer holds,
-    and nothing keeps; `leads_to`: the job whose page one comes to.
+    """The outcome for one job: a line for the user, and the order that undoes it. `shown`: a value that only this
+    answer holds and that is never stored; `leads_to`: the job to redirect to.
     """
 
     line: str
@@ -77,11 +78,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of an act: a line for each job, the jobs that were refused with the reason, and the acts that undo
-    it, the last one first. `did`: what was done to each job, as a past participle. `lasting`: for how many jobs it
-    cannot be undone, where it can be for others. `work`: the work in the background, which every page shows by
-    itself. `asked`: what was typed, where all of it was refused: it stands in its form again. `leads_to`: the job whose
-    page one comes to; empty: the page where one was.
+    """The outcome of an act: a line for each job, the refused jobs with the reason, and the acts that undo it, the last
+    one first. `did`: the change to each job, as a past participle. `lasting`: for how many jobs it cannot be undone,
+    where it can be for others. `work`: the work in the background, which every page shows by itself. `asked`: the typed
+    fields, where all of them were refused; the form shows them again. `leads_to`: the job to redirect to; empty: the
+    same page.
     """
 
     done: tuple[str, ...]
@@ -97,7 +98,7 @@ class Result:
 
     @property
     def line(self) -> str:
-        """Say in one line what was done, and what was not."""
+        """Describe in one line what was done and what was refused."""
         if len(self.lines) + len(self.refused) == 1:
             return self.lines[0] if self.lines else str(self.refused[0][1])
         over = sum(isinstance(error, NotFound) for _, error in self.refused)
@@ -115,7 +116,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doing:
-    """Somebody with a role, who acts on one schedule now."""
+    """A person with a role, who acts on one schedule now."""
 
     served: Served
     role: Role
@@ -136,17 +137,17 @@ class Doing:
 
     @property
     def inspector(self) -> Inspector:
-        """What looks at the schedule."""
+        """The inspector, which reads the schedule."""
         return self.served.inspector()
 
     @property
     def dead(self) -> DeadIndex:
-        """The dead jobs of the schedule, as this process keeps them."""
+        """The index of the schedule's dead jobs in this process."""
         return self.served.dead(self.veil)
 
     @property
     def admin(self) -> Admin:
-        """What changes the schedule in their name."""
+        """The admin, which changes the schedule in the name of this person."""
         return producer_of(self.s).admin.by(author_of(None))
 
     def at(self, instant: datetime) -> str:
@@ -155,19 +156,19 @@ class Doing:
 
 
 One = Callable[[Doing, Order, str | None], Done]
-"""Acts on one job, or on the whole schedule (None). Raises errors of ours."""
+"""Acts on one job, or on the whole schedule (None). Raises a WorkkitError."""
 
 
 Together = Callable[[Doing, Order], Result]
-"""Acts on all that an order names. Raises errors of ours where nothing was done."""
+"""Acts on all objects of an order. Raises a WorkkitError where nothing was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """An act: the role that it needs, what it names, which other fields it takes, and what it does with each job, or
-    with all `together`.
+    """An act: the role that it needs, the objects that it names, the other fields that it takes, and the function that
+    handles each job (`one`) or all of them (`together`).
 
-    `did`: what was done to several jobs, as a past participle.
+    `did`: the word for a change to several jobs, as a past participle.
     """
 
     role: Role
@@ -193,15 +194,15 @@ MOST: Final = 10_000
 
 @dataclass(slots=True, eq=False)
 class Results:
-    """Results of acts by session and number: for ten minutes, or as long as an act can be undone that has an end for
-    that. A number is held from the beginning of its act on.
+    """Results of acts by session and number. They are kept for ten minutes, or until the undo expires if it has an end.
+    A number is reserved as soon as its act begins.
     """
 
-    _kept: OrderedDict[tuple[str, str], tuple[float, Result | None]] = field(default_factory=OrderedDict)  # until when
+    _kept: OrderedDict[tuple[str, str], tuple[float, Result | None]] = field(default_factory=OrderedDict)  # expiry
     _sweep_at: float = 0.0
 
     def is_new(self, session: str, number: str) -> bool:
-        """Hold a number; False if it was used before."""
+        """Reserve a number. Return False if it was used before."""
         self._forget()
         if (session, number) in self._kept:
             return False
@@ -209,20 +210,20 @@ class Results:
         return True
 
     def keep(self, session: str, number: str, result: Result | None, *, now: datetime | None = None) -> None:
-        """Keep the result of an act; None: it did not happen, and its number is free again. `now`: the time of it."""
+        """Keep the result of an act that ended at `now`. None: the act did not happen, and its number is free again."""
         if result is None:
             self._kept.pop((session, number), None)
         else:
             self._kept[session, number] = (time.monotonic() + _seconds(result, now or datetime.now(UTC)), result)
 
     def undone(self, session: str, number: str) -> None:
-        """Note that an act was undone: it cannot be undone twice."""
+        """Note that an act was undone, so that it cannot be undone twice."""
         until, result = self._kept.get((session, number), (0.0, None))
         if result is not None:
             self._kept[session, number] = (until, replace(result, undo=()))
 
     def result(self, session: str, number: str) -> Result | None:
-        """Give the result of an act, if it is known and over."""
+        """Return the result of an act; None where it is unknown or the act still runs."""
         self._forget()
         until, result = self._kept.get((session, number), (0.0, None))
         return result if time.monotonic() < until else None
@@ -238,7 +239,7 @@ class Results:
 
 
 def _seconds(result: Result, now: datetime) -> float:
-    """Say for how many seconds a result is kept: until its undo ends, if each of its orders has an end."""
+    """Return for how many seconds to keep a result: until its undo expires, if each of its orders has an end."""
     ends = [order.until for order in result.undo]
     known = [end for end in ends if end is not None]
     if not known or len(known) < len(ends):
@@ -247,13 +248,13 @@ def _seconds(result: Result, now: datetime) -> float:
 
 
 def undone_by(one: One, *, role: Role, which: str = "", until: datetime | None = None) -> Order:
-    """Make an order that no form may ask for. `which`: the job by which its lines name it; empty: the schedule."""
+    """Make an order that no form may request. `which`: the job that its lines name; empty: the schedule."""
     act = Act(role=role, one=one, did="Undone" if which else "Done")
     return Order(verb=UNDO, which=(which,) if which else (), act=act, until=until)
 
 
 def undoing(undo: Undo | None) -> Order | None:
-    """Make the order that undoes a change of the server. None: it cannot be undone."""
+    """Make the order that undoes a change on the server. None: it cannot be undone."""
     if undo is None:
         return None
     until = None if undo.until_ms is None else datetime.fromtimestamp(undo.until_ms / 1000, UTC)
@@ -280,7 +281,7 @@ def _put_back(undo: Undo, doing: Doing, _: Order, __: str | None) -> Done:
 
 
 def _standing(doing: Doing, undo: Undo) -> str:
-    """Write the present state of the job of this name, or else of this id."""
+    """Write the present state of the job with this name, or else with this id."""
     try:
         job = doing.inspector.job(undo.job.name or undo.job.id)
     except (NotFound, Unsupported, CorruptRecord):

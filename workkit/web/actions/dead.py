@@ -1,4 +1,4 @@
-"""Acts on dead jobs: retry, try one first, discard, change arguments; and stop a work in the background."""
+"""Acts on dead jobs: retry, try one first, discard, change arguments; and stop work in the background."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here
 from workkit.web.works import Work
 
-DIRECTLY: Final = 500  # jobs that are put back before the answer; of more, a thread puts back portions
+DIRECTLY: Final = 500  # jobs put back before the answer; a thread puts larger numbers back in portions
 PORTION_MS: Final = 10_000
 HELD_S: Final = 10.0
-"""How long a discard is held back, and can be undone."""
+"""Delay of a discard in s. Until then it can be undone."""
 
 MANY: Final = 100
-"""To discard more jobs, one types their number."""
+"""To discard more jobs than this, the user types their number."""
 
 GROUP: Final = ("print", "count", "upto", "q")
 
 
 def retry(doing: Doing, order: Order) -> Result:
-    """Put dead jobs back: at once, or at a rate, a portion of 10 s at a time."""
+    """Put dead jobs back: at once, or at a rate, in portions of 10 s."""
     rate = order.fields.get("rate")
     per_ms = turn_ms(rate) if rate else 0.0
     dead, refused = _chosen(doing, order)
@@ -56,7 +56,7 @@ def retry(doing: Doing, order: Order) -> Result:
 
 
 def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -> None:
-    """Put jobs back, oldest first: those whose turn comes within 10 s; then wait for that time."""
+    """Put jobs back, oldest first: those due within 10 s; then wait for that time."""
     size = max(1, int(PORTION_MS / work.per_ms)) if work.per_ms else DIRECTLY
     oldest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0)
     for start in range(0, len(oldest_first), size):
@@ -74,8 +74,8 @@ def _put_back(doing: Doing, work: Work, dead: Sequence[Job], rate: str | None) -
 def _revive(
     doing: Doing, dead: Sequence[Job], *, args: Arguments | None = None, rate: str | None = None
 ) -> list[WorkkitError | None]:
-    """Put dead jobs back, at a rate, one of them perhaps with other arguments. Return for each why it was refused, or
-    None.
+    """Put dead jobs back, at a rate, one of them perhaps with other arguments. Return the error for each refused job,
+    and None for the others.
     """
     latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
     found = revive(doing.admin, latest_first, args=args, rate=rate, most_bytes=doing.s.max_payload)
@@ -84,7 +84,7 @@ def _revive(
 
 
 def try_one(doing: Doing, order: Order) -> Result:
-    """Put back the one that died last, and follow its run."""
+    """Put back the job that died last, and follow its run."""
     dead, refused = _chosen(doing, order)
     if not dead:
         return Result(done=(), lines=() if refused else ("Nothing to try: none of them is dead any more.",),
@@ -111,7 +111,7 @@ def try_one(doing: Doing, order: Order) -> Result:
 
 
 def discard(doing: Doing, order: Order) -> Result:
-    """Forget dead jobs, after 10 s in which it can be undone."""
+    """Delete dead jobs after 10 s, in which the act can be undone."""
     dead, refused = _chosen(doing, order)
     if not dead:
         return Result(done=(), lines=() if refused else ("Nothing to discard: none of them is dead any more.",),
@@ -142,7 +142,7 @@ def _held_back(doing: Doing, work: Work, dead: Sequence[Job]) -> None:
 
 
 def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
-    """Put one dead job back as a new one with other arguments."""
+    """Put one dead job back as a new job with other arguments."""
     assert which is not None, "it was checked"
     written = order.fields.get("args", "")
     try:
@@ -171,7 +171,7 @@ def change_arguments(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def stop(doing: Doing, order: Order, _: str | None) -> Done:
-    """Stop a work in the background. The jobs that it has not reached stay as they are."""
+    """Stop work in the background. The jobs that it has not reached stay as they are."""
     work = doing.works.find(order.fields.get("work", ""))
     if work is None or work.schedule != doing.schedule:
         raise NotFound.about("this work", "is over, or was begun by another process")
@@ -194,7 +194,7 @@ ACTS: Final[Mapping[str, Act]] = {
 
 
 def _chosen(doing: Doing, order: Order) -> tuple[list[Job], tuple[tuple[str, WorkkitError], ...]]:
-    """Find the dead jobs of an order, latest first, each once, and why some are not found."""
+    """Find the dead jobs of an order, latest first, each once. Return also the reason for each missing one."""
     found: dict[str, Job] = {}
     refused: list[tuple[str, WorkkitError]] = []
     for which in order.which:
@@ -214,8 +214,8 @@ def _named(doing: Doing, which: str) -> list[Job]:
 
 
 def _group(doing: Doing, fields: Mapping[str, str]) -> list[Job]:
-    """Find those that died of one error, up to the last one that was seen. Raises ChangedMeanwhile where there are more
-    than were seen.
+    """Find the jobs that died of one error, up to the last one that the user saw. Raises ChangedMeanwhile where there
+    are more than the user saw.
     """
     count, upto = _number(fields, "count"), _number(fields, "upto")
     if count is None:
@@ -247,7 +247,7 @@ def _number(fields: Mapping[str, str], name: str) -> int | None:
 
 
 def _forget(doing: Doing, dead: Sequence[Job], errors: Sequence[WorkkitError | None] = ()) -> None:
-    """Take those out of the index that are not dead any more."""
+    """Remove jobs from the index that are no longer dead."""
     stays = [error is not None and not isinstance(error, NotFound) for error in errors] or [False] * len(dead)
     doing.dead.left([job.dead_id or job.id for job, is_dead in zip(dead, stays, strict=True) if not is_dead])
 

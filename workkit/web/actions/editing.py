@@ -1,5 +1,5 @@
-"""Acts that bring content in: add a job, edit one, change its arguments or its time, spread it; and put the former
-content back.
+"""Acts that add or replace content: add a job, edit one, change its arguments or its time, spread it; and restore the
+former content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add(doing: Doing, order: Order, _: str | None) -> Done:
 
 
 def edit(doing: Doing, order: Order, which: str | None) -> Done:
-    """Replace a job by the content of the form, if it still has the content that was seen."""
+    """Replace a job by the content of the form, if the job is still as the user saw it."""
     stands = _stands(doing, order, which)
     filled = {"tz": job_form.of_time(stands)[1], **order.fields}
     given = job_form.keywords(filled, stands=stands, known=_known(doing, order))
@@ -54,12 +54,12 @@ def arguments(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def spread(doing: Doing, order: Order, which: str | None) -> Done:
-    """Put every run of a job off by its part of this time."""
+    """Delay every run of a job by its part of the spread."""
     return _change(doing, order, which, {"spread": order.fields.get("spread", "")})
 
 
 def reschedule(doing: Doing, order: Order, which: str | None) -> Done:
-    """Give a job another time, and keep everything else."""
+    """Change the time of a job, and keep everything else."""
     assert which is not None, "it was checked"
     when, tz, seen = (order.fields.get(name) for name in ("when", "tz", "seen"))
     before, after = rescheduling.rescheduled(doing.s, which, {"typed": when or "", "tz": tz}, seen=seen)
@@ -83,13 +83,13 @@ ACTS: Final[Mapping[str, Act]] = {
 
 
 def _put_time_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) -> Done:
-    """Give a job its former time back."""
+    """Restore the former time of a job."""
     job = rescheduling.put_back(doing.s, former, over=latter)
     return Done(f"Put {called(job)} back: {_content(job)}.")
 
 
 def _put_back(former: Job, latter: Job, doing: Doing, _: Order, __: str | None) -> Done:
-    """Put the former content of a job back."""
+    """Restore the former content of a job."""
     job = rescheduling.put_content_back(doing.s, former, over=latter)
     if job is None:
         raise ChangedMeanwhile(f"It changed meanwhile: {called(latter)} is another job by now, and was left as it is.")
@@ -131,7 +131,7 @@ def _changed(doing: Doing, which: str, seen: Job | None) -> ChangedMeanwhile:
 
 
 def _content(job: Job) -> str:
-    """Write what a job is, without its arguments."""
+    """Write a job without its arguments."""
     return f"{words_of(job) or 'at once'}, {shown(job.fn)} ({job.short_id})"
 
 
@@ -147,13 +147,13 @@ def _known(doing: Doing, order: Order) -> KnownFunction | None:
 
 
 def _checked(doing: Doing, given: dict[str, Any]) -> dict[str, Any]:
-    """Refuse arguments that the function does not take, as far as listeners know it. Raises InvalidArguments."""
+    """Check arguments against the signature that listeners publish. Raises InvalidArguments."""
     check_known(known_here(doing, given["fn"]), args=given.get("args", ()), kwargs=given.get("kwargs"))
     return given
 
 
 def known_here(doing: Doing, fn: str) -> KnownFunction | None:
-    """Find the signature of a function that listeners have published."""
+    """Return the signature of a function that listeners have published."""
     try:
         return job_form.known_of(fn, doing.inspector.history.knows())
     except (Unsupported, Invalid):
@@ -161,5 +161,5 @@ def known_here(doing: Doing, fn: str) -> KnownFunction | None:
 
 
 def _show(_: str, __: Any) -> bool:
-    """Hide nothing: these values go back to where they come from."""
+    """Hide nothing, because these values return to their source."""
     return False

@@ -1,4 +1,4 @@
-"""Acts on jobs that there are: pause, resume, skip, run, cancel, interrupt. And acts that change no job: check again,
+"""Acts on existing jobs: pause, resume, skip, run, cancel, interrupt. Also acts that change no job: check again,
 repair, quiet a listener, purge the history, show a masked value.
 """
 
@@ -25,13 +25,13 @@ from workkit.web.auth import may
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The pause that an act has left, or none. It must still hold when the act is undone."""
+    """The pause after an act, or None. It must still hold when the act is undone."""
 
     pause: Pause | None
 
 
 def pause(doing: Doing, order: Order, which: str | None) -> Done:
-    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
+    """Pause a job or the schedule. Raises ChangedMeanwhile where this undoes an act and another pause holds."""
     before = _checked(doing, order, which)
     until = order.fields.get("until")
     end = None if until is None else doing.served.pause_end(until)
@@ -43,7 +43,7 @@ def pause(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def resume(doing: Doing, order: Order, which: str | None) -> Done:
-    """End a pause. Raises ChangedMeanwhile where this undoes an act, and another pause holds."""
+    """End a pause. Raises ChangedMeanwhile where this undoes an act and another pause holds."""
     before = _checked(doing, order, which)
     schedule.resume(doing.s, which)
     if before is None:
@@ -52,7 +52,7 @@ def resume(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
-    """Read the pause. Raises ChangedMeanwhile where it is not the one that the act left which is undone."""
+    """Read the pause. Raises ChangedMeanwhile where it differs from the pause that the undone act left."""
     stands = _pause(doing, which)
     if isinstance(order.kept, Left) and order.kept.pause != stands:
         until = f", until {doing.at(stands.until)}" if stands is not None and stands.until else ""
@@ -62,7 +62,7 @@ def _checked(doing: Doing, order: Order, which: str | None) -> Pause | None:
 
 
 def _again(which: str | None, before: Pause, left: Left) -> Order:
-    """Make the order that pauses as before."""
+    """Make the order that restores the former pause."""
     fields = {"reason": before.reason} if before.reason else {}
     if before.until is not None:
         fields["until"] = before.until.isoformat()
@@ -70,7 +70,7 @@ def _again(which: str | None, before: Pause, left: Left) -> Order:
 
 
 def skip(doing: Doing, _: Order, which: str | None) -> Done:
-    """Leave out the next run of a recurring job."""
+    """Skip the next run of a recurring job."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
     following, undo = control.make(producer_of(doing.s), "skip", which)
@@ -87,7 +87,7 @@ def run(doing: Doing, _order: Order, which: str | None) -> Done:
 
 
 def cancel(doing: Doing, _: Order, which: str | None) -> Done:
-    """Take a job out, or interrupt its run."""
+    """Cancel a job, or interrupt its run."""
     assert which is not None, "it was checked"
     job = doing.inspector.job(which)
     if job.recurs and not may(doing.role, "editor"):
@@ -99,7 +99,7 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
-    """Cancel one run of a job, the one that the fields name. Raises NotFound where it is over."""
+    """Cancel the run of a job that the fields name. Raises NotFound where it is over."""
     assert which is not None, "it was checked"
     job, listener, due = doing.inspector.job(which), order.fields.get("listener", ""), order.fields.get("due", "")
     held = (info for info in doing.inspector.listeners() if info.listener == listener)
@@ -157,7 +157,7 @@ def repair(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 def quiet(doing: Doing, _: Order, which: str | None) -> Done:
-    """Have a listener take nothing new. What it has taken still runs."""
+    """Make a listener take no new jobs. Jobs that it has taken still run."""
     assert which is not None, "it was checked"
     if not doing.admin.steer(Quieted(which, True)):
         return Done(f"{which} was quiet already.")
@@ -165,7 +165,7 @@ def quiet(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 def listen(doing: Doing, _: Order, which: str | None) -> Done:
-    """Have a quiet listener take work again."""
+    """Make a quiet listener take jobs again."""
     assert which is not None, "it was checked"
     if not doing.admin.steer(Quieted(which, False)):
         return Done(f"{which} was not quiet.")
@@ -173,7 +173,7 @@ def listen(doing: Doing, _: Order, which: str | None) -> Done:
 
 
 def purge(doing: Doing, _: Order, __: str | None) -> Done:
-    """Remove all that is kept of past runs."""
+    """Delete the whole history of past runs."""
     doing.admin.steer(Forgotten())
     return Done(f"Purged the history of {doing.schedule}. Listeners begin anew; this cannot be undone.")
 
@@ -182,7 +182,7 @@ LONGEST_VALUE: Final = 100_000  # characters of a value
 
 
 def show(doing: Doing, order: Order, which: str | None) -> Done:
-    """Show a value. It is recorded first. Raises NotFound, InvalidOptions."""
+    """Show a masked value. The change log records it first. Raises NotFound, InvalidOptions."""
     assert which is not None, "it was checked"
     path = order.fields.get("argument", "")
     job = doing.inspector.job(which)
@@ -192,8 +192,8 @@ def show(doing: Doing, order: Order, which: str | None) -> Done:
 
 
 def value_at(job: Job, path: str) -> Any:
-    """Find a value among the arguments of a job: by ``args/0/token`` or ``kwargs/token``, as in a JSON pointer. Raises
-    NotFound, InvalidOptions.
+    """Find a value among the arguments of a job by a path such as ``args/0/token`` or ``kwargs/token``, as in a JSON
+    pointer. Raises NotFound, InvalidOptions.
     """
     kind, *steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
     if kind not in ("args", "kwargs") or not steps:

@@ -1,7 +1,7 @@
-"""From the fields of a form to an act, and from an act to what became of it.
+"""Reads an act from the fields of a form, carries it out, and returns its result.
 
-`ACTS` are the acts that there are: one that is not in it has no address and no button. An act concerns the jobs that it
-names, or all jobs of a list (`all_of`): those of its filter, and not only those of one page of it.
+`ACTS` lists every act. An act outside it has no address and no button. An act concerns the jobs that it names, or all
+jobs of a list (`all_of`): those that match its filter, on every page of the list.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ ACTS: Final[Mapping[str, Act]] = {
 LISTS: Final = ("recurring", "jobs")
 
 PORTION: Final = 500
-"""How many jobs are acted on before the answer. More are left to a thread, which takes portions."""
+"""Number of jobs that are handled before the answer. A thread handles the others, in portions of this size."""
 
 MOST_FOUND: Final = 10_000
 LOOK_S: Final = 5.0
 MANY: Final = 100
-"""To cancel more jobs, one types their number."""
+"""To cancel more jobs than this, the user types their number."""
 
 WORDS: Final = {"pause": "Pausing", "resume": "Resuming", "run": "Running", "skip": "Skipping", "cancel": "Cancelling"}
 
@@ -56,8 +56,8 @@ Each = Callable[[Doing, Order], Result]
 
 
 def all_of(doing: Doing, order: Order, each: Each, did: str) -> Result:
-    """Find all jobs that the order's list has, and act on each. Raises ChangedMeanwhile where there are more than were
-    seen, InvalidOptions for an invalid field.
+    """Find all jobs of the order's list, and act on each. Raises ChangedMeanwhile where there are more than the user
+    saw, InvalidOptions for an invalid field.
     """
     found = _keys(doing, order)
     if not found:
@@ -95,7 +95,7 @@ def _check(order: Order, n: int) -> None:
 
 
 def _keys(doing: Doing, order: Order) -> Sequence[str]:
-    """Name all jobs of the list, as its page has them."""
+    """Name all jobs of the list, as its page does."""
     chosen, q = order.fields["all"], order.fields.get("q", "").strip()
     if chosen not in LISTS:
         accepted = ", ".join(LISTS)
@@ -146,13 +146,13 @@ def _one_of(order: Order, name: str, accepted: Sequence[str]) -> str:
 
 
 MOST: Final = 500
-"""How many jobs one act may name."""
+"""Most jobs that one act may name."""
 
 HOPELESS: Final = (ChangedMeanwhile, NotFound, Invalid, Unsupported, CorruptRecord, NotAllowed)
 
 
 def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
-    """Read an act from the fields of a form or of a JSON body; else the sentence that refuses it."""
+    """Read an act from the fields of a form or of a JSON body. For an invalid act, return the sentence of refusal."""
     act = ACTS[verb]
     which = tuple(fields.get("which", ()))
     given = {name: value for name in act.fields if (value := next(iter(fields.get(name, ())), None)) not in (None, "")}
@@ -177,13 +177,13 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
 
 
 def act_of(order: Order) -> Act:
-    """Find what carries an order out, and which role it needs."""
+    """Find the act that carries an order out."""
     return order.act or ACTS[order.verb]
 
 
 def carry_out(doing: Doing, order: Order) -> Result:
-    """Do it for each job. One that is refused leaves the others; those after the loss of the server are refused too.
-    Raises ServerError where nothing was done, and what concerns all.
+    """Act on each job. A refused job does not stop the others. Once the server is lost, the remaining jobs are refused
+    too. Raises ServerError where nothing was done, and any error that concerns all jobs.
     """
     act = act_of(order)
     if "all" in order.fields:
@@ -236,7 +236,7 @@ def carry_out(doing: Doing, order: Order) -> Result:
 
 
 def carry_out_all(doing: Doing, orders: Sequence[Order]) -> Result:
-    """Carry out several acts, one after the other, as one. Several together cannot be undone."""
+    """Carry out several acts in order, as one. Several acts together cannot be undone."""
     results = [carry_out(doing, order) for order in orders]
     if len(results) == 1:
         return results[0]
@@ -249,7 +249,7 @@ def carry_out_all(doing: Doing, orders: Sequence[Order]) -> Result:
 
 
 def _merged(undos: Sequence[Order | None]) -> tuple[Order, ...]:
-    """Make as few acts as can be of those that undo several changes, the last change first."""
+    """Merge the acts that undo several changes into as few as possible, the last change first."""
     merged: list[Order] = []
     for undo in reversed(undos):
         last = merged[-1] if merged else None

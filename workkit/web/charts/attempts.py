@@ -1,4 +1,4 @@
-"""The attempts of a job that runs once: equal steps, the pause on the line between, those to come as outlines."""
+"""The attempts of a job that runs once: equal steps, the pause on the line between, attempts to come as outlines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workkit.text.wording import MILLISECOND, duration_text
 from workkit.web.charts.bars import KINDS, STATES
 
 WIDTH, HEIGHT = 160, 40
-LINE_FROM = 26  # where the pause begins behind the box
-MOST = 12  # attempts that are drawn; of more, the first ones are left out
+LINE_FROM = 26  # start of the pause, after the box
+MOST = 12  # attempts drawn; earlier ones are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStep:
-    """One attempt, and the pause behind it.
+    """One attempt, and the pause after it.
 
     `kind`: "f" failed, "d" done, "r" running, "p" to come. `pause`: the text on the line, "" at the end; `soon`: the
-    line is dashed, as the pause is not over; `now_x`: where now is on it, None elsewhere.
+    line is dashed because the pause is not over; `now_x`: the place of now on the line, None elsewhere.
     """
 
     number: int
@@ -38,7 +38,7 @@ class AttemptStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """All attempts, and the sentence that says them. `more`: how many earlier ones are not drawn."""
+    """All attempts, and the sentence that describes them. `more`: how many earlier ones are not drawn."""
 
     steps: tuple[AttemptStep, ...]
     label: str
@@ -68,9 +68,9 @@ def attempts(
     began: datetime | None = None,
     usual_ms: float = 0.0,
 ) -> Attempts:
-    """Draw the attempts of one occurrence. `tried`: those that ended, the first one first; `next_due`: when the next
-    one is due; `began`: when the one in progress began. Those after it are placed by the back-off, with half its
-    jitter, and by `usual_ms`, so their times are "about".
+    """Draw the attempts of one occurrence. `tried`: the ended ones, the first one first; `next_due`: when the next one
+    is due; `began`: when the one in progress began. Later ones are placed by the back-off with half its jitter, and by
+    `usual_ms`, so their times are "about".
     """
     points = [_past(run) for run in tried]
     following = tried[-1].attempt + 1 if tried else 0

@@ -1,4 +1,4 @@
-"""The time axis of the Timeline: a span around now as 2,880 units, its ticks, and the labels above it. And counts by
+"""The time axis of the Timeline: a span around now as 2,880 units, its ticks, and the labels above it. Also counts by
 time as columns, with an axis or without.
 """
 
@@ -26,11 +26,11 @@ SPANS: Final[dict[Span, timedelta]] = {
 }
 WORDS: Final[dict[Span, str]] = {"2h": "2 hours", "24h": "24 hours", "7d": "7 days", "90d": "90 days"}
 WIDTH: Final = 2880.0
-PX: Final = 3.75  # units of the axis in one px of a lane as wide as on a screen of 1280 px
-GRID: Final = 15.0  # units between two places of a text: classes tx-0 to tx-192
-NEAR: Final = 160.0  # a text nearer to that of now is left out: 36 px on a narrow screen; a date is wider
+PX: Final = 3.75  # units of the axis per px, on a screen of 1280 px
+GRID: Final = 15.0  # units between two text places: classes tx-0 to tx-192
+NEAR: Final = 160.0  # units; a text nearer to that of now is left out (36 px on a narrow screen)
 NEAR_DATE: Final[dict[Span, float]] = {"24h": 230.0}
-HALF: Final = 60.0  # of the width of a text; one that would be cut at the end is left out
+HALF: Final = 60.0  # units, half the width of a text; a text that the end would cut is left out
 HALF_DATE: Final[dict[Span, float]] = {"24h": 131.0, "7d": 75.0, "90d": 75.0}
 _HOURS: Final[dict[Span, int]] = {"24h": 6, "7d": 24}
 
@@ -46,16 +46,16 @@ class Axis:
     zone: tzinfo
 
     def x(self, at: datetime) -> float:
-        """Find the place of an instant, also beyond the ends."""
+        """Return the place of an instant, also beyond the ends."""
         return (at - self.start) / (self.end - self.start) * WIDTH
 
     def clipped(self, at: datetime) -> float:
-        """Find the place of an instant, at most an end."""
+        """Return the place of an instant, moved to the nearest end if it lies outside."""
         return min(WIDTH, max(0.0, self.x(at)))
 
     @property
     def here(self) -> float:
-        """The place of now; where it lies beyond an end, that end."""
+        """The place of now, moved to the nearest end if it lies outside."""
         return round(self.clipped(self.now), 1)
 
     @property
@@ -65,7 +65,7 @@ class Axis:
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """The hours and dates of the axis, by the clock of its zone; the one of now is "here"."""
+        """The hours and dates of the axis, on the clock of its zone. The tick of now is "here"."""
         return _ticks(self)
 
     @property
@@ -74,7 +74,7 @@ class Axis:
         return _edges(self)
 
     def has_room(self, at: datetime, *, is_date: bool) -> bool:
-        """Say whether a text fits there: it stands not too near to that of now, nor to an end."""
+        """Return whether a text fits there: not too near to the text of now, nor to an end."""
         near = NEAR_DATE.get(self.span, NEAR) if is_date else NEAR
         half = HALF_DATE.get(self.span, HALF) if is_date else HALF
         is_clear = not self.shows_now or abs(self.x(at) - self.here) >= near
@@ -88,7 +88,7 @@ def _edges(axis: Axis) -> tuple[datetime, ...]:
 
 @lru_cache(4)
 def _ticks(axis: Axis) -> tuple[Tick, ...]:
-    """Make them once for all lanes."""
+    """Make the ticks once for all lanes."""
     found = [
         Tick(x=round(axis.x(at), 1), text=text if axis.has_room(at, is_date=":" not in text) else "", kind=kind)
         for at, text, kind in _marks(axis)
@@ -100,14 +100,14 @@ def _ticks(axis: Axis) -> tuple[Tick, ...]:
 
 
 def axis(span: Span, *, now: datetime, zone: tzinfo, at: datetime | None = None) -> Axis:
-    """Make the axis of a span, as far back as ahead of `at` (default now)."""
+    """Make the axis of a span, with `at` (default: now) in the middle."""
     middle = at or now
     reach = SPANS[span]
     return Axis(span=span, start=middle - reach, end=middle + reach, now=now, zone=zone)
 
 
 def place(x: float) -> int:
-    """Find the class of a text at a place of the axis: ``tx-96`` for 96."""
+    """Return the class of a text at a place of the axis: ``tx-96`` for 96."""
     return round(x / GRID)
 
 
@@ -133,7 +133,7 @@ def _marks(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
 
 
 def _half_hours(axis: Axis) -> Iterator[tuple[datetime, str, str]]:
-    """Every half hour of the clock: a change of the clock moves the texts, not the steps."""
+    """Yield every half hour of the clock. A change of the clock moves the texts, not the steps."""
     step = timedelta(minutes=30)
     local = axis.start.astimezone(axis.zone)
     past = timedelta(minutes=local.minute % 30, seconds=local.second, microseconds=local.microsecond)
@@ -152,10 +152,10 @@ def _local(at: datetime, zone: tzinfo, step: int) -> datetime:
     return local.replace(second=local.second // step * step, microsecond=0)
 
 
-LONGEST: Final = 20  # columns of a text
+LONGEST: Final = 20  # columns; longest text
 COLUMN: Final = 28.0  # units of the axis: 6 px where it is narrowest
-BESIDE: Final = 60.0  # the ground of a text, and what is free beside it
-SIGN: Final = "▾"  # where the text has no room
+BESIDE: Final = 60.0  # units: the background of a text, with the free space beside it
+SIGN: Final = "▾"  # shown where the text has no room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +171,8 @@ class Label:
 def above(
     axis: Axis, herds: Iterable[tuple[datetime, str, str]], events: Iterable[tuple[datetime, str, str]]
 ) -> tuple[Label, ...]:
-    """Place instants, each with its text and its sentence. A herd stands where it is. An event whose text finds no room
-    is a sign; where that finds none either, it is left out. Earlier ones of `events` find room first.
+    """Place instants, each with its text and its sentence. A herd keeps its place. An event without room for its text
+    becomes a sign; without room for a sign it is left out. Earlier `events` get room first.
     """
     found = [
         Label(x=axis.x(at), text=text, says=says, kind="herd")
@@ -190,7 +190,7 @@ def above(
 
 
 def lines(axis: Axis, events: Iterable[datetime]) -> tuple[float, ...]:
-    """Find the places of the lines through all lanes, each once, from left to right."""
+    """Return the places of the lines through all lanes, each once, from left to right."""
     return tuple(sorted({round(axis.x(at), 1) for at in events if axis.start <= at <= axis.end}))
 
 
@@ -206,8 +206,8 @@ def _within(x: float, text: str) -> float:
 QUARTERS, QUARTER = 96, timedelta(minutes=15)
 HOURS, HOUR = 48, timedelta(hours=1)
 MINUTES = 60
-UP, LINE, DOWN = 36.0, 38, 22.0  # px above the line, where it is, and px below it
-PIECES = 192  # columns of the lane of jobs that run once
+UP, LINE, DOWN = 36.0, 38, 22.0  # px above the line, y of the line, px below it
+PIECES = 192  # columns in the lane of jobs that run once
 
 
 def function_day(past: Iterable[Bucket], name: str, *, now: datetime, zone: tzinfo) -> Drawing:
@@ -237,8 +237,8 @@ def function_day(past: Iterable[Bucket], name: str, *, now: datetime, zone: tzin
 
 
 def last_hour(minutes: Sequence[tuple[int, int]]) -> Drawing:
-    """Draw the runs of an hour by minute, the last one at the right. `minutes`: how many ran in each, and how many of
-    these failed, which hang below the line.
+    """Draw the runs of an hour by minute, the last one at the right. `minutes`: for each, how many ran and how many of
+    these failed. Failures hang below the line.
     """
     shown = minutes[-MINUTES:]
     good, bad = [ran - failed for ran, failed in shown], [failed for _, failed in shown]
@@ -276,8 +276,8 @@ def burst(died: Iterable[datetime], *, now: datetime) -> Drawing:
 
 
 def one_time_lane(axis: Axis, ran: Sequence[int], planned: Sequence[int], *, waiting: int) -> Drawing:
-    """Draw the lane of jobs that run once: 192 columns over the axis. `ran`, `planned`: how many in each column; the
-    one has 0 ahead, the other 0 in the past.
+    """Draw the lane of jobs that run once: 192 columns over the axis. `ran`, `planned`: how many in each column. `ran`
+    is 0 in the future, `planned` is 0 in the past.
     """
     top = max([1, *ran, *planned])
     paths = Paths()

@@ -1,5 +1,5 @@
-"""The parts of every chart: path data by class, marks, and how each ending of a run is drawn and named. And charts of
-bars: the last runs of a job, and lengths of time as a histogram.
+"""The parts of every chart: path data by class, marks, and how each ending of a run is drawn and named. Also charts of
+bars: the last runs of a job, and durations as a histogram.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Paths:
         self._data.setdefault(kind, []).append(data)
 
     def done(self) -> Mapping[str, str]:
-        """Return the path data of each class, in the order in which classes came."""
+        """Return the path data of each class, in the order in which the classes were first used."""
         return MappingProxyType({kind: "".join(parts) for kind, parts in self._data.items()})
 
 
@@ -51,8 +51,8 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A shape with words of its own: its class, its path data, and the sentence that it shows. `run`: the place of the
-    one run that it stands for.
+    """A shape with its own text: its class, its path data, and its sentence. `run`: the index of its run, where it
+    shows one run only.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A drawing: its size, path data by class, marks, and the sentence that says it all."""
+    """A drawing: its size, path data by class, marks, and the sentence that describes it."""
 
     width: float
     height: float
@@ -84,7 +84,7 @@ class Drawing:
 
 
 Kind = Literal["done", "late", "fail", "miss", "left", "over"]
-"""What is drawn: done; done, late; failed or dead; missed; left out; over without being done."""
+"""How a run is drawn: done on time; done, but late; failed or dead; missed; left out; over without being done."""
 
 KINDS: Final[Mapping[Ended, Kind]] = {
     "done": "done",
@@ -122,11 +122,11 @@ WHY: Final[Mapping[Ended, str]] = {
     "overlap": "the run before it still went on",
     "skipped": "by hand",
 }
-"""Why an occurrence did not run."""
+"""The reason why an occurrence did not run."""
 
 
 def kind_of(run: PastRun) -> Kind:
-    """Say how a run is drawn. Late is one that was done, and started 1 s after due or more."""
+    """Return how a run is drawn. A run is late if it was done and started 1 s after its due time or more."""
     kind = KINDS[run.ending]
     return "late" if kind == "done" and run.late_ms >= LATE_MS else kind
 
@@ -138,15 +138,15 @@ def tally(kinds: Iterable[Kind]) -> str:
 
 
 SLOTS, SLOT, SLOT_BAR, BARS_HEIGHT = 60, 5, 4, 24
-LOWEST, RISE = 5.0, 13.0  # px of the shortest run, and how much higher the longest one is
-FLAT = 1.15  # runs that differ by less than that all have half the height
+LOWEST, RISE = 5.0, 13.0  # px: height of the shortest run, extra height of the longest
+FLAT = 1.15  # ratio; durations closer than this all get half the height
 TICKS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars(Drawing):
-    """The bars. `ticks`: five texts below the wide form, evenly spread, "" where no run is; `failed`: the runs that
-    failed, each with the place of its bar.
+    """The bars. `ticks`: five texts below the wide form, evenly spread, "" where there is no run; `failed`: the failed
+    runs, each with the place of its bar.
     """
 
     ticks: tuple[str, ...] = ()
@@ -156,8 +156,8 @@ class Bars(Drawing):
 def bars(
     runs: Iterable[PastRun], *, now: datetime, zone: tzinfo, running: bool = False, running_ms: float = 0.0
 ) -> Bars:
-    """Draw the last runs of a job, given the last one first, as `History.lately` reads them. `running`: a bar for the
-    run in progress follows, which has taken `running_ms` so far.
+    """Draw the last runs of a job. The runs come with the last one first, as `History.lately` reads them. `running`:
+    adds a bar for the run in progress, which has taken `running_ms` so far.
     """
     room = SLOTS - running
     shown = [run for _, run in zip(range(room), runs, strict=False)][::-1]
@@ -204,7 +204,7 @@ def _draw_run(paths: Paths, x: int, run: PastRun, scale: _Scale) -> None:
             paths.rect("ds", x, BARS_HEIGHT - height, SLOT_BAR, height)
         case "done" | "late":
             paths.rect("d", x, BARS_HEIGHT - height, SLOT_BAR, height)
-            if kind == "late":  # a bar that something stands on
+            if kind == "late":  # a bar with a mark above it
                 paths.rect("l", x, BARS_HEIGHT - height - 4.5, SLOT_BAR, 3.5)
 
 
@@ -220,7 +220,7 @@ def _label(shown: Sequence[PastRun], took: Sequence[int], *, running: bool) -> s
 
 
 def _ticks(shown: Sequence[PastRun], first: int, *, now: datetime, zone: tzinfo) -> tuple[str, ...]:
-    """Name the days at five places, or the times of day where all lie on one day."""
+    """Name the days at five places, or the times of day where all runs are on one day."""
     places = [round(k * (SLOTS - 1) / (TICKS - 1)) - first for k in range(TICKS)]
     dues = [shown[min(k, len(shown) - 1)].due.astimezone(zone) if k >= 0 and shown else None for k in places]
     days: set[date] = {run.due.astimezone(zone).date() for run in shown}
@@ -231,18 +231,18 @@ def _ticks(shown: Sequence[PastRun], first: int, *, now: datetime, zone: tzinfo)
 
 
 BUCKET_HEIGHT, BUCKET, BUCKET_BAR = 56, 20, 16
-LEAST_HEIGHT = 3  # px of a bar with any count
-FEWEST_BUCKETS = 9  # columns
+LEAST_HEIGHT = 3  # px; least height of a bar with a count
+FEWEST_BUCKETS = 9  # least number of columns
 LABELS = 5
-LATE_FROM: Final = bucket_of(LATE_MS)  # the first bucket that is late throughout is the one after it
+LATE_FROM: Final = bucket_of(LATE_MS)  # the next bucket is the first one with late runs only
 VERY_LATE: Final = bucket_of(60_000)
-VERY_LATE_TEXT: Final = duration_text(upper_ms(VERY_LATE - 1))  # the lower end of that bucket, so that counts are exact
+VERY_LATE_TEXT: Final = duration_text(upper_ms(VERY_LATE - 1))  # the lower end of that bucket, so counts are exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram(Drawing):
-    """The histogram. `labels` are texts below the axis, evenly spread; `limit_x` is where the limit's line is, None
-    without one or where it lies beyond the axis; `sentence` stands below.
+    """The histogram. `labels`: texts below the axis, evenly spread; `limit_x`: the place of the limit's line, None
+    without a limit or where it lies beyond the axis; `sentence`: the text below.
     """
 
     labels: tuple[str, ...]
@@ -251,7 +251,7 @@ class Histogram(Drawing):
 
 
 def lateness(counted: Buckets) -> Histogram:
-    """Draw how late runs started; what is 1 s late or more is amber."""
+    """Draw how late runs started. Lateness of 1 s or more is amber."""
     long = sum(n for bucket, n in counted.pairs() if bucket >= VERY_LATE)
     sentence = capital(_shares(counted)) + "."
     if long:
@@ -312,7 +312,7 @@ def _ordered(paths: Mapping[str, str]) -> dict[str, str]:
 
 
 def _range(counted: Buckets, limit_ms: float | None) -> tuple[int, int]:
-    """Choose the first bucket, and how many columns there are."""
+    """Choose the first bucket and the number of columns."""
     known = [bucket for bucket, _ in counted.pairs()]
     low, high = min(known, default=0), max(known, default=FEWEST_BUCKETS - 1)
     if limit_ms is not None and 0 < bucket_of(limit_ms) - high <= 8:
@@ -338,7 +338,7 @@ def _end_text(bucket: int) -> str:
 
 
 def _place(ms: float | None, low: int, width: int) -> float | None:
-    """Find where a length of time lies on the axis; None beyond it."""
+    """Return the place of a duration on the axis; None beyond the axis."""
     if ms is None or ms <= 0:
         return None
     x = (2 * log2(ms * 10) + 1 - low) * BUCKET

@@ -1,4 +1,4 @@
-"""The lanes of the Timeline: bars of runs, outlines of planned ones, fields of pauses; over 90 days, a cell a day."""
+"""Lanes of the Timeline: bars for runs, outlines for planned ones, fields for pauses; over 90 days, a cell per day."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from workkit.web.charts.bars import KINDS, STATES, WORDS, Drawing, Kind, Mark, P
 from workkit.web.words import city
 
 HEIGHT = 30
-SHORTEST = 1.2 * PX  # of a run
-CLOSE = 3 * PX  # runs closer than that are one band
-ROOM = 4 * PX  # from here on a planned run is an outline, below it a tick
-MOST_MARKS = 200  # of a lane that have words of their own; further ones are in a path
+SHORTEST = 1.2 * PX  # units; least width of a run
+CLOSE = 3 * PX  # units; runs closer than this become one band
+ROOM = 4 * PX  # units; a planned run this wide is an outline, a narrower one a tick
+MOST_MARKS = 200  # marks of a lane with their own text; further ones share a path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +62,10 @@ def lane(
 ) -> Lane:
     """Draw one lane.
 
-    `past`: single runs, in any order; `planned`: instants to come, in order; `planned_runs`: how many these are, where
-    of dense ones only some are given; `usual_ms`: the median duration;
-    `running`: when runs in progress began; `pauses`: from, until (None: open) and the reason. What lies beyond the axis
-    is left out or cut, and so is what is planned within a pause.
+    `past`: single runs, in any order; `planned`: instants to come, in order; `planned_runs`: the number of planned
+    runs, where `planned` has only some of dense ones; `usual_ms`: the median duration; `running`: when runs in progress
+    began; `pauses`: start, end (None: open) and reason. Parts beyond the axis are cut or left out. Planned runs within
+    a pause are left out.
     """
     seen = sorted((run for run in past if _is_shown(axis, run)), key=_began)
     paused = [pause for pause in pauses if _overlaps(axis, pause[0], pause[1])]
@@ -111,7 +111,7 @@ def _extent(axis: Axis, run: PastRun) -> tuple[float, float]:
 
 
 def _bands(extents: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, int]]:
-    """Put together what is closer than 3 px, in order of place: where it begins, its width, and of how many it is."""
+    """Merge extents that are closer than 3 px, in order of place. Yield start, width and count of each band."""
     begin = end = 0.0
     count = 0
     for x, width in extents:
@@ -128,9 +128,9 @@ def _bands(extents: Iterable[tuple[float, float]]) -> Iterator[tuple[float, floa
 
 
 def _past(paths: Paths, axis: Axis, seen: Sequence[PastRun]) -> None:
-    """Draw the runs that need no words; bands for those that are close."""
+    """Draw the runs without their own text, and bands for those that are close."""
     quiet, late = ([run for run in seen if kind_of(run) in kinds] for kinds in (("done", "over"), ("late",)))
-    for x, width, _ in _bands(_extent(axis, run) for run in late):  # something stands on these: they are lower
+    for x, width, _ in _bands(_extent(axis, run) for run in late):  # lower, with a mark above them
         paths.rect("d", x, 10, width, 12)
     for x, width, count in _bands(_extent(axis, run) for run in quiet):
         if count == 1:
@@ -140,9 +140,9 @@ def _past(paths: Paths, axis: Axis, seen: Sequence[PastRun]) -> None:
 
 
 def _plan(paths: Paths, axis: Axis, due: Iterable[datetime], usual_ms: float) -> None:
-    start, unit = axis.start, (axis.end - axis.start) / WIDTH  # there are thousands: x() of each would take longer
+    start, unit = axis.start, (axis.end - axis.start) / WIDTH  # x() of thousands of instants takes longer
     usual = max(SHORTEST, timedelta(milliseconds=usual_ms) / unit)
-    last = WIDTH - usual  # what begins later is cut at the end
+    last = WIDTH - usual  # a run that begins later is cut at the end
     for x, width, count in _bands(
         (x, usual if x <= last else max(SHORTEST, WIDTH - x)) for x in ((at - start) / unit for at in due)
     ):
@@ -153,7 +153,9 @@ def _plan(paths: Paths, axis: Axis, due: Iterable[datetime], usual_ms: float) ->
 
 
 def _marks(axis: Axis, seen: Iterable[PastRun]) -> Iterator[Mark]:
-    """Draw what calls for a look, with its words: late, failed, missed and left out; close ones of a kind as one."""
+    """Draw runs that need attention, each with its text: late, failed, missed and left out. Close runs of one kind
+    share a mark.
+    """
     waiting: list[tuple[Kind, PastRun, float, float]] = []
     for run in seen:
         kind = kind_of(run)
@@ -190,7 +192,7 @@ def _mark(axis: Axis, close: Sequence[tuple[Kind, PastRun, float, float]]) -> Ma
 
 
 def run_text(run: PastRun, axis: Axis) -> str:
-    """Say all of one run: when it was due, started, how late, how long it took, where, and how it ended."""
+    """Describe a run: when it was due, when it started, how late, how long it took, where, and how it ended."""
     due = moment(run.due, axis.now, axis.zone)
     if run.ending in NO_RUN:
         return f"Due {due}: {STATES[run.ending]}"
@@ -244,7 +246,7 @@ def _label(
 
 ONE_DAY = timedelta(days=1)
 _Cell = tuple[float, float, float, float]
-PART = 0.8  # of a day's width that its cell takes
+PART = 0.8  # share of a day's width that its cell takes
 
 
 def day_lane(
@@ -257,8 +259,8 @@ def day_lane(
     pauses: tuple[PausedField, ...] = (),
     clocks: Iterable[ClockChange] = (),
 ) -> Lane:
-    """Draw a lane with a cell for each day (UTC, as history has them) of the axis. `planned`: how many runs each coming
-    day has.
+    """Draw a lane with a cell for each day (UTC, as in history) of the axis. `planned`: the number of runs on each
+    coming day.
     """
     cells = _cells(axis)
     known = {day.day: day for day in days if day.day in cells}
@@ -287,7 +289,7 @@ def day_lane(
 
 
 def days_of(runs: Iterable[PastRun]) -> list[Day]:
-    """Put runs together by the day (UTC) on which they were due."""
+    """Group runs by the day (UTC) on which they were due."""
     found: dict[date, Day] = {}
     for run in runs:
         day = run.due.astimezone(UTC).date()
@@ -303,7 +305,7 @@ def _start(day: date) -> datetime:
 
 @lru_cache(4)
 def _cells(axis: Axis) -> Mapping[date, _Cell]:
-    """Give the place of each day that the axis shows: the same for all lanes."""
+    """Return the place of each day that the axis shows. It is the same for all lanes."""
     found: dict[date, _Cell] = {}
     start = _start(axis.start.astimezone(UTC).date())
     while start < axis.end:

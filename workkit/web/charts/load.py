@@ -1,4 +1,4 @@
-"""How busy and how late: threads over the axis of the Timeline, runs by minute around now, lateness over 24 hours."""
+"""Load and lateness: busy threads over the axis of the Timeline, runs by minute around now, lateness over 24 hours."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.bars import Drawing, Mark, Paths, Tick, number
 
 LOAD_HEIGHT, LOAD_ROOM = 48, 46
-STEPS = 144  # of the expected load, from now to the end of the axis
+STEPS = 144  # steps of the expected load, from now to the end of the axis
 MILLISECOND = timedelta(milliseconds=1)
 PEAKS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(Drawing):
-    """The load: `past` is an area, `ahead` a line."""
+    """The load: `past` is an area, `ahead` is a line."""
 
     past: str
     ahead: str
@@ -31,7 +31,7 @@ class Load(Drawing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """So many threads are expected to be busy from `start` up to `end`: on average, and at most at one time."""
+    """The expected number of busy threads from `start` up to `end`, as an average."""
 
     start: datetime
     end: datetime
@@ -39,8 +39,8 @@ class Step:
 
 
 def expected(plans: Iterable[tuple[Sequence[datetime], float]], *, now: datetime, until: datetime) -> list[Step]:
-    """Expect the load of planned runs: for each job its instants, and how long it usually takes (ms). A run is busy
-    from its due time on; each step holds the average of its span.
+    """Return the expected load of planned runs. Each plan has the instants of a job and its usual duration (ms). A run
+    is busy from its due time on; each step holds the average over its span.
     """
     length = (until - now) / STEPS
     if length <= timedelta():
@@ -54,7 +54,7 @@ def expected(plans: Iterable[tuple[Sequence[datetime], float]], *, now: datetime
 
 
 def _spread(busy: list[float], begin: float, end: float) -> None:
-    """Add the part of each step that a run fills."""
+    """Add to each step the share of it that a run fills."""
     begin, end = max(0.0, begin), min(float(STEPS), end)
     k = int(begin)
     while k < STEPS and k < end:
@@ -63,7 +63,9 @@ def _spread(busy: list[float], begin: float, end: float) -> None:
 
 
 def load(axis: Axis, past: Iterable[Bucket], ahead: Sequence[Step], *, threads: int) -> Load:
-    """Draw the busy threads of the past (cells of the whole schedule) and those expected, of `threads` that listen."""
+    """Draw the busy threads of the past (cells of the whole schedule) and the expected ones. `threads`: those of all
+    listeners.
+    """
     known = [
         (bucket.start, bucket.end, bucket.cell.busy_ms * MILLISECOND / (bucket.end - bucket.start))
         for bucket in past
@@ -114,7 +116,7 @@ def _all(busy: int, threads: int) -> str:
 
 
 def _peaks(found: Sequence[tuple[datetime, float]], *, above: float) -> list[tuple[datetime, float]]:
-    """Find the two highest stretches above a bound, each by its highest place, in order of time."""
+    """Find the two highest stretches above a bound. Return the highest place of each, in order of time."""
     stretches: list[list[tuple[datetime, float]]] = [[]]
     for at, value in found:
         if value >= above:
@@ -126,17 +128,17 @@ def _peaks(found: Sequence[tuple[datetime, float]], *, above: float) -> list[tup
 
 
 MINUTE = timedelta(minutes=1)
-REACH = 60  # minutes back, and as many ahead
+REACH = 60  # minutes back, and minutes ahead
 MINUTE_STEP, MINUTE_BAR = 8, 6
-STRIP_LINE, STRIP_HEIGHT = 72, 92  # bars stand on the one; what failed hangs below
-STRIP_ROOM, MOST_UNIT = 66.0, 3.4  # px that the highest bar may take, and px of one run where there are few
+STRIP_LINE, STRIP_HEIGHT = 72, 92  # px; bars rise from the line, failures hang below it
+STRIP_ROOM, MOST_UNIT = 66.0, 3.4  # px: the highest bar, and the most for one run
 FAIL_FROM, FAIL_ROOM, FAIL_UNIT = 75, 13.0, 4.0
 LEAST_BAR = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip(Drawing):
-    """The strip. `start` is the minute of the first bar, `step` px lie between two, `here` is now."""
+    """The strip. `start` is the minute of the first bar, `step` is the distance of two bars in px, `here` is now."""
 
     ran: int
     planned: int
@@ -147,10 +149,10 @@ class Strip(Drawing):
 
 
 def strip(past: Iterable[Bucket], planned: Sequence[int], *, now: datetime, zone: tzinfo) -> Strip:
-    """Draw the minutes around `now`. `past`: cells of minutes, in any order, also older ones; `planned`: how many runs
-    each minute has ahead, the first for the rest of this minute.
+    """Draw the minutes around `now`. `past`: cells of minutes, in any order, with older ones allowed; `planned`: the
+    number of planned runs in each minute ahead, the first value for the rest of this minute.
 
-    Heights are linear. What started late stands on the bar of its minute, what failed hangs below the line.
+    Heights are linear. Late runs are drawn on top of the bar of their minute. Failures hang below the line.
     """
     minute = now.replace(second=0, microsecond=0)
     start = minute - REACH * MINUTE
@@ -179,7 +181,7 @@ def strip(past: Iterable[Bucket], planned: Sequence[int], *, now: datetime, zone
 
 
 def _parts(cell: Cell) -> tuple[int, int, int]:
-    """Split the runs of a minute: at their time, late, failed."""
+    """Split the runs of a minute: on time, late, failed."""
     failed = _failed(cell)
     late = min(cell.late, cell.runs - failed)
     return cell.runs - failed - late, late, failed
@@ -241,15 +243,15 @@ def _strip_label(
 
 QUARTERS, QUARTER = 96, timedelta(minutes=15)
 QUARTER_STEP, SPARK_HEIGHT, SPARK_LINE = 3, 44, 42
-TOP_MS = 2000.0  # of the scale, where nothing is later
+TOP_MS = 2000.0  # ms; top of the scale, where no start is later
 MOST_WORST = 2
-LONGEST_MS = upper_ms(62)  # what lies beyond has no end
+LONGEST_MS = upper_ms(62)  # ms; the last bucket has no upper end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spark(Drawing):
-    """The lines: `half` and `most` (95 %), and the `area` below that. `ticks`: three texts below; `worst` is the middle
-    one, "" where no start was late. `marks` are events, as dotted lines.
+    """The lines `half` (50 %) and `most` (95 %), and the `area` below `most`. `ticks`: three texts below; `worst`: the
+    middle one, "" where no start was late. `marks`: events, as dotted lines.
     """
 
     half: str
@@ -262,8 +264,8 @@ class Spark(Drawing):
 def lateness_spark(
     past: Iterable[Bucket], *, now: datetime, zone: tzinfo, events: Iterable[tuple[datetime, str]] = ()
 ) -> Spark:
-    """Draw the lateness of the last 24 hours. `past`: cells of five minutes of a schedule; `events`: what may have
-    changed it, each with its words. A quarter without a start is a gap.
+    """Draw the lateness of the last 24 hours. `past`: cells of five minutes of a schedule; `events`: possible causes of
+    a change, each with its text. A quarter of an hour without a start is a gap.
     """
     start = now - QUARTERS * QUARTER
     sides: dict[int, list[Buckets]] = {}
@@ -314,7 +316,7 @@ def _shown(start: datetime, k: int) -> datetime:
 
 
 def _runs(quarters: Iterable[int]) -> list[list[int]]:
-    """Put quarters together that follow one another."""
+    """Group quarters that follow one another."""
     found: list[list[int]] = []
     for k in quarters:
         if found and found[-1][-1] == k - 1:
@@ -326,7 +328,7 @@ def _runs(quarters: Iterable[int]) -> list[list[int]]:
 
 def _line(run: Sequence[int], values: dict[int, float], top: float) -> str:
     points = [(k * QUARTER_STEP, _y(values[k], top)) for k in run]
-    points.append(((run[-1] + 1) * QUARTER_STEP, points[-1][1]))  # a quarter is as wide as it is long
+    points.append(((run[-1] + 1) * QUARTER_STEP, points[-1][1]))  # the last quarter has its full width
     return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
 
 

@@ -15,18 +15,18 @@ from workkit.text.wording import MONTH_NAMES, date_text, listed, plural, short_d
 from workkit.triggers import Trigger
 from workkit.web.charts.bars import KINDS, WORDS, Drawing, Kind, Paths, number
 
-WEEKS, AHEAD = 57, 30  # columns; days to come
+WEEKS, AHEAD = 57, 30  # columns, days ahead
 SIZE, STEP = 13, 16
-LINKED = timedelta(days=90)  # done days that lead to their runs; those that were not done well always do
-MOST_PLANNED = 50_000  # firings that are looked at; what fires more often is planned on every day
+LINKED = timedelta(days=90)  # a good day has links to its runs for this long; a bad day always has
+MOST_PLANNED = 50_000  # firings counted; a trigger that fires more often is planned on every day
 SHADES = (("h-done", 1.0), ("h-done some", 0.66), ("h-done few", 0.33))
-"""Classes of done days, with their opacity: all of the runs that were due, most of them, less than half."""
+"""Classes of done days, with their opacity: all of the due runs, most of them, less than half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Square:
-    """A day that is drawn by itself, at `x`, `y`: what happened, whether the clock changed then, whether it is today;
-    and its sentence.
+    """A day with its own element, at `x`, `y`: its outcome, whether the clock changed, whether it is today; and its
+    sentence.
     """
 
     x: int
@@ -39,7 +39,7 @@ class Square:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfRuns:
-    """A day whose runs may be asked for, at `x`, `y`: its beginning and end (UTC), and its sentence."""
+    """A day with a link to its runs, at `x`, `y`: its beginning and end (UTC), and its sentence."""
 
     x: int
     y: int
@@ -50,7 +50,7 @@ class DayOfRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Month:
-    """The name of a month above the column of a week (from 0)."""
+    """The name of a month, above the column of a week (from 0)."""
 
     week: int
     text: str
@@ -58,9 +58,8 @@ class Month:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Year(Drawing):
-    """The year. `paths` has the planned days; `done` the done ones, as (class, opacity, path). `first` is the day of
-    the first square. `asked`: the days that lead to their runs. `counted` says the same as the label, without its
-    frame.
+    """The year. `paths`: the planned days; `done`: the done days, as (class, opacity, path). `first`: the day of the
+    first square. `asked`: the days with a link to their runs. `counted`: the content of the label, without its frame.
     """
 
     first: date
@@ -80,11 +79,11 @@ def year(
     due: Mapping[date, int] | None = None,
     clocks: Mapping[date, str] | None = None,
 ) -> Year:
-    """Draw the days of a recurring job. `planned`: how many runs each coming day has; `late`: days on which a run that
-    was done began late; `due`: how many runs a past day should have had, else the usual number; `clocks`: what came of
-    a change of the clock, by day.
+    """Draw the days of a recurring job. `planned`: the number of runs on each coming day; `late`: days on which a run
+    that was done began late; `due`: the number of runs that a past day should have had, else the usual number;
+    `clocks`: the effect of a change of the clock, by day.
 
-    Done and planned days are one path each: only the others are elements. History has days in UTC, so all are.
+    Done and planned days are one path each: only the others are elements. Days are UTC, as in history.
     """
     first = _first(today)
     last = today + timedelta(days=AHEAD)
@@ -131,8 +130,8 @@ def year(
 
 
 def planned_days(trigger: Trigger, *, after: datetime, zone: tzinfo, most: int | None = None) -> dict[date, int]:
-    """Count the runs of each of the 30 days after an instant, by the calendar of `zone`; of a job with `most` runs
-    left, so many. Looks at 50,000 firings at most: later days of what fires more often count as the last whole one.
+    """Count the runs on each of the 30 days after an instant, by the calendar of `zone`. A job with `most` runs left
+    has no more than `most`. At most 50,000 firings are counted; each later day counts as the last whole day.
     """
     until = after.astimezone(zone).date() + timedelta(days=AHEAD)
     found: Counter[date] = Counter()
@@ -197,8 +196,8 @@ def _counted(days: Iterable[Day], late: AbstractSet[date]) -> str:
 
 
 def _months(first: date, last: date) -> Iterator[Month]:
-    """Name each month above the first week that begins in it; not above the last two, where no room is, nor where the
-    next name follows at once.
+    """Name each month above the first week that begins in it. The last two weeks have no room for a name. A name is
+    left out where the next one follows at once.
     """
     starts = [first + timedelta(weeks=week) for week in range(WEEKS)]
     for week, day in enumerate(starts[: WEEKS - 2]):
@@ -215,7 +214,7 @@ def _without_year(day: date) -> str:
 WEEKS_DAYS: Final = 35
 DAY_WIDTH: Final = 24
 WEEKS_HEIGHT: Final = 56
-RUN_ROWS: Final = (20, 32, 44)  # of a day's runs; more than three are drawn as three
+RUN_ROWS: Final = (20, 32, 44)  # y of each run of a day; more than three are drawn as three
 _SATURDAY: Final = 5
 
 
@@ -227,7 +226,7 @@ class Weeks(Drawing):
 
 
 def weeks(trigger: Trigger, before: Trigger | None, *, now: datetime, zone: tzinfo) -> Weeks:
-    """Draw on which of the next 35 days it runs: at a time of `before` as it was, at another one as new."""
+    """Draw on which of the next 35 days the job runs. Times that are also in `before` are unchanged, others are new."""
     paths, today, busy, fresh = Paths(), now.astimezone(zone).date(), 0, 0
     for day in range(WEEKS_DAYS):
         x, date = day * DAY_WIDTH, today + timedelta(days=day)

@@ -1,1 +1,1 @@
-"""Pages that go on by themselves: one hub, a channel for each schedule, a stream for each visible page."""
+"""Live pages: one hub, a channel for each schedule, a stream for each visible page."""

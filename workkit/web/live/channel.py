@@ -1,7 +1,7 @@
-"""The streams of a process, and the channel of each schedule that somebody looks at.
+"""The streams of a process, and the channel of each schedule that has a viewer.
 
 A channel reads the pulse once a second, and each view again when it may have changed. It is on one event loop; blocking
-calls run in the threads of `Asking`. Without a viewer it ends, and asks nothing.
+calls run in the threads of `Asking`. A channel without a viewer ends, and sends nothing to the server.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from workkit.web.live.view import Key, LiveView, Pieces, changed
 from workkit.web.response import Asking, Refused
 
 PULSE_S: Final = 1.0
-SHORTEST_S: Final = 0.5  # between two looks at one view, and two pulses
-PATIENCE_S: Final = 0.9  # a pulse that takes longer is a server that is away
-DEAR_S: Final = 5.0  # between two looks at a page of drawings, however much changes
+SHORTEST_S: Final = 0.5  # s; shortest time between two reads of a view, and between two pulses
+PATIENCE_S: Final = 0.9  # s; the server counts as away if a pulse takes longer
+DEAR_S: Final = 5.0  # s; shortest time between two reads of a page of drawings
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Why the server is not there, and since when (monotonic)."""
+    """The reason why the server is away, and since when (monotonic)."""
 
     error: ServerError
     since: float
@@ -37,7 +37,7 @@ class Away:
 
 @dataclass(slots=True, eq=False)
 class Shown:
-    """A view, how it was last written, and the pulse that it was written by. `is_broken`: it could not be."""
+    """A view, its last HTML, and the pulse at that time. `is_broken`: it could not be written."""
 
     view: LiveView
     pieces: Pieces | None = None
@@ -48,7 +48,7 @@ class Shown:
     is_stale: bool = True
 
     def is_due(self, pulse: Pulse, now: float) -> bool:
-        """Say whether to look again: the pulse has changed, or it is time."""
+        """Return whether to read the view again: the pulse has changed, or enough time has passed."""
         every_s, since = self.view.looking.page.every_s, now - self.looked
         if since < SHORTEST_S or self.is_broken:
             return False
@@ -63,7 +63,7 @@ def _silent(name: str) -> ServerUnreachable:
 
 
 def stirred(before: Pulse, after: Pulse) -> bool:
-    """Say whether two pulses differ. Clocks, heartbeats and ages do not count."""
+    """Return whether two pulses differ. Clocks, heartbeats and ages do not count."""
     return _told(before) != _told(after)
 
 
@@ -77,12 +77,12 @@ def _told(pulse: Pulse) -> tuple[object, ...]:
 
 
 class Channel:
-    """The pulse of one schedule, and the views of it that somebody sees."""
+    """The pulse of one schedule, and its open views."""
 
     def __init__(self, served: Served, asking: Asking) -> None:
         self.served, self._asking = served, asking
         self.pulse: Pulse | None = None
-        self.pulsed = self.answered = float("-inf")  # when it was asked for, and answered (monotonic)
+        self.pulsed = self.answered = float("-inf")  # times of its request and its answer (monotonic)
         self.away: Away | None = None
         self.is_over = False
         self._views: dict[Key, Shown] = {}
@@ -97,7 +97,7 @@ class Channel:
         return len(self._viewers)
 
     def join(self, woken: asyncio.Event, view: LiveView | None) -> Shown | None:
-        """Let a viewer in: `woken` is set whenever there may be something new. The first one starts the channel."""
+        """Add a viewer. `woken` is set whenever there may be news. The first viewer starts the channel."""
         shown = None
         if view is not None:
             shown = self._views.setdefault(view.key, Shown(view))
@@ -109,7 +109,7 @@ class Channel:
         return shown
 
     def leave(self, woken: asyncio.Event) -> None:
-        """Let a viewer go. The last one ends the channel."""
+        """Remove a viewer. The last one ends the channel."""
         shown = self._viewers.pop(woken, None)
         if shown is not None:
             shown.viewers -= 1
@@ -119,24 +119,24 @@ class Channel:
             self.end()
 
     def end(self) -> None:
-        """End it at once, and wake all its viewers."""
+        """End the channel at once, and wake all its viewers."""
         self.is_over = True
         for task in (self._task, self._looks):
             if task is not None:
                 task.cancel()
         if self._asked is not None:
-            self._asked.add_done_callback(lambda asked: asked.cancelled() or asked.exception())  # nobody reads it
+            self._asked.add_done_callback(lambda asked: asked.cancelled() or asked.exception())  # no reader
         self.wake()
 
     def hurry(self) -> None:
-        """Look again at once: somebody has acted."""
+        """Read all again at once, after an act."""
         self._is_hurried = True
         for shown in self._views.values():
-            shown.is_stale, shown.pieces = True, None  # who comes now does not get what was before
+            shown.is_stale, shown.pieces = True, None  # a new viewer does not get the old view
         self._stir.set()
 
     def shown(self, key: Key) -> Shown | None:
-        """Give what is known of a view that somebody sees."""
+        """Return the state of an open view."""
         return self._views.get(key)
 
     async def _run(self) -> None:
@@ -159,7 +159,7 @@ class Channel:
         return now - self.pulsed >= (SHORTEST_S if self._is_hurried else PULSE_S)
 
     async def _rest(self) -> None:
-        """Wait for the next pulse; for less where somebody acts or comes, but not less than half a second."""
+        """Wait for the next pulse. An act or a new viewer shortens the wait, to half a second at least."""
         rest = max(0.05, self.pulsed + PULSE_S - time.monotonic())
         least = max(0.0, self.pulsed + SHORTEST_S - time.monotonic())
         try:
@@ -170,7 +170,7 @@ class Channel:
             await asyncio.sleep(least)
 
     async def _beat(self, now: float) -> None:
-        """Read the pulse. While a slow one is awaited, no other is asked for."""
+        """Read the pulse. While a slow one is awaited, no other is requested."""
         self.pulsed = now
         self._is_hurried = False
         if self._asked is None:
@@ -184,7 +184,7 @@ class Channel:
         asked, self._asked = self._asked, None
         try:
             self.pulse = asked.result()
-        except Refused:  # no thread was free: the next second
+        except Refused:  # no free thread
             return
         except ServerError as error:
             self.served.lost(error)
@@ -205,7 +205,7 @@ class Channel:
             self.wake()
 
     async def _look_all(self, pulse: Pulse) -> None:
-        """Look at what is due, one after the other: pages that are asked for have the other threads."""
+        """Read the views that are due, one after the other. The other threads stay free for requested pages."""
         for shown in list(self._views.values()):
             if shown.viewers and shown.is_due(pulse, time.monotonic()):
                 await self._look(shown, pulse)
@@ -222,7 +222,7 @@ class Channel:
             shown.is_broken = True
             self.wake()
             return
-        if shown.is_stale:  # somebody has acted meanwhile
+        if shown.is_stale:  # an act came meanwhile
             return
         shown.pulse = pulse
         if shown.pieces is None or changed(shown.pieces, pieces):
@@ -241,7 +241,7 @@ V = TypeVar("V")
 
 
 class Hub:
-    """The channels of the schedules that somebody looks at. Nothing runs while nobody does."""
+    """The channels of the schedules that have viewers. Without viewers nothing runs."""
 
     def __init__(self, asking: Asking, *, most: int = MOST_STREAMS) -> None:
         self._asking, self._most = asking, most
@@ -253,7 +253,9 @@ class Hub:
         return sum(map(len, self._channels.values()))
 
     def open(self, served: Served, viewer: Callable[[Channel], V]) -> V:
-        """Let a viewer look at a schedule. Raises Refused (503): there are too many, or we are about to end."""
+        """Add a viewer to a schedule. Raises Refused (503) where there are too many, or where the process is about to
+        end.
+        """
         if self._is_over or len(self) >= self._most:
             reason = "This process ends." if self._is_over else f"{self._most} pages are open already."
             raise Refused(503, f"{reason} This page asks again from time to time.")
@@ -264,22 +266,22 @@ class Hub:
         return viewer(channel)
 
     def channel(self, served: Served) -> Channel | None:
-        """Give the channel of a schedule, if somebody looks at it."""
+        """Return the channel of a schedule, if it has a viewer."""
         found = self._channels.get(served.name)
         return None if found is None or found.is_over else found
 
     def hurry(self, served: Served) -> None:
-        """Show at once what an act has changed."""
+        """Show the effect of an act at once."""
         if (channel := self.channel(served)) is not None:
             channel.hurry()
 
     def look_up(self) -> None:
-        """Let all streams look at once whether they go on."""
+        """Make all streams check at once whether they continue."""
         for channel in self._channels.values():
             channel.wake()
 
     def end(self) -> None:
-        """End all streams at once, and open none any more. From any thread."""
+        """End all streams at once, and open no more. Any thread may call it."""
         self._is_over = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._end)

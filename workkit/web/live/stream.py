@@ -1,4 +1,4 @@
-"""`/s/{s}/live`: which page a stream is for, what its client still lacks, and how that is sent.
+"""`/s/{s}/live`: the page of a stream, the data that its client still lacks, and how that is sent.
 
 Pages get server-sent events, programs a line of JSON for each pulse. Nothing is queued: a slow client gets the newest.
 """
@@ -57,31 +57,31 @@ def pulse_record(schedule: str, pulse: Pulse) -> dict[str, Any]:
 
 CLOCK_S: Final = 10.0
 BEAT_S: Final = 4.0
-"""How long a stream is still at most: its page takes 12 s of silence for a server that is gone."""
+"""Longest silence of a stream, in s. After 12 s of silence its page shows that the server is gone."""
 
 LIFE_S: Final = 300.0
 SPREAD: Final = 0.15  # of a life, so that streams that began together do not end together
 
 
 class Viewer(Protocol):
-    """One stream. `woken` is set when there may be something to take; `is_over`: nothing follows."""
+    """One stream. `woken` is set when there may be data to send; `is_over`: nothing follows."""
 
     woken: asyncio.Event
     is_over: bool
 
     def take(self) -> bytes:
-        """Take what the client lacks; nothing, where it has all."""
+        """Return the data that the client lacks; empty where it has all."""
 
     def rest_s(self) -> float:
-        """Say for how long nothing is to be taken if nothing happens."""
+        """Return for how many seconds nothing needs to be sent if nothing happens."""
 
     def leave(self) -> None:
         """Leave the channel."""
 
 
 class PageViewer:
-    """Sends the pieces of a page, the clock, and whether the server is there. `is_old`: the page that asks was made by
-    another version of us.
+    """Sends the pieces of a page, the clock, and whether the server answers. `is_old`: another version of workkit made
+    the open page.
     """
 
     def __init__(self, channel: Channel, view: LiveView, *, is_old: bool = False, life_s: float = LIFE_S) -> None:
@@ -100,7 +100,7 @@ class PageViewer:
         self._clock, self._last = now - CLOCK_S, now
 
     def take(self) -> bytes:
-        """Take what the client lacks: see `Viewer`."""
+        """Return the data that the client lacks: see `Viewer`."""
         now = time.monotonic()
         said = b"".join(self._lacks(now))
         if not said and now - self._last >= BEAT_S:
@@ -122,7 +122,7 @@ class PageViewer:
         if (away := self._channel.away) != self._away:
             if away is None:
                 said.append(event("back", {}))
-                self._sent = {}  # what was missed meanwhile is not reckoned, all is sent
+                self._sent = {}  # after an outage everything is sent again
             else:
                 banner = write("parts/away-banner.html", **self._away_words(away, now))
                 said.append(event("away", {"away_ms": int((now - away.since) * 1000), "html": banner}))
@@ -139,14 +139,14 @@ class PageViewer:
         return said
 
     def _away_words(self, away: Away, now: float) -> dict[str, str | None]:
-        """Say since when the server is away, in the shown zone, and of when it is what is seen of it."""
+        """Say since when the server is away, in the shown zone, and how old the shown view is."""
         zone, present, pulse = self._shown.view.frame.zone, datetime.now(UTC), self._channel.pulse
         since = present - timedelta(seconds=now - away.since)
         said = sentences.away_sentence(away.error, since=since, now=present, zone=zone)
         return {"away": said, "as_of": None if pulse is None else sentences.as_of(pulse.now, since, zone)}
 
     def rest_s(self) -> float:
-        """Say how long to rest: see `Viewer`."""
+        """Return how long to rest: see `Viewer`."""
         next_s = min(self._ends, self._clock + CLOCK_S if self._away is None else self._ends, self._last + BEAT_S)
         return max(0.01, next_s - time.monotonic())
 
@@ -167,7 +167,7 @@ class PulseViewer:
         self._sent: object = None
 
     def take(self) -> bytes:
-        """Take the newest: see `Viewer`."""
+        """Return the newest pulse: see `Viewer`."""
         channel, now = self._channel, time.monotonic()
         self.is_over = channel.is_over or now >= self._ends
         newest = channel.away or channel.pulse
@@ -200,8 +200,8 @@ HEADERS: Final = {
 
 
 class Stream(Response):
-    """One stream. A client that takes nothing for 15 s is let go. `still`: who looks; nobody, once the login has ended.
-    It is asked at each pulse, so that a logout in another process ends the stream too.
+    """One stream. It ends where a client reads nothing for 15 s. `still`: returns the user, or None once the login has
+    ended. It is called at each pulse, so that a logout in another process ends the stream too.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Stream(Response):
         self._viewer, self._stuck_s, self._still = viewer, stuck_s, still
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until one of both sides ends it."""
+        """Send until one of both sides ends the stream."""
         viewer = self._viewer
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda _: viewer.woken.set())
@@ -233,7 +233,7 @@ class Stream(Response):
                     await asyncio.wait_for(viewer.woken.wait(), viewer.rest_s())
                 except TimeoutError:
                     continue
-        except TimeoutError:  # it takes nothing; what it lacks it gets when it comes again
+        except TimeoutError:  # the client reads nothing; it gets the newest when it connects again
             return
         finally:
             gone.cancel()
@@ -251,7 +251,7 @@ LINES: Final = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Answers streams, and for who cannot have one the pieces of a page as they are."""
+    """Answers streams. A client that cannot have a stream gets the pieces of the page once."""
 
     hub: Hub
     asking: Asking
@@ -261,8 +261,8 @@ class Live:
     async def answer(
         self, request: Request, frame: Frame, served: Served, veil: Veil, *, still: Still | None = None
     ) -> Response:
-        """Answer for somebody who may see the schedule: by `Accept`, a stream of events, one of lines for programs, or
-        once the pieces as JSON.
+        """Answer a user who may see the schedule. By `Accept`: a stream of events, a stream of lines for programs, or
+        the pieces once as JSON.
         """
         accepted = request.headers.get("accept", "")
         if request.method == "HEAD":
@@ -283,7 +283,7 @@ class Live:
             raise Refused(404, 'There are no streams here. Ask again and again, with "Accept: application/json".')
 
     async def _once(self, request: Request, view: LiveView) -> Response:
-        """Answer the pieces as they are, with an `ETag` that a mere passing of time does not change."""
+        """Answer the pieces of the page once, with an `ETag` that does not change with time alone."""
         served, channel = view.looking.served, self.hub.channel(view.looking.served)
         shown = channel.shown(view.key) if channel is not None and channel.away is None else None
         try:

@@ -1,8 +1,8 @@
 """A page as viewers of one kind see it, and the pieces that its stream sends.
 
-All on which its HTML depends is in a `LiveView`. Viewers who look at the same share it, so it holds nothing of one of
-them: no name, no token, no number of a form. Its HTML is cut into the elements with an `id` and `data-live`, which may
-be nested. A change is sent in whole pieces, the smallest that hold it, so a page needs one template and none for its
+A `LiveView` has all inputs of the HTML. Viewers with the same inputs share it, so it holds nothing of one viewer: no
+name, no token, no number of a form. The HTML is cut into the elements with an `id` and `data-live`, which may be
+nested. A change is sent in whole pieces, the smallest that contain it, so a page needs one template and none for its
 changes. The cut is exact because of autoescape: no text and no attribute of ours holds a `<` or a `>`.
 """
 
@@ -29,7 +29,7 @@ COUNTDOWN: Final = re.compile(r'(<time class="(?:[^"]* )?cd(?: [^"]*)?"[^<>]*>)[
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece: its HTML; what of it is compared, without the pieces in it and without what the browser counts down;
+    """One piece: its HTML; the part of it that is compared, without inner pieces and without countdowns of the browser;
     and the piece around it.
     """
 
@@ -39,7 +39,7 @@ class Piece:
 
 
 Pieces = Mapping[str, Piece]
-"""By the id of the element; a piece comes after the one around it."""
+"""Pieces by the id of their element. A piece comes after the one that contains it."""
 
 
 def pieces_of(page: str) -> dict[str, Piece]:
@@ -62,7 +62,7 @@ def pieces_of(page: str) -> dict[str, Piece]:
 
 
 def changed(before: Pieces, after: Pieces) -> dict[str, str]:
-    """Return the HTML of the pieces that differ, by id. One within another that differs is left out."""
+    """Return the HTML of the pieces that differ, by id. A piece within another differing piece is left out."""
     found: dict[str, str] = {}
     for name, piece in after.items():
         if _is_within(piece, after, found):
@@ -89,7 +89,7 @@ def _is_within(piece: Piece, pieces: Pieces, found: Mapping[str, str]) -> bool:
 
 
 def _end(page: str, opening: re.Match[str]) -> int:
-    """Find the end of an element: where as many of its kind have ended as have begun."""
+    """Find the end of an element: where as many elements of its kind have ended as have begun."""
     depth = 0
     for tag in re.compile(rf"<(/?){opening[1]}\b[^<>]*>").finditer(page, opening.start()):
         depth += -1 if tag[1] else 1
@@ -118,13 +118,13 @@ class LiveView:
 
     @property
     def key(self) -> Key:
-        """What two viewers must have in common to share it."""
+        """The facts that two viewers must have in common to share the view."""
         frame, look = self.frame, self.looking
         asked = (tuple(sorted(look.names.items())), tuple(sorted(look.params.items())))
         return look.page.name, *asked, frame.role, frame.zone_name, frame.theme, frame.root
 
     def draw(self, pulse: Pulse) -> Pieces:
-        """Look at the page and write its pieces; what it refuses is a page too. It blocks. Raises ServerUnreachable."""
+        """Make the page and write its pieces. A refusal is a page too. It blocks. Raises ServerUnreachable."""
         look = self.looking
         try:
             asked, view = look.at(pulse)

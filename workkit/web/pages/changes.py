@@ -1,4 +1,4 @@
-"""The page Changes: who changed what, when, from what to what."""
+"""The page Changes: who changed what, when, with the values before and after."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, job_path, plain
 
 SHOWN: Final = 50  # changes on a page
-LOOKED_AT: Final = 2_000  # changes that a page with a filter looks at, at most
+LOOKED_AT: Final = 2_000  # most changes that a page with a filter reads
 KINDS: Final = ("job", "who", "what")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What differs: a name, and the value before and after, if there was one."""
+    """One changed field: its name, and its value before and after, if there was one."""
 
     name: str
     before: str | datetime | None
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A change. `about`: what it is about, in words; `path`: the page of that job, or none."""
+    """A change. `about`: its subject in words; `path`: the page of that job, or none."""
 
     change: Change
     about: str
@@ -44,7 +44,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesView:
-    """What the page shows. `given`: the filters; `next`: the parameters of the following page, or none."""
+    """The content of the page. `given`: the filters; `next`: the parameters of the next page, or none."""
 
     schedule: str
     now: datetime
@@ -56,7 +56,7 @@ class ChangesView:
     unknown: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -99,7 +99,7 @@ def look(asked: Asked) -> ChangesView:
 
 
 def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
-    """Write all changes that the filters let through, the last one first."""
+    """Yield all changes that match the filters, the last one first."""
     given = {kind: value for kind in KINDS if (value := asked.params.get(kind, ""))}
     for change in asked.served.inspector().history.changes():
         if is_wanted(change, given):
@@ -107,7 +107,7 @@ def lines(asked: Asked) -> Iterator[Mapping[str, Any]]:
 
 
 def is_wanted(change: Change, given: Mapping[str, str]) -> bool:
-    """Say whether a change passes the filters: `job` a name or an id, `who` and `what` parts of texts."""
+    """Return whether a change passes the filters: `job` is a name or an id, `who` and `what` are parts of texts."""
     who, what = given.get("who", "").casefold(), given.get("what", "").casefold()
     is_job = "job" not in given or change.is_about(given["job"])
     return is_job and who in (change.by or "").casefold() and what in change.verb.casefold()

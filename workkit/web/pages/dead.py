@@ -1,4 +1,4 @@
-"""The pages of the dead jobs: how many errors are behind them, and the jobs that died of one."""
+"""The pages of the dead jobs: a list of the errors that killed them, and the jobs that died of one error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RATES: Final = (("10/second", "10 a second"), ("1/second", "1 a second"), ("100/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadView:
-    """What the page shows."""
+    """The content of the page."""
 
     schedule: str
     now: datetime
@@ -55,7 +55,7 @@ class DeadView:
     rates: tuple[tuple[str, str], ...] = RATES
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         rows = self.rows or tuple(row for shown in self.groups for row in shown.rows if self.print)
         return {
             "schedule": self.schedule,
@@ -75,7 +75,7 @@ class DeadView:
 
 
 def look(asked: Asked) -> DeadView:
-    """Look at the dead jobs, by their errors or one by one."""
+    """Read the dead jobs, by their errors or one by one."""
     by = asked.one_of("by", VIEWS)
     known, dead_jobs, unknown = _dead_jobs(asked)
     groups = _groups(known, dead_jobs)
@@ -91,7 +91,7 @@ def look(asked: Asked) -> DeadView:
 
 
 def look_at_one(asked: Asked) -> DeadView:
-    """Look at the jobs that died of one error. Raises NotFound for what is no fingerprint."""
+    """Read the jobs that died of one error. Raises NotFound for an invalid fingerprint."""
     wanted = asked.names["print"]
     if not re.fullmatch(r"[0-9a-f]{6,40}", wanted):
         raise NotFound.about(f'no error "{wanted[:100]}"', f"in {asked.served.name}", "All: dead.", given=wanted[:100])
@@ -102,7 +102,7 @@ def look_at_one(asked: Asked) -> DeadView:
     if groups:
         rows, after = page_of(asked, groups[0].dead_jobs, MOST_ROWS)
         one = shown_of(groups[0], asked, rows=rows, is_open=True, after=after)
-        shown = (replace(one, message=groups[0].error.parts),)  # here it is whole
+        shown = (replace(one, message=groups[0].error.parts),)  # this page shows the whole message
     mine = groups[0].dead_jobs if groups else ()
     return _view(asked, known, mine, groups[:1], shown, by="error", after=after, unknown=unknown, one=wanted)
 
@@ -159,12 +159,12 @@ def _view(
     )
 
 
-MOST_MESSAGE: Final = 200  # characters of a message in a list
+MOST_MESSAGE: Final = 200  # characters; longest message in a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadRow:
-    """A dead job in a list. `args`: its arguments as JSON, to be changed; empty where they are not all there."""
+    """A dead job in a list. `args`: its arguments as JSON for the form; empty where some are hidden or cut."""
 
     key: str
     job: Job
@@ -175,8 +175,8 @@ class DeadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """An error in the list, and when its jobs died. `message`: in pieces, each with whether it varies; `rows` are there
-    where it is open; `after`: the following ones.
+    """An error in the list, and when its jobs died. `message`: in pieces, each with whether it varies; `rows`: the
+    jobs, where the error is open; `after`: the place of the next page.
     """
 
     group: ErrorGroup
@@ -188,14 +188,14 @@ class Shown:
 
 
 def shown_of(group: ErrorGroup, asked: Asked, *, rows: tuple[DeadRow, ...], is_open: bool, after: str = "") -> Shown:
-    """Draw one error of a list, with the beginning of its message."""
+    """Make the entry of one error, with the beginning of its message."""
     message = tuple(beginning(group.error.parts, MOST_MESSAGE))
     drawing = burst(group.died, now=asked.now)
     return Shown(group=group, drawing=drawing, message=message, rows=rows, is_open=is_open, after=after)
 
 
 def beginning(parts: Iterable[tuple[str, bool]], most: int) -> Iterator[tuple[str, bool]]:
-    """Cut a message in pieces to `most` characters, ending in an ellipsis where something was cut."""
+    """Cut a message in pieces to `most` characters. A cut message ends in an ellipsis."""
     for text, varies in parts:
         if len(text) > most:
             yield f"{text[:most]}…", varies
@@ -205,14 +205,14 @@ def beginning(parts: Iterable[tuple[str, bool]], most: int) -> Iterator[tuple[st
 
 
 def page_of(asked: Asked, dead_jobs: tuple[DeadJob, ...], most: int) -> tuple[tuple[DeadRow, ...], str]:
-    """Take a page of dead jobs, and where the following one begins, if there is one."""
+    """Return a page of dead jobs, and where the next page begins, if there is one."""
     start = start_of([dead_job.key for dead_job in dead_jobs], asked.params.get("after", ""))
     page = dead_jobs[start : start + most]
     return tuple(row_of(dead_job) for dead_job in page), page[-1].key if start + most < len(dead_jobs) else ""
 
 
 def start_of(keys: list[str], after: str) -> int:
-    """Find where the following page begins. Raises InvalidOptions where its place has left."""
+    """Find where the next page begins. Raises InvalidOptions where that place no longer exists."""
     if not after:
         return 0
     if after not in keys:
@@ -222,7 +222,7 @@ def start_of(keys: list[str], after: str) -> int:
 
 
 def row_of(dead_job: DeadJob) -> DeadRow:
-    """Show one dead job."""
+    """Make the row of one dead job."""
     job = dead_job.job
     return DeadRow(
         key=dead_job.key,
@@ -234,7 +234,9 @@ def row_of(dead_job: DeadJob) -> DeadRow:
 
 
 def given_json(job: Job) -> str:
-    """Write the arguments of a job as a form takes others for them; nothing where it has both kinds, or hidden ones."""
+    """Return the arguments of a job as JSON for the form; "" where it has both positional and named ones, or hidden
+    ones.
+    """
     given = [*job.args] if job.args or not job.kwargs else dict(job.kwargs)
     written = "" if job.args and job.kwargs else argument_text(given)
     return "" if MASK in written else written
@@ -252,7 +254,7 @@ def headline(
     has_filter: bool,
     is_one: bool,
 ) -> str:
-    """Say how many there are, and of how many errors."""
+    """Say how many jobs are dead, and of how many errors."""
     if reading is not None:
         return f"Reading {plural(known.of, 'dead job')}: {reading} %."
     if not known.dead_jobs:
@@ -266,7 +268,7 @@ def headline(
 
 
 def spoken_rest(known: KnownDead, groups: Sequence[ErrorGroup], *, now: datetime, zone: tzinfo, is_one: bool) -> str:
-    """Say what stands out, and when the oldest leaves."""
+    """Say which facts are notable, and when the oldest job expires."""
     said: list[str] = []
     first = groups[0] if groups else None
     if first is not None and first.n > 1 and len(first.died) > 1:
@@ -291,13 +293,13 @@ def spoken_rest(known: KnownDead, groups: Sequence[ErrorGroup], *, now: datetime
 
 
 def on(at: datetime, today: date) -> str:
-    """Say on which day."""
+    """Name the day of an instant."""
     text = day_text(at.date(), today)
     return text if text in ("today", "tomorrow", "yesterday") else f"on {text}"
 
 
 def between(first: datetime, last: datetime, now: datetime, zone: tzinfo) -> str:
-    """Say in which span: ``between 09:41 and 10:58``; or when, where both are in one minute."""
+    """Name a span: ``between 09:41 and 10:58``; or one time, where both are in one minute."""
     begun, ended = (at.replace(second=0, microsecond=0) for at in (first, last))
     if begun == ended:
         return at_moment(begun, now, zone)
@@ -307,13 +309,17 @@ def between(first: datetime, last: datetime, now: datetime, zone: tzinfo) -> str
 MOST_RUNS: Final = 2000
 ENDED: Final = ("ran", "failed", "over")
 WRITTEN_MS: Final = 3_000
-"""Listeners write runs of plain jobs once a second: so long after its end a run may still come."""
+"""Time after the end of a run in which its entry may still come, in ms. Listeners write runs of plain jobs once a
+second.
+"""
 STATES: Final = {"running": "It runs.", "due": "It is due.", "cancelling": "It runs, and is being cancelled."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One that was tried. `left`: how many others are dead of the same error; `ran`: it did, so they may follow."""
+    """A dead job that was tried alone. `left`: how many others are dead of the same error; `ran`: it succeeded, so the
+    others may follow.
+    """
 
     print: str
     job: str
@@ -324,7 +330,7 @@ class Trial:
 
 
 def trial(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, now: datetime) -> Trial:
-    """Look where it is. Once it has ended, nothing is asked any more."""
+    """Look up the tried job. Once it has ended, no further call is made."""
     others = [dead_job for dead_job in dead_jobs if dead_job.print == work.print and dead_job.died_ms < work.begun_ms]
     if work.fate not in ENDED:
         work.said, work.fate = _found(inspector, work, dead_jobs, now=now)
@@ -341,7 +347,7 @@ def trial(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, now
 
 
 def _found(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, now: datetime) -> tuple[str, Fate]:
-    """Say where it is, and what that means."""
+    """Return where the tried job is, and its fate."""
     again = next((one for one in dead_jobs if one.job.id == work.job_id and one.died_ms >= work.begun_ms), None)
     if again is not None:
         same = again.print == work.print
@@ -365,7 +371,7 @@ def _found(inspector: Inspector, work: Work, dead_jobs: Sequence[DeadJob], *, no
         run = None
     if run is not None and run.ending == "done":
         return f"It ran, in {duration_text(run.took_ms)}.", "ran"
-    if run is not None and run.ending == "dead":  # the index of the dead is a moment older, and then says of what
+    if run is not None and run.ending == "dead":  # the index of the dead is a moment older; it knows the error later
         return "Failed again.", "failing"
     if run is not None and run.ending != "retried":
         return f"It ended: {run.ending}.", "over"

@@ -1,4 +1,4 @@
-"""The page Doctor: what is wrong, why it matters, what mends it."""
+"""The page Doctor: the faults, why they matter, and how to repair them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workkit.web.words import plain
 from workkit.web.works import MOST_FINDINGS, Checked, digest_of
 
 SHOWN: Final = 10
-"""How many faults of one kind stand on the page; the rest is counted."""
+"""Most faults of one kind on the page; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """The faults of one kind: the first ones, how many there are, why they matter and what mends them, each once."""
+    """The faults of one kind: the first ones, their number, why they matter, and how to repair them."""
 
     name: str
     faults: tuple[Fault, ...]
@@ -48,8 +48,9 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorView:
-    """What the page shows. `age_ms`: how long ago the checkup ended; None: it goes on. `history_bytes`: what past runs
-    take, None: the layout keeps none. `gone`: recurring jobs that this process has seen, and the server no longer has.
+    """The content of the page. `age_ms`: how long ago the checkup ended; None: it still runs. `history_bytes`: the size
+    of the past runs, None: the layout keeps none. `gone`: recurring jobs that this process has seen and the server no
+    longer has.
     """
 
     schedule: str
@@ -65,7 +66,7 @@ class DoctorView:
     gone: Gone | None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -81,7 +82,9 @@ class DoctorView:
 
 
 def look(asked: Asked) -> DoctorView:
-    """Tell what the last checkup found; where it is old, one begins. Raises TriggerError for a bad `older_than`."""
+    """Return the findings of the last checkup; if it is old, a new one begins. Raises TriggerError for a bad
+    `older_than`.
+    """
     checked = asked.served.checkup.look(asked.params.get("older_than") or None)
     flags = finding_flags(asked.served.flags, asked.params.get("older_than"))
     faults = tuple(Fault(finding=_shown(one, asked, flags), digest=digest_of(one)) for one in checked.findings)
@@ -107,7 +110,7 @@ def look(asked: Asked) -> DoctorView:
 
 
 def _gone(asked: Asked) -> Gone | None:
-    """Compare the recurring jobs with those that this process has seen: a server that came back empty cannot tell."""
+    """Compare the recurring jobs with those that this process has seen. An emptied server does not know its loss."""
     with suppress(Unsupported):
         asked.served.recurring(asked.now, asked.pulse.control)
     return asked.served.seen.gone
@@ -129,7 +132,7 @@ def headline(checked: Checked, *, well: str = "All is well.") -> str:
 
 
 def kinds(faults: tuple[Fault, ...]) -> tuple[Kind, ...]:
-    """Put faults of one kind together, in the order in which they were found."""
+    """Group faults by kind, in the order in which they were found."""
     found: dict[str, list[Fault]] = {}
     for fault in faults:
         found.setdefault(fault.finding.kind, []).append(fault)

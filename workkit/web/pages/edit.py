@@ -1,4 +1,4 @@
-"""The pages New and Edit: a job as a form, answered before anything is saved. And the answer below a *When?* box."""
+"""The pages New and Edit: a job as a form, checked before it is saved. Also the answer below a *When?* box."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from workkit.web.page import Asked, Page
 from workkit.web.pages.policies import in_a_plan, in_python, on_the_command_line
 from workkit.web.typed_time import LONGEST, Answer, answer, misread
 
-MOST_NAMED: Final = 200  # functions that the box of the function offers
+MOST_NAMED: Final = 200  # functions offered in the function box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditView:
-    """What the page shows. `which` None: a new job. `planned`: what would be saved; `trouble`: why nothing could be.
-    `functions` None: this layout does not tell them.
+    """The content of the page. `which` None: a new job. `planned`: the job that would be saved; `trouble`: why it
+    cannot be saved. `functions` None: this layout does not list them.
     """
 
     schedule: str
@@ -61,7 +61,7 @@ class EditView:
     sync: Change | None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         shown = {name: text for name, text in self.filled.items() if text and name not in ("shown", "laid", "json")}
         return {
             "schedule": self.schedule,
@@ -79,7 +79,7 @@ class EditView:
 
 
 def new(asked: Asked) -> EditView:
-    """Show the form of a new job: empty, with `when=` and `fn=`, or like a job that stands."""
+    """Show the form of a new job: empty, filled from `when=` and `fn=`, or a copy of an existing job."""
     given: dict[str, str] = {}
     if like := asked.params.get("like"):
         job = asked.served.inspector().job(like)
@@ -89,7 +89,7 @@ def new(asked: Asked) -> EditView:
 
 
 def edit(asked: Asked) -> EditView:
-    """Show the form of a job that stands. Raises NotFound."""
+    """Show the form of an existing job. Raises NotFound."""
     job = asked.served.inspector().job(asked.names["which"])
     given = form_of_job(job, mask=asked.veil.usual, names=asked.veil.names(job))
     return _view(asked, given, job=job)
@@ -145,12 +145,12 @@ def _view(asked: Asked, given: dict[str, str], *, job: Job | None) -> EditView:
 
 
 def _without_hidden(asked: Asked, job: Job | None, sentence: str) -> str:
-    """Take the hidden arguments of a job out of a sentence."""
+    """Remove the hidden arguments of a job from a sentence."""
     return asked.veil.usual.text(sentence, hide=() if job is None else asked.veil.hidden(job))
 
 
 def _planned(asked: Asked, given: Mapping[str, str], job: Job | None) -> Job:
-    """Make the job that would be saved. Raises an Invalid for what would be refused."""
+    """Make the job that would be saved. Raises an Invalid where the form would be refused."""
     keeps = job if job is not None and keeps_time(given, job) else None
     return rescheduling.imagined(asked.served.s, keywords(given, stands=job), stands=keeps)
 
@@ -180,7 +180,7 @@ def _offered(functions: Mapping[str, KnownFunction]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SayView:
-    """What the page and the fragment show. `when` and `tz`: what is filled in. `until`: the end of a pause."""
+    """The content of the page and of the fragment. `when` and `tz`: the typed values. `until`: the end of a pause."""
 
     now: datetime
     when: str
@@ -189,13 +189,13 @@ class SayView:
     until: datetime | None = None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {"as_of": iso(self.now), **self.answer.record()}
 
 
 def say(asked: Asked) -> SayView:
-    """Answer `when` in the zone `tz`; beside the job `job`, if there is one of this name. Or `until`, as the box of a
-    pause has it.
+    """Answer `when` in the zone `tz`; with `job`, beside that job if it exists. Or answer `until`, as the box of a
+    pause does.
     """
     if "until" in asked.params:
         return _until(asked, asked.params["until"])
@@ -224,7 +224,7 @@ def _until(asked: Asked, text: str) -> SayView:
 
 
 def answer_of(asked: Asked, filled: Mapping[str, str], job: Job | None) -> Answer:
-    """Answer what is filled in as a time, with what stands beside it."""
+    """Answer a typed time, with the jobs beside it."""
     tz = filled.get("tz") or zone_name(asked.served.zone)
     others = [one for one in asked.served.named().values() if job is None or one.job.id != job.id]
     return answer(

@@ -1,4 +1,4 @@
-"""The page Jobs: what stands where."""
+"""The page Jobs: the jobs in each state."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 
 ROWS: Final = 50
 LOOK_MS: Final = 60.0
-"""So long a request looks at jobs; then the page says how far it came, and a link looks further. A page without a job
-goes there by itself, and looks so many times as long: `FURTHER`.
+"""How long a request searches jobs, in ms. Then the page says how far it came, and a link continues. A page without a
+job opens that link by itself, and its search takes `FURTHER` times as long.
 """
 
 FURTHER: Final = 8
 
 MANY: Final = 50_000
-"""A filter goes on by itself through twice as many jobs as there are, or as these: jobs that recur get later times, so
-the end may never come.
+"""The number of jobs to assume where the layout does not count them. A filter continues by itself through at most twice
+the number of jobs: recurring jobs move to later times meanwhile, so the end may never come.
 """
 
 ALL: Final = "all"
@@ -47,7 +47,7 @@ TABS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab:
-    """A state, and how many jobs are in it; None: the layout does not tell."""
+    """A state, and the number of jobs in it; None: the layout does not count them."""
 
     text: str
     n: int | None
@@ -57,7 +57,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job, where its page is, and why it stands as it does."""
+    """A job, the path of its page, and the reason for its state."""
 
     job: Job
     path: str
@@ -66,9 +66,9 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsView:
-    """What the page shows. `looked` is a sentence: how far a filter has looked. `more` leads to the next page.
-    `total`: how many jobs the whole list has, where that is known. `onward`: where the page goes by itself, as a filter
-    has found none yet.
+    """The content of the page. `looked`: a sentence that says how far a filter has searched. `more`: leads to the next
+    page. `total`: the number of jobs in the whole list, where it is known. `onward`: the next page, which the browser
+    opens by itself while a filter has found no job.
     """
 
     schedule: str
@@ -88,7 +88,7 @@ class JobsView:
     onward: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -105,7 +105,7 @@ class JobsView:
 
 
 def look(asked: Asked) -> JobsView:
-    """Look at a page of the jobs of a state, those that a filter means. Raises InvalidOptions."""
+    """Read a page of the jobs in a state that match a filter. Raises InvalidOptions."""
     text = asked.params.get("q", "").strip()
     where = read_filter(text, "jobs")
     state = asked.one_of("state", (ALL, *STATES))
@@ -140,7 +140,7 @@ def look(asked: Asked) -> JobsView:
 
 
 def _page(asked: Asked, where: Where, state: JobState | None, unknown: list[str]) -> JobPage:
-    """Find the one job that a filter names, or look through the jobs for a while."""
+    """Find the one job that a filter names, or search the jobs for a limited time."""
     inspector = asked.served.inspector()
     if "after" not in asked.params:
         named = looked_up(where, lambda which: asked.veil.job(inspector.job(which)), state=state, now=asked.now)
@@ -167,7 +167,7 @@ def _tabs(counts: Counts, state: str, text: str) -> list[Tab]:
 
 
 def _total(counts: Counts, state: str) -> int | None:
-    """Count the jobs of a state, or all; None where the layout does not tell."""
+    """Count the jobs of a state, or all; None where the layout does not count them."""
     states = STATES if state == ALL else (state,)
     if any(one in counts.unknown for one in states):
         return None
@@ -191,8 +191,8 @@ def _why(job: Job, asked: Asked) -> str:
 def _said(
     schedule: str, page: JobPage, where: Where, state: str, *, found: int, looked: int, total: int | None, goes_on: bool
 ) -> Sentence:
-    """Say what the page has. `found` and `looked`: how many jobs the filter found on the pages before, and how many
-    were looked at until now. `goes_on`: it does so by itself.
+    """Describe the page. `found` and `looked`: how many jobs the filter found on the pages before, and how many were
+    searched so far. `goes_on`: the search continues by itself.
     """
     if page.jobs:
         return (f"Jobs of {schedule}",)
@@ -212,7 +212,7 @@ def _said(
 
 
 def _looked(page: JobPage, where: Where, before: int, total: int | None, asked: Asked) -> str:
-    """Say how far a filter has looked, where it has not looked at all."""
+    """Say how far a filter has searched, where it has not searched all jobs."""
     if where.is_everything or page.after is None:
         return ""
     looked = before + page.looked

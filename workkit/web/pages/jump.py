@@ -1,6 +1,4 @@
-"""Jump: pages, names, beginnings of ids, functions, errors and arguments that a text finds; and what it means, where it
-is a time.
-"""
+"""Jump: pages, names, beginnings of ids, functions, errors and arguments matching a text; and its meaning as a time."""
 
 from __future__ import annotations
 
@@ -26,15 +24,15 @@ from workkit.web.typed_time import read_text
 from workkit.web.words import job_ref
 
 MOST: Final = 8
-LONGEST: Final = 200  # characters of what is looked for
+LONGEST: Final = 200  # characters; longest text to search for
 SHORTEST_ID: Final = 6
 HEX: Final = frozenset("0123456789abcdef")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One thing that was found: what it is, where it is below its schedule, and what stands beside it. `until`: the
-    instant to pause until, in place of an address.
+    """One match: its kind, its address below its schedule, and a text beside it. `until`: the end of a pause, in place
+    of an address.
     """
 
     schedule: str
@@ -46,7 +44,7 @@ class Hit:
     until: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the match as a JSON object."""
         due = iso(self.due) if self.due else None
         known = {"schedule": self.schedule, "text": self.text, "path": self.path or None, "note": self.note or None}
         return known | {"next": due, "until": self.until or None}
@@ -54,7 +52,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JumpView:
-    """What is shown: the text, what it means as a time, and what was found."""
+    """The content of the page: the text, its meaning as a time, and the matches."""
 
     now: datetime
     q: str
@@ -63,7 +61,7 @@ class JumpView:
     hits: tuple[Hit, ...]
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "q": self.q,
             "at": iso(self.at) if self.at else None,
@@ -87,7 +85,7 @@ def look(asked: Asked) -> JumpView:
 
 
 def joined(views: Sequence[JumpView], schedules: Sequence[str], q: str, now: datetime) -> JumpView:
-    """Join what several schedules have; those whose name has the text come first."""
+    """Merge the matches of several schedules. Schedules with the text in their name come first."""
     named = [
         Hit(schedule=name, text=name, icon="now", note="schedule") for name in schedules if q.lower() in name.lower()
     ]
@@ -107,7 +105,7 @@ def _time(q: str, asked: Asked) -> Trigger | None:
 
 
 def _past(q: str, asked: Asked) -> datetime | None:
-    """Read a time that has passed: "yesterday 3am", "2 hours ago"; None where the text is none."""
+    """Read a past time: "yesterday 3am", "2 hours ago"; None where the text is no past time."""
     if not any(character.isalpha() for character in q) and "-" not in q:
         return None  # a number alone names no time
     try:
@@ -152,7 +150,7 @@ def _hits(asked: Asked, q: str, trigger: Trigger | None, at: datetime | None) ->
 
 
 def _searched(asked: Asked, q: str) -> tuple[Job, ...]:
-    """Look for a while for jobs by what Jobs shows of them, their arguments too; what is masked is not found."""
+    """Look for a while for jobs by the texts that Jobs shows, with arguments. Masked values are not found."""
     try:
         where = read_filter(q, "jobs")
         query = JobQuery(where=where, limit=MOST, budget_ms=LOOK_MS, see=asked.veil.job)
@@ -162,7 +160,7 @@ def _searched(asked: Asked, q: str) -> tuple[Job, ...]:
 
 
 def _errors(asked: Asked, low: str) -> Iterator[Hit]:
-    """Find the errors of the dead, as they are shown, by a part of their text."""
+    """Find the errors of the dead jobs, as shown, by a part of their text."""
     try:
         known = asked.served.dead(asked.veil).look(asked.served.inspector(), count=asked.pulse.counts.dead)
     except Unsupported:

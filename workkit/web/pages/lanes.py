@@ -46,9 +46,9 @@ N = TypeVar("N", bound=_Keyed)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneSource:
-    """What one lane is about, before it is drawn. `key`: its name, or the id of a job without one; `subject`: of its
-    counts, "" where none are kept; `rows`: the recurring jobs in it; `running`: when its runs in progress began;
-    `known_since`: from when on `runs` are all.
+    """The data of one lane, before it is drawn. `key`: its name, or the id of a job without one; `subject`: of its
+    counts, "" where no counts are kept; `rows`: the recurring jobs in it; `running`: when its runs in progress began;
+    `known_since`: `runs` is complete from this instant on.
     """
 
     name: str
@@ -65,7 +65,7 @@ class LaneSource:
 
 
 def rows_chosen(rows: Sequence[PlannedJob], q: str, now: datetime) -> list[PlannedJob]:
-    """Choose the recurring jobs that a filter means, in their order. Raises InvalidOptions for what is no filter."""
+    """Return the recurring jobs that match a filter, in order. Raises InvalidOptions for an invalid filter."""
     where = read_filter(q, "recurring")
     if where.is_everything:
         return [*rows]
@@ -92,7 +92,7 @@ def of_jobs(
 
 
 def of_functions(rows: Iterable[PlannedJob], seen: Seen, listeners: Iterable[ListenerInfo]) -> list[LaneSource]:
-    """Make a lane for each function that has recurring jobs, or ran: those in trouble first, then by name."""
+    """Make a lane for each function that has recurring jobs or past runs: those in trouble first, then by name."""
     jobs: dict[str, list[PlannedJob]] = {}
     runs: dict[str, list[PastRun]] = {}
     for row in rows:
@@ -119,7 +119,7 @@ def of_functions(rows: Iterable[PlannedJob], seen: Seen, listeners: Iterable[Lis
 
 
 def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[LaneSource]:
-    """Make a lane for each listener that is there, or ran something: those that are there first, then by name."""
+    """Make a lane for each listener that is alive or has past runs: those alive first, then by name."""
     runs: dict[str, list[PastRun]] = {info.listener: [] for info in listeners}
     for run in seen.runs:
         if run.listener is not None:
@@ -140,7 +140,7 @@ def of_listeners(seen: Seen, listeners: Sequence[ListenerInfo]) -> list[LaneSour
 
 
 def _began(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]) -> dict[str, list[datetime]]:
-    """Say when runs in progress were due: when they began, nobody tells."""
+    """Return when runs in progress were due. No source tells when they began."""
     found: dict[str, list[datetime]] = {}
     for info in listeners:
         for job in info.running:
@@ -151,22 +151,22 @@ def _began(listeners: Iterable[ListenerInfo], key: Callable[[Job], str | None]) 
 
 
 def lanes_of_page(sources: Sequence[N], after: str) -> tuple[list[N], str]:
-    """Cut a page out of all lanes, behind the one of this key; and say what follows it, "" for nothing."""
+    """Return a page of lanes after the one with this key, and the key of the next page, "" for none."""
     start = next((k + 1 for k, one in enumerate(sources) if one.key == after), 0) if after else 0
     found = list(sources[start : start + LANES_OF_A_PAGE])
     return found, found[-1].key if start + LANES_OF_A_PAGE < len(sources) else ""
 
 
 SECOND: Final = timedelta(seconds=1)
-MOST_PLANNED: Final = 2_000  # planned runs of a lane; beyond, it is a band anyway
-MOST_SHOWN: Final = 200  # runs of a lane in JSON
-MOST_NOTABLE: Final = 8  # runs of a lane in the table
+MOST_PLANNED: Final = 2_000  # most planned runs of a lane; more would form a band anyway
+MOST_SHOWN: Final = 200  # most runs of a lane in JSON
+MOST_NOTABLE: Final = 8  # most runs of a lane in the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLane:
     """A lane with its drawing. `runs`: single runs, the last one first, masked; `planned`: when it runs next; `notes`:
-    what there is to say of the last runs that were late, failed, missed or left out; `parts`: the links to its runs.
+    texts about the last runs that were late, failed, missed or left out; `parts`: the links to its runs.
     """
 
     name: str
@@ -182,7 +182,7 @@ class DrawnLane:
 
     @property
     def summary(self) -> str:
-        """What the drawing says, without the name."""
+        """The sentence about the drawing, without the name."""
         return self.drawing.label.removeprefix(f"{self.name}: ").removeprefix(f"{self.words}. ")
 
 
@@ -229,7 +229,7 @@ def _is_notable(run: PastRun) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The planned runs of a lane: those that are drawn, how many there are, and the first ones."""
+    """The planned runs of a lane: those to draw, their number, and the first ones."""
 
     drawn: list[datetime]
     count: int
@@ -237,7 +237,7 @@ class _Planned:
 
 
 def _planned(axis: Axis, source: LaneSource) -> _Planned:
-    """Predict the runs of a lane, thinned where they are dense, and count them. During a pause there is none."""
+    """Predict the runs of a lane, count them, and thin out dense ones. A pause has no runs."""
     since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
     drawn: list[Sequence[datetime]] = []
     firsts: list[Sequence[datetime]] = []
@@ -267,14 +267,16 @@ def _since(instants: Sequence[datetime], begin: datetime) -> Sequence[datetime]:
 
 
 def _counts(asked: Asked, axis: Axis, source: LaneSource) -> list[PastRun]:
-    """Read counts for the part of a window of which single runs are no longer known."""
+    """Read counts for the part of a window that has no single runs any more."""
     if not source.subject or source.known_since is None:
         return []
     return counted(asked, axis, source.subject, source.known_since)
 
 
 def _days(asked: Asked, axis: Axis, source: LaneSource) -> Sequence[Day]:
-    """Read the days of a job; of a function, its counts by day; of a listener, what single runs tell."""
+    """Return the days of a lane: from history for a job, from counts by day for a function, from single runs for a
+    listener.
+    """
     inspector = asked.served.inspector()
     try:
         if source.subject.startswith(FN):
@@ -300,7 +302,7 @@ def _clocks(axis: Axis, source: LaneSource) -> list[ClockChange]:
 def _pauses(
     asked: Asked, axis: Axis, source: LaneSource, paused_since: Mapping[str, datetime]
 ) -> list[tuple[datetime, datetime | None, str | None]]:
-    """Give the pause of a lane's jobs, where all of them have one: from when it is known, else from now on."""
+    """Return the pause that all jobs of a lane share, from its beginning if known, else from now on."""
     found = {row.paused_by: row.pause for row in source.rows}
     if len(found) != 1:
         return []
@@ -316,7 +318,7 @@ ASKED: Final[dict[GroupBy, str]] = {"job": "job", "fn": "fn", "listener": "q"}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a lane between two ticks: its place, the address of its runs, and what it says."""
+    """A part of a lane between two ticks: its place, the address of its runs, and its text."""
 
     x: float
     width: float

@@ -1,4 +1,4 @@
-"""The page Limits: what waits for which slot or turn, and who has it."""
+"""The page Limits: the slots and turns in use, their holders, and the jobs that wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {"over": "one run of {} at a time", "unique": 'unique key "{}"', "window
 
 @dataclass(frozen=True, slots=True)
 class LimitRow:
-    """A key in words, and what is in use of it, as squares where the limit is known."""
+    """A key in words, and its use, as squares where the limit is known."""
 
     use: LimitUse
     text: str
@@ -33,19 +33,19 @@ class LimitRow:
 
     @property
     def squares(self) -> tuple[int, int]:
-        """How many squares there are, and how many of them are taken."""
+        """The number of squares, and how many of them are taken."""
         of = min(self.use.limit or self.use.used, MOST_SQUARES)
         return of, min(self.use.used, of)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may start under it."""
+        """Whether no further job may start under the key."""
         return self.use.limit is not None and self.use.used >= self.use.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsView:
-    """What the page shows. `alone`: how many keys that allow one run are in use, for which nothing waits; a search
+    """The content of the page. `alone`: how many keys that allow one run are in use without a waiting job; a search
     finds them.
     """
 
@@ -58,7 +58,7 @@ class LimitsView:
     unknown: str
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -70,7 +70,7 @@ class LimitsView:
 
 
 def look(asked: Asked) -> LimitsView:
-    """Look at the limits and rates that are in use."""
+    """Read the limits and rates that are in use."""
     text, unknown = asked.params.get("q", "").strip(), ""
     found: list[LimitUse] = []
     try:
@@ -95,7 +95,7 @@ def look(asked: Asked) -> LimitsView:
 
 
 def sentence(rows: list[LimitRow], text: str) -> str:
-    """Say how many are in use, how many are full, and how many jobs wait for them."""
+    """Say how many keys are in use, how many are full, and how many jobs wait."""
     if not rows:
         return f'No limit in use has "{text}".' if text else "No limit is in use."
     limits = [row for row in rows if not row.use.is_rate]
@@ -126,7 +126,7 @@ def _row(asked: Asked, use: LimitUse) -> LimitRow:
 
 
 def _note(asked: Asked, use: LimitUse) -> str:
-    """Say what waits, or when the next turn is."""
+    """Say which jobs wait, or when the next turn is."""
     if use.turn is not None and use.key.startswith("window:"):
         return f"the next addition is stored in {until(use.turn, asked.now)}"
     if use.turn is not None:

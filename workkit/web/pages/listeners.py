@@ -1,4 +1,4 @@
-"""The page Listeners: who works, who is silent, which versions."""
+"""The page Listeners: which ones work, which are silent, which versions run."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ MOST_NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerRow:
-    """A listener, its state as a sign and as a word, and what is wrong with it."""
+    """A listener, its state as a sign and as a word, and its trouble."""
 
     info: ListenerInfo
     kind: Kind
     word: str
     note: str = ""
     is_odd_version: bool = False
-    act: Literal["quiet", "listen", ""] = ""  # what somebody may tell it
-    cannot_run: tuple[str, ...] = ()  # functions whose jobs it has given back
+    act: Literal["quiet", "listen", ""] = ""  # the act that its button offers
+    cannot_run: tuple[str, ...] = ()  # functions of the jobs that it has released
 
     @property
     def refusal(self) -> Sentence:
-        """Say what it cannot run, with links to the jobs of these functions; nothing where it can run all."""
+        """Say which functions it cannot run, with links to their jobs; empty where it can run all."""
         if not self.cannot_run:
             return ()
         refs = [
@@ -54,7 +54,7 @@ class ListenerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenersView:
-    """What the page shows: rows by host. `more`: listeners beyond those that are shown."""
+    """The content of the page: rows by host. `more`: the number of listeners beyond those shown."""
 
     schedule: str
     now: datetime
@@ -65,7 +65,7 @@ class ListenersView:
     unknown: str
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -82,7 +82,7 @@ class ListenersView:
 
 
 def look(asked: Asked) -> ListenersView:
-    """Look at the listeners of the pulse."""
+    """Read the listeners of the pulse."""
     pulse = asked.pulse
     infos = sorted(pulse.listeners, key=lambda info: (info.host, info.pid, info.listener))
     versions = Counter(info.version for info in infos)
@@ -107,7 +107,7 @@ def look(asked: Asked) -> ListenersView:
 
 
 def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentence:
-    """Say how many listen, on how many machines, and how busy they are."""
+    """Say how many listeners there are, on how many machines, and how busy they are."""
     if unknown:
         return ("The server does not tell who listens.",)
     if not rows:
@@ -119,7 +119,7 @@ def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentenc
 
 
 def _refused(asked: Asked, infos: Sequence[ListenerInfo]) -> Mapping[str, Sequence[str]]:
-    """Read what each listener cannot run; nothing where the layout does not tell."""
+    """Read which functions each listener cannot run; empty where the layout does not keep that."""
     try:
         return asked.served.inspector().history.refused(list(dict.fromkeys(info.listener for info in infos)))
     except Unsupported:

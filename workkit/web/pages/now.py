@@ -36,7 +36,7 @@ MOST_NEXT: Final = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A count that leads to its list. None: the layout does not tell, and `why` not."""
+    """A count that leads to its list. None: the layout does not count it, and `why` is the reason."""
 
     n: int | None
     text: str
@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NowView:
-    """What the page shows. `asks`: by name, the question before a run by hand that would be left out."""
+    """The content of the page. `asks`: by job name, the question before a run by hand that would be left out."""
 
     schedule: str
     now: datetime
@@ -65,7 +65,7 @@ class NowView:
     unknown: Mapping[str, str]
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         late, strip = self.around.lateness, self.around.strip
         return {
             "schedule": self.schedule,
@@ -88,7 +88,9 @@ class NowView:
 
 
 def look(asked: Asked) -> NowView:
-    """Look at a schedule now: its pulse, the last runs of its named recurring jobs, and the time around now."""
+    """Read the present state of a schedule: its pulse, the last runs of its named recurring jobs, and the time around
+    now.
+    """
     pulse, counts, unknown = asked.pulse, asked.pulse.counts, dict(asked.pulse.unknown)
     rows = read_planned_jobs(asked.served, pulse.control, unknown, now=asked.now)
     around = read_around(asked, unknown)
@@ -115,7 +117,7 @@ def look(asked: Asked) -> NowView:
 
 
 def _asks(found: Sequence[Need], rows: PlannedJobs, listeners: Sequence[ListenerInfo]) -> Iterator[tuple[str, str]]:
-    """Ask before a run by hand of a job that needs somebody, where an earlier run of it does not let it start."""
+    """Yield the question before a run by hand, for troubled jobs where an earlier run prevents a new one."""
     ids = {job.id for info in listeners for job in info.running}
     for row in (rows.named[need.job] for need in found if need.job is not None and need.job in rows.named):
         job = replace(row.job, state="running" if row.job.id in ids else row.recurs.state)
@@ -143,12 +145,12 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
 QUARTER_MS: Final = 15 * MINUTE_MS
-SPARK_S: Final = 30.0  # so long the cells of a day are kept
+SPARK_S: Final = 30.0  # s; how long the cells of a day are cached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late runs of the last hour began: upper bounds, in ms; None: nothing ran."""
+    """The lateness of runs in the last hour: upper bounds, in ms; None: no run."""
 
     half_ms: float | None
     most_ms: float | None
@@ -157,7 +159,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """One minute of the strip: where it is drawn, and what leads to it. Of a minute to come, `ran` is 0."""
+    """One minute of the strip: its place in the drawing, and its link. `ran` is 0 for a minute to come."""
 
     start: datetime
     x: float
@@ -170,8 +172,8 @@ class Minute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What is known of the time around now. None: the layout does not tell. `crowds`: how many jobs wait for a second,
-    where these are many.
+    """The facts about the time around now. None: the layout does not know. `crowds`: the number of jobs for each
+    crowded second.
     """
 
     last_hour: Cell | None
@@ -185,7 +187,7 @@ class Around:
 
 
 def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
-    """Read the cells of the minutes behind, and count what waits for those ahead: one question each."""
+    """Read the cells of past minutes, and count the planned jobs of the minutes ahead: one call each."""
     inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
     minute_ms = now_ms // MINUTE_MS * MINUTE_MS
     try:
@@ -202,7 +204,7 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
         crowds = asked.served.fresh(
             "crowds",
             lambda: crowded(by_time.ahead, edges, counts),
-            given=(edges[1:], counts[1:], counts[0] < HERD),  # this minute gets emptier all the time
+            given=(edges[1:], counts[1:], counts[0] < HERD),  # the present minute has fewer planned jobs at each read
         )
     except Unsupported as error:
         unknown["ahead"] = str(error)
@@ -219,12 +221,12 @@ def read_around(asked: Asked, unknown: dict[str, str]) -> Around:
 
 
 def quantiles(lateness: Buckets) -> Lateness:
-    """Tell below which lateness half, 95 % and all of the runs began."""
+    """Return the upper bounds of lateness for half, 95 % and all of the runs."""
     return Lateness(half_ms=lateness.below_ms(0.5), most_ms=lateness.below_ms(0.95), latest_ms=lateness.below_ms(1))
 
 
 def _spark(asked: Asked, unknown: dict[str, str]) -> Spark:
-    """Draw the lateness of the last day, and where something happened that may have changed it."""
+    """Draw the lateness of the last day, with the events that may have changed it."""
     now_ms, inspector = asked.pulse.now_ms, asked.served.inspector()
 
     def read() -> Sequence[Bucket]:
@@ -237,7 +239,7 @@ def _spark(asked: Asked, unknown: dict[str, str]) -> Spark:
 
 
 def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_past_known: bool) -> Iterator[Minute]:
-    """Say of each minute of the strip what ran and what is planned, with its place on the Timeline."""
+    """Describe each minute of the strip: its runs, its planned runs, and its place on the Timeline."""
     this = datetime.fromtimestamp(asked.pulse.now_ms // MINUTE_MS * 60, UTC)
     cells = {bucket.start: bucket.cell for bucket in past}
     for k in range(-REACH, REACH + 1):
@@ -262,19 +264,19 @@ def minutes(past: Sequence[Bucket], counts: Sequence[int], asked: Asked, *, is_p
 
 @lru_cache(1_000)
 def _minute(start: datetime, zone: tzinfo) -> tuple[str, str]:
-    """Write the address and the time of a minute: each is shown for two hours."""
+    """Return the address and the time of a minute. Each is shown for two hours."""
     return timeline_path(span="2h", at=local_text(start, zone)), clock_at(start.astimezone(zone))
 
 
 FARTHEST_MS: Final = 7 * 86_400_000
-"""A run that would be done later than that has no end that is worth to be told."""
+"""A run with an expected end later than this (ms) is shown without an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A job that runs, and its listener. `for_ms`: the time since it was due; `usual_ms`, `p95_ms`, `longest_ms`: how
-    long half, 95 % and all of its last 60 runs took; `done_at`: when it is done if it goes on as until now. None: not
-    known.
+    """A running job and its listener. `for_ms`: the time since it was due; `usual_ms`, `p95_ms`, `longest_ms`: upper
+    bounds of the duration for half, 95 % and all of its last 60 runs; `done_at`: the expected end at the present pace.
+    None: unknown.
     """
 
     job: Job
@@ -289,16 +291,16 @@ class Running:
 
     @property
     def is_long(self) -> bool:
-        """Whether it takes twice as long as 95 % of the last runs, or more. It may have begun a second late."""
+        """Whether it takes twice the time of 95 % of the last runs, or more. It may have begun a second late."""
         return self.for_ms is not None and self.p95_ms is not None and self.for_ms >= 2 * self.p95_ms + LATE_MS
 
     @property
     def is_longest(self) -> bool:
-        """Whether, beside that, none of the last runs took so long."""
+        """Whether it is long, and also longer than each of the last runs."""
         return self.is_long and self.for_ms is not None and self.for_ms > (self.longest_ms or 0) + LATE_MS
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return job_record(self.job) | {
             "listener": self.listener,
             "for_ms": self.for_ms,
@@ -311,7 +313,7 @@ class Running:
 def running_jobs(
     listeners: Sequence[ListenerInfo], runs: Mapping[str, Sequence[PastRun]], *, now: datetime, most: int
 ) -> list[Running]:
-    """List what listeners run, the first one due first. `runs`: the last runs of recurring jobs, by name or else id."""
+    """List the running jobs, by due time. `runs`: the last runs of recurring jobs, by name or else id."""
     found = [(job, info.listener) for info in listeners for job in info.running]
     found.sort(key=lambda one: (one[0].due is None, one[0].due))
     return [_running(job, listener, runs.get(job.name or job.id, ()), now) for job, listener in found[:most]]
@@ -327,7 +329,7 @@ def _running(job: Job, listener: str, runs: Sequence[PastRun], now: datetime) ->
 
 
 def _done_at(progress: tuple[float, float] | str | None, for_ms: int, now: datetime) -> datetime | None:
-    """Reckon when a run is done, up to a whole minute, or to ten seconds where that is soon."""
+    """Estimate when a run is done, rounded up to a minute, or to ten seconds where it is near."""
     if progress is None or isinstance(progress, str) or not 0 < progress[0] < progress[1]:
         return None
     left_ms = for_ms * (progress[1] / progress[0] - 1)

@@ -1,4 +1,4 @@
-"""The jobs that recur as pages about time read them: with their last runs and pauses, the ones in trouble first."""
+"""Recurring jobs for pages about time: with their last runs and pauses, jobs in trouble first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from workkit.web.forecast import Planned
 from workkit.web.predictions import Prediction, predicted
 from workkit.web.words import pause_end, paused_by
 
-LONGEST: Final = timedelta(days=3660)  # the period of what does not come again
+LONGEST: Final = timedelta(days=3660)  # the period of a job without a second run
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedJob(recurring_jobs.RecurringRow):
-    """A recurring job, with what the time ahead depends on. `pause`: what holds it, and `paused_by` its target.
+    """A recurring job, with the facts that its future depends on. `pause`: the pause in force, and `paused_by` its
+    target.
 
-    What is found out about it is kept with it.
+    Computed values are cached in the object.
     """
 
     pause: Pause | None = None
@@ -39,37 +40,37 @@ class PlannedJob(recurring_jobs.RecurringRow):
 
     @property
     def name(self) -> str:
-        """Its name, or else its function."""
+        """The job's name, or else its function."""
         return self.job.name or shown(self.job.fn)
 
     @property
     def job(self) -> Job:
-        """It as it was added."""
+        """The job as it was added."""
         return self.recurs.job
 
     @property
     def trigger(self) -> Trigger:
-        """When it runs."""
+        """The trigger of the job."""
         assert self.job.trigger is not None, "it recurs"
         return self.job.trigger
 
     @cached_property
     def usual_ms(self) -> float:
-        """How long it usually takes: the median of its last runs."""
+        """The usual duration in ms: the median of the last runs."""
         took = [run.took_ms for run in self.runs if run.ending not in NO_RUN]
         return float(median(took)) if took else 0.0
 
     @cached_property
     def last(self) -> PastRun | None:
-        """Its last run."""
+        """The last run."""
         return next(iter(self.runs), None)
 
     @cached_property
     def _next(self) -> list[datetime | None]:
-        return []  # an instant, and the one that follows it
+        return []  # an instant, and the first run after it
 
     def next(self, now: datetime) -> datetime | None:
-        """Say when it runs next."""
+        """Return when the job runs next."""
         known = [*self._next]
         if not known or known[0] is None or now < known[0] or (known[1] is not None and known[1] <= now):
             known = self._next[:] = [now, self.trigger.next_after(now)]
@@ -80,7 +81,7 @@ class PlannedJob(recurring_jobs.RecurringRow):
         return {}
 
     def order(self, day: date) -> tuple[int, timedelta, str]:
-        """Say where it stands as of a day: trouble first, then what runs often, then by name."""
+        """Return the sort key as of a day: trouble first, then short periods, then the name."""
         if day not in self._order:
             self._order.clear()
             self._order[day] = (self.rank, period(self.trigger, day), self.name)
@@ -91,17 +92,17 @@ class PlannedJob(recurring_jobs.RecurringRow):
         return []
 
     def days(self, read: Callable[[], Sequence[Day]]) -> Sequence[Day]:
-        """Give the days of its runs, which change only as its last runs do: read once."""
+        """Return the days of the job's runs. They are read once, because they change only with the last runs."""
         if not self._days:
             self._days.append(read())
         return self._days[0]
 
     def predicted(self, since: datetime, until: datetime) -> Prediction:
-        """Predict its runs."""
+        """Predict the job's runs."""
         return predicted(self.trigger, since=since, until=until)
 
     def planned(self, now: datetime, until: datetime) -> Planned:
-        """Say of it what the sentences about the time ahead need."""
+        """Return the facts that the forecast needs."""
         return Planned(
             name=self.name,
             trigger=self.trigger,
@@ -115,11 +116,11 @@ class PlannedJob(recurring_jobs.RecurringRow):
 
 
 class PlannedJobs(list[PlannedJob]):
-    """Recurring jobs in order, and what is found out about all of them: once, however many pages ask."""
+    """Recurring jobs in order, with facts about all of them. Each fact is computed once for all pages."""
 
     @cached_property
     def named(self) -> Mapping[str, PlannedJob]:
-        """Those with a name, by name."""
+        """The jobs with a name, by name."""
         return {row.key: row for row in self if row.job.name is not None}
 
     @cached_property
@@ -129,17 +130,17 @@ class PlannedJobs(list[PlannedJob]):
 
     @cached_property
     def failed(self) -> Sequence[PlannedJob]:
-        """Those with a name whose last run failed."""
+        """The named jobs that failed in their last run."""
         return [row for row in self.named.values() if row.last is not None and row.last.ending in recurring_jobs.FAILED]
 
     @cached_property
     def on_time(self) -> int:
-        """How many began their last run in time, and ended it well, or have not run."""
+        """How many jobs began their last run on time and ended it well, or have not run."""
         return sum(_is_on_time(row.last) for row in self)
 
     @cached_property
     def paused(self) -> frozenset[str]:
-        """The names of those with a pause of their own."""
+        """The names of the jobs with a pause of their own."""
         return frozenset(row.name for row in self if row.paused_by == f"job:{row.job.name}")
 
 
@@ -148,8 +149,8 @@ def _is_on_time(last: PastRun | None) -> bool:
 
 
 def read_planned_jobs(served: Served, control: Control, unknown: dict[str, str], *, now: datetime) -> PlannedJobs:
-    """Give the recurring jobs with their last runs, in order, kept as `Served.recurring` keeps; why there are none, or
-    no runs, goes into `unknown`.
+    """Return the recurring jobs with their last runs, in order, cached by `Served.recurring`. Where jobs or runs are
+    missing, `unknown` gets the reason.
     """
     try:
         found = served.recurring(now, control)
@@ -166,7 +167,7 @@ def read_planned_jobs(served: Served, control: Control, unknown: dict[str, str],
 def _made(
     control: Control, day: date, standing: recurring_jobs.RecurringJobs, before: PlannedJobs | None
 ) -> PlannedJobs:
-    """Make the rows. One of which nothing has changed is the one of before, with what was found out about it."""
+    """Make the rows. An unchanged row is reused from `before`, with its cached values."""
     known = {} if before is None else {row.key: row for row in before}
     found = (_row(one, known.get(one.key), control) for one in standing.all())
     return PlannedJobs(sorted(found, key=lambda row: row.order(day)))
@@ -183,7 +184,7 @@ def _row(one: recurring_jobs.RecurringRow, before: PlannedJob | None, control: C
 
 @lru_cache(20_000)
 def period(trigger: Trigger, day: date) -> timedelta:
-    """Find the time between the next two runs, as of a day."""
+    """Return the time between the next two runs, as of a day."""
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
     first = trigger.next_after(start)
     second = None if first is None else trigger.next_after(first)

@@ -1,8 +1,9 @@
-"""What was asked of a job: what becomes of the runs of one that recurs if something happens, as sentences; and the call
-that adds a job as it stands, in Python, on the command line and in a plan. Pure.
+"""The terms of a job: sentences about the runs of a recurring job in each case, and the call that adds the same job, in
+Python, on the command line and in a plan. Pure.
 
-What its function says by `@job` is known to listeners alone: where a job leaves something to it, the sentence says so.
-Words of its time are only written where they are read back as the same time; else its cron; else there is no such call.
+Only listeners know the options that a function sets by `@job`. Where a job leaves an option to its function, the
+sentence says so. The call gives the time in words where the words read back as the same time, else as cron; without
+either there is no call.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from workkit.triggers.english.numbers import duration
 from workkit.web.typed_time import time_words
 from workkit.web.words import pauses_text
 
-MOST_PAUSES: Final = 4  # that are named; of more, how they grow
+MOST_PAUSES: Final = 4  # pauses named; of more, the sentence says how they grow
 
 OVERLAP: Final = {
     "allow": "both run.",
@@ -39,7 +40,7 @@ OVERLAP: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """``If CASE: THEN rest``. `option` is its keyword; `is_default`: nobody has said it."""
+    """``If CASE: THEN rest``. `option`: its keyword; `is_default`: the job does not set it."""
 
     case: str
     then: str
@@ -54,12 +55,12 @@ class Policy:
 
     @property
     def lead(self) -> str:
-        """The case, with its colon, where the sentence does not just go on."""
+        """The case, with its colon, where the sentence has a break after it."""
         return self.case if self.case.endswith("than") else f"{self.case}:"
 
 
 def policies(job: Job, control: Control, *, offset_ms: int, now: datetime, zone: tzinfo) -> list[Policy]:
-    """Say what holds for a job: overlap, catch-up, attempts, timeout, limits, spread, bounds."""
+    """Describe the terms of a job: overlap, catch-up, attempts, timeout, limits, spread, bounds."""
     terms, options = job.terms, job.options
     overlap = terms.overlap or _default("overlap")
     return [
@@ -120,7 +121,7 @@ def _crashes(options: RunOptions) -> Policy:
 
 
 def _pauses(options: RunOptions) -> str:
-    """Say how long a job waits before its attempts. Without a word of the job, its function may say it."""
+    """Say how long a job waits before its attempts. If the job does not set it, its function may."""
     said = f"after {pauses_text(options, most=MOST_PAUSES)}"
     return said if options.jitter is False else f"{said}, or up to half sooner"
 
@@ -180,8 +181,8 @@ def _bounds(job: Job, now: datetime, zone: tzinfo) -> Iterator[Policy]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Same:
-    """The call in Python, the command, and the entry of a plan; "" for a job that no plan can have: one without a name,
-    or with an argument that TOML cannot write.
+    """The call in Python, the command, and the entry of a plan; "" for a job that no plan can express: one without a
+    name, or with an argument that TOML cannot write.
     """
 
     python: str
@@ -190,7 +191,7 @@ class Same:
 
 
 def same_call(job: Job, *, now: datetime) -> Same | None:
-    """Write the call of a job. Its arguments are those that it is given with: masked ones stay masked."""
+    """Write the call of a job. Masked arguments stay masked."""
     trigger = job.trigger
     hour = now.replace(minute=0, second=0, microsecond=0)
     if trigger is None or (words := time_words(trigger, hour)) is None:
@@ -229,7 +230,7 @@ def _options(job: Job) -> Iterator[tuple[str, Any]]:
 
 
 def _given(option: VerbOption, value: Any) -> Any:
-    """Write a stored value as it is given: a length of time in words, where these say it exactly."""
+    """Convert a stored value to the form that a user types: a duration in words, where words express it exactly."""
     if option.member != f"{option.name}_ms":
         return value
     text = duration_text(value)
@@ -290,7 +291,7 @@ def _python(value: Any) -> str:
 
 
 def _argument(value: Any) -> str:
-    """Write an argument so that the command line reads it as the same value: JSON, or a text that is none."""
+    """Write an argument so that the command line reads it as the same value: as JSON, or as a text that is not JSON."""
     if isinstance(value, str):
         try:
             json.loads(value)

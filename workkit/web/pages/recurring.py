@@ -50,7 +50,7 @@ class TwoLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringLine:
-    """A row as the page shows it. `p95_ms`: 95 % of its last 60 runs took at most that."""
+    """A row as the page shows it. `p95_ms`: the upper bound of the duration for 95 % of its last 60 runs."""
 
     key: str
     job: Job
@@ -73,7 +73,7 @@ class RecurringLine:
 def line_of(
     row: RecurringRow, job: Job, *, pause: Pause | None, is_running: bool, read: datetime, now: datetime, zone: tzinfo
 ) -> RecurringLine:
-    """Make the line of a row that was read at `read`, with its job as it is shown."""
+    """Make the line of a row that was read at `read`. `job` is masked."""
     ring = list(row.runs)
     failures, p95 = in_a_row(ring), p95_ms(ring)
     ran = ran_last(ring)
@@ -99,12 +99,12 @@ def line_of(
 
 
 def p95_ms(ring: Sequence[PastRun]) -> int | None:
-    """Tell within which time 95 % of these runs ended; None without one."""
+    """Return the upper bound of the duration for 95 % of these runs, in ms; None without a run."""
     return took_within(ring, 0.95)
 
 
 def took_within(ring: Sequence[PastRun], share: float) -> int | None:
-    """Tell within which time a share of these runs ended, in ms; None without one."""
+    """Return the upper bound of the duration for a share of these runs, in ms; None without a run."""
     took = sorted(run.took_ms for run in ring if run.ending not in NO_RUN)
     return took[max(0, ceil(share * len(took)) - 1)] if took else None
 
@@ -136,7 +136,7 @@ def _last(
     now: datetime,
     zone: tzinfo,
 ) -> TwoLines:
-    """Say how the last run went: its state, then lateness, or how many have failed in a row. That of a paused job says
+    """Describe the last run: its state, then its lateness, or the number of failures in a row. For a paused job, say
     why it is paused.
     """
     if is_paused:
@@ -163,14 +163,14 @@ def _last(
 
 MOST_ROWS: Final = 50
 MOST_UNNAMED: Final = 10_000
-"""Runs of so many jobs are kept; of others without a name, the page does not know. They stand last."""
+"""Most jobs without a name that have their runs kept. The page knows no runs of others; they come last."""
 
 TABS: Final = (("all", "All"), ("failing", "Failing"), ("late", "Late"), ("missed", "Missed"), ("paused", "Paused"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab:
-    """A list of rows that can be asked for."""
+    """A list of rows that a user can choose."""
 
     show: str
     text: str
@@ -179,8 +179,8 @@ class Tab:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringView:
-    """What the page shows. `understood`: the filter in words, `accepts`: what else it takes; `params`: what is asked,
-    without a place in the list.
+    """The content of the page. `understood`: the filter in words; `accepts`: the other accepted filters; `params`: the
+    parameters of the request, without the place in the list.
     """
 
     schedule: str
@@ -200,7 +200,7 @@ class RecurringView:
     unknown: Mapping[str, str]
 
     def query(self, **other: str | None) -> str:
-        """Write the address of the same list, but for some parameters."""
+        """Return the address of the same list with some parameters changed."""
         from urllib.parse import urlencode
 
         usual = {"show": SHOWS[0], "sort": SORTS[0], "q": ""}
@@ -209,7 +209,7 @@ class RecurringView:
         return f"recurring?{written}" if written else "recurring"
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -237,7 +237,7 @@ def _record(line: RecurringLine) -> dict[str, Any]:
 
 
 def look(asked: Asked) -> RecurringView:
-    """Look at the recurring jobs as they stand, and at their last 60 runs."""
+    """Read the recurring jobs and their last 60 runs."""
     show, sort = asked.one_of("show", SHOWS), asked.one_of("sort", SORTS)
     q = asked.params.get("q", "").strip()
     where = read_filter(q, "recurring")

@@ -1,6 +1,6 @@
-"""The page of a job that recurs: did its runs go well, when are the next, what holds for them.
+"""The page of a recurring job: did its runs go well, when are the next, which terms it has.
 
-Times to come depend on the trigger and a window alone. They are kept: windows begin at whole hours.
+Future times depend only on the trigger and a window. They are cached: windows begin at whole hours.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from workkit.web.recurring_jobs import words_of
 from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_change, overlap_key, pause_of, what_came
 
 MOST_SINGLES: Final = 1_000
-MOST_CHANGES: Final = 2_000  # of the schedule, among which those of the job are looked for
+MOST_CHANGES: Final = 2_000  # changes of the schedule that are searched for those of the job
 KEPT: Final = {
     "off": 'No history is kept here (history = "off"); next times and the last error are.',
     "counts": 'Only counts are kept here (history = "counts"); next times and the last error are.',
@@ -60,10 +60,9 @@ KEPT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringJobView:
-    """What the page shows. `words`: when it runs, without its zone; `target`: what its pause names; `running`: a
-    sentence for each run that goes on; `asks`: the question before a run by hand that would be left out; `tracebacks`:
-    where that of the last run is, of each bar that failed, and of each day; `wrong`: the error that another attempt
-    follows.
+    """The content of the page. `words`: when it runs, without its zone; `target`: the target of its pause; `running`: a
+    sentence for each run in progress; `asks`: the question before a run by hand that would be left out; `tracebacks`:
+    the paths for the last run, for each failed bar, and for each day; `wrong`: the error before the next attempt.
     """
 
     schedule: str
@@ -100,11 +99,11 @@ class RecurringJobView:
 
     @property
     def raw(self) -> str:
-        """The job's record, to be read and copied."""
+        """The job's record, to read and copy."""
         return json.dumps(job_record(self.job), indent=2, ensure_ascii=False, default=str)
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -129,8 +128,8 @@ class RecurringJobView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracebacks:
-    """The paths of the pages that show them. `last`: of the last run, "" where it has none; `bars`: the place of each
-    bar; `days`: of the last failure of each day (UTC).
+    """The paths of the pages with tracebacks. `last`: of the last run, "" where it has none; `bars`: by the place of
+    the bar; `days`: of the last failure of each day (UTC).
     """
 
     last: str
@@ -142,7 +141,7 @@ class Tracebacks:
 
 @dataclass(slots=True, kw_only=True)
 class _Past:
-    """What history has of a job; nothing, where `no_history` says why."""
+    """The history of a job; empty where `no_history` gives the reason."""
 
     ring: list[PastRun] = field(default_factory=list)
     days: list[Day] = field(default_factory=list)
@@ -154,9 +153,8 @@ class _Past:
 def look(
     asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...], again: Job | None, wrong: Wrong | None
 ) -> RecurringJobView:
-    """Make the view of a job that was found, and is masked. `offset_ms`: by how much its spread puts off every run;
-    `log`: what its run in progress has logged, or its last one that failed; `again`: its run that is to be
-    tried again, and `wrong` its error.
+    """Make the view of a masked job. `offset_ms`: by how much its spread delays every run; `log`: the log of its run in
+    progress, or of its last failed run; `again`: its run that waits for a retry, and `wrong` its error.
     """
     now, trigger, key = asked.now, job.trigger, job.name or job.id
     assert trigger is not None, "it recurs"
@@ -224,7 +222,7 @@ def look(
 
 
 def _past(asked: Asked, job: Job, key: str) -> _Past:
-    """Read the past of a job: its last 60 runs, its days, its counts of 400 days, and who changed it."""
+    """Read the past of a job: its last 60 runs, its days, its counts of 400 days, and its changes."""
     inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
     try:
         ring = list(inspector.history.lately([key])[key])
@@ -250,7 +248,7 @@ def _has_run(past: _Past) -> bool:
 
 
 NEXT: Final = 20
-WINDOWS_KEPT: Final = 2_000  # windows of triggers
+WINDOWS_KEPT: Final = 2_000  # most windows in the cache
 YEAR: Final = timedelta(days=400)
 MONTH: Final = timedelta(days=31)
 SECOND: Final = timedelta(seconds=1)
@@ -258,8 +256,8 @@ SECOND: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coming:
-    """A run to come: its day, where the one before has another, its time in the job's zone, and in UTC. `left_out`:
-    somebody left it out.
+    """A future run: its day, where it differs from that of the run before, its time in the job's zone, and in UTC.
+    `left_out`: a user skipped it.
     """
 
     at: datetime
@@ -274,8 +272,8 @@ class Coming:
 def coming_runs(
     job: Job, ring: Iterable[PastRun], *, offset_ms: int, now: datetime, zone: tzinfo, most: int = NEXT
 ) -> list[Coming]:
-    """List the next runs, those that were left out among them. `ring`: its last runs; `offset_ms`: by how much its
-    spread puts off every run.
+    """List the next runs, with the skipped ones. `ring`: its last runs; `offset_ms`: by how much its spread delays
+    every run.
     """
     left_out = {run.due for run in ring if run.ending == "skipped" and run.due > now}
     found = sorted({*left_out, *_times(job, offset_ms=offset_ms, now=now, most=most)})[:most]
@@ -290,7 +288,7 @@ def coming_runs(
 
 
 def _times(job: Job, *, offset_ms: int, now: datetime, most: int) -> Sequence[datetime]:
-    """List the times from the next run on. Of a job that runs, or is to be tried again, it is the next by its rule."""
+    """List the times from the next run on. For a job that runs or waits for a retry, the trigger gives the next run."""
     assert job.trigger is not None, "it recurs"
     offset = timedelta(milliseconds=offset_ms)
     is_next = job.due is not None and job.state in ("waiting", "due", "paused")
@@ -305,12 +303,14 @@ def _ticks(trigger: Trigger, after: datetime, most: int) -> tuple[datetime, ...]
 
 
 def zone_of_times(trigger: Trigger, shown: tzinfo) -> tzinfo:
-    """Choose the zone of a job's times: its own; where that is UTC, the one that pages are shown in."""
+    """Return the zone of a job's times: its own; where that is UTC, the zone of the page."""
     return shown if trigger.tz == "UTC" else zone_of(trigger.tz)
 
 
 def next_clock_change(trigger: Trigger, *, now: datetime) -> NextChange | None:
-    """Find the next change of the clock that touches a job; its sentence counts the runs until then from the hour."""
+    """Find the next change of the clock that touches a job. Its sentence counts the runs until then from the present
+    hour.
+    """
     return _next_change(trigger, _hour(now))
 
 
@@ -330,7 +330,7 @@ def _planned(trigger: Trigger, since: datetime, most: int | None) -> Mapping[dat
 
 
 def clocks_of_year(trigger: Trigger, *, now: datetime) -> Mapping[date, str]:
-    """Say for each day (UTC) of the past year and the next month on which the job's clock changes what came of it."""
+    """Return the effect of each clock change on the job, by day (UTC), for the past year and the next month."""
     return _clocks(trigger, _hour(now))
 
 

@@ -25,8 +25,9 @@ SPAN = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastCharts:
-    """What the past looks like. `span`: what the two histograms count, "90 days" or "last runs"; `late`, `took`: the
-    same as tables, a bound and how many runs lie below it and above the one before. `usual`: how long runs took.
+    """Charts of the past. `span`: the content of the two histograms, "90 days" or "last runs"; `late`, `took`: the
+    histograms as tables, each row a bound and the number of runs between the bound before and this one. `usual`: the
+    usual durations.
     """
 
     year: Year | None = field(repr=False)
@@ -54,8 +55,8 @@ def drawn(
     now: datetime,
     zone: tzinfo,
 ) -> PastCharts:
-    """Draw the past. `cells`: counts of the job by day (UTC). Where these have none of its runs, because a schedule
-    counts only so many jobs by themselves, the last runs are counted.
+    """Draw the past. `cells`: counts of the job by day (UTC). Where they have no run of the job, because a schedule
+    counts only a limited number of jobs one by one, the last runs are counted.
     """
     recent = [bucket.cell for bucket in cells if bucket.end > now - SPAN]
     cell = sum(recent, Cell())
@@ -103,8 +104,8 @@ DID: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRunRow:
-    """A run, or an occurrence that did not run. `note`: why it did not, how it came about, its error; `traceback`: the
-    page that shows it.
+    """A run, or an occurrence that did not run. `note`: why it did not run, its cause, its error; `traceback`: the page
+    that shows it.
     """
 
     run: PastRun
@@ -124,7 +125,7 @@ class LastRunRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChangeRow:
-    """A change: what was done, from what to what, by whom, when."""
+    """A change: the act, the values before and after, the author, the time."""
 
     change: Change
     did: str
@@ -137,7 +138,7 @@ class JobChangeRow:
 
 
 def with_details(ring: Sequence[PastRun], singles: Iterable[PastRun]) -> list[PastRun]:
-    """Add to the runs of a ring what single runs know beside it: their listener, their error and their place."""
+    """Add the details of single runs to the runs of a ring: their listener, their error and their place."""
     known = {(run.due, run.ended, run.attempt): run for run in singles}
     found = []
     for run in ring:
@@ -151,7 +152,7 @@ def with_details(ring: Sequence[PastRun], singles: Iterable[PastRun]) -> list[Pa
 def run_rows(
     runs: Sequence[PastRun], *, now: datetime, zone: tzinfo, traceback: Callable[[PastRun], str] = lambda _: ""
 ) -> list[LastRunRow]:
-    """Make the rows of the table of runs. `traceback` writes the path of that of a run."""
+    """Make the rows of the table of runs. `traceback` returns the path of a run's traceback."""
     rows = []
     for run in runs[:RUNS]:
         local, kind = run.due.astimezone(zone), kind_of(run)
@@ -186,7 +187,7 @@ def _notes(run: PastRun) -> Iterator[str]:
 
 
 def is_of(change: Change, job: Job) -> bool:
-    """Say whether a change concerns a job."""
+    """Return whether a change concerns a job."""
     return change.target == f"job:{job.name or job.id}" or (change.id is not None and change.id == job.id)
 
 
@@ -206,7 +207,7 @@ def change_rows(changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> li
 
 
 def _difference(change: Change, now: datetime, zone: tzinfo) -> tuple[str, str]:
-    """Write what stood before, and what stands after; both may be nothing."""
+    """Return the values before and after as texts; both may be empty."""
     names = [name for name in change.names if name != "reason"]
     before, after = (
         ", ".join(_value(name, state[name], now, zone) for name in names if state.get(name) is not None)
@@ -224,7 +225,7 @@ def _value(name: str, value: Any, now: datetime, zone: tzinfo) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    """``lead AT, rest``: when the next run is. `at` is None where there is none."""
+    """``lead AT, rest``: when the next run is. `at` is None without a next run."""
 
     lead: str
     at: datetime | None = None
@@ -244,7 +245,7 @@ def at_moment(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def next_said(job: Job, first: datetime | None, *, has_run: bool, now: datetime, zone: tzinfo) -> Next:
-    """Say when the next run is: `first`, as the list of coming runs has it, without those that were left out."""
+    """Say when the next run is. `first`: the first of the coming runs, without skipped ones."""
     if first is None:
         return Next(lead="Its last run is over." if has_run else "It never runs.")
     text = at_moment(first, now, zone)
@@ -258,7 +259,7 @@ def next_said(job: Job, first: datetime | None, *, has_run: bool, now: datetime,
 
 
 def last_said(ring: Sequence[PastRun], error: str | None, *, now: datetime, zone: tzinfo) -> str:
-    """Say how the last run went, "" without one. `error`: what the job has as its last one, where the run has none."""
+    """Describe the last run, "" without one. `error`: the job's last error, for a run without one."""
     last = next((run for run in ring if run.ending != "skipped"), None)
     if last is None:
         return ""
@@ -280,7 +281,7 @@ def last_said(ring: Sequence[PastRun], error: str | None, *, now: datetime, zone
 
 
 def pause_said(pause: Pause | None, target: str, changes: Iterable[Change], *, now: datetime, zone: tzinfo) -> str:
-    """Say that it is paused, since when as far as the changes tell, until when and why; "" where it is not."""
+    """Say that it is paused, since when as far as the changes tell, until when and why; "" where it is not paused."""
     if pause is None:
         return ""
     at = next((one.at for one in changes if one.verb == "pause" and one.target == target), None)
@@ -299,7 +300,7 @@ def _short(at: datetime, now: datetime, zone: tzinfo) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run that goes on, in a sentence; and what names it, where somebody may cancel it."""
+    """A run in progress, as a sentence; and its id, where a user may cancel it."""
 
     says: str
     listener: str
@@ -308,7 +309,7 @@ class Run:
 
 
 def run_said(run: Job, listener: str, *, now: datetime, zone: tzinfo) -> Run:
-    """Say that a run goes on: see `running_said`."""
+    """Make the line of a run in progress: see `running_said`."""
     return Run(
         says=running_said(run, listener.partition(":")[0], now=now, zone=zone),
         listener=listener,
@@ -318,7 +319,7 @@ def run_said(run: Job, listener: str, *, now: datetime, zone: tzinfo) -> Run:
 
 
 def running_said(run: Job, listener: str, *, now: datetime, zone: tzinfo) -> str:
-    """Say that a run goes on: where, of which time, and how far it is."""
+    """Describe a run in progress: where it runs, for which time, and its progress."""
     due = "" if run.due is None else f" the run due {at_moment(run.due, now, zone)}"
     said = f"{listener} runs{due or ' it'}"
     attempt = f", attempt {run.attempt + 1}" if run.attempt else ""

@@ -1,4 +1,4 @@
-"""Which pages there are, in the order of the rail. A page that is not here has no address, and no link leads to it."""
+"""All pages, in the order of the rail. A page outside this list has no address, and no link leads to it."""
 
 from __future__ import annotations
 

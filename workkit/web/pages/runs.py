@@ -1,4 +1,4 @@
-"""The page Runs: single runs that are kept, the last one first, by filters; and the page of one run."""
+"""The page Runs: the kept single runs, the last one first, by filters; and the page of one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workkit.web.pages.window import read_instant
 from workkit.web.words import job_path
 
 ROWS: Final = 50
-MOST_LOOKED: Final = 3_000  # runs that one request looks at
+MOST_LOOKED: Final = 3_000  # most runs that one request reads
 NO_TRACEBACK: Final[Mapping[str, str]] = {
     "dead": "Its traceback is no longer kept: its dead record was retried, discarded or removed.",
     "retried": "Its traceback was kept until the next attempt.",
@@ -37,17 +37,17 @@ class RunRow:
     run: PastRun
     sign: str
     word: str
-    traceback: str = ""  # where it is shown
+    traceback: str = ""  # path of the page that shows it
 
     @property
     def path(self) -> str:
-        """Its page."""
+        """The path of the run's page."""
         return f"runs/{self.run.place}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsView:
-    """What the page shows. `given`: the filters as they were typed; `more` leads to the next page."""
+    """The content of the page. `given`: the typed filters; `more` leads to the next page."""
 
     schedule: str
     now: datetime
@@ -61,11 +61,11 @@ class RunsView:
 
     @property
     def onward(self) -> str | None:
-        """Where the page goes by itself: to the next one, where it has found no run yet."""
+        """The next page, which the browser opens by itself while no run is found."""
         return None if self.rows else self.more
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -79,7 +79,7 @@ class RunsView:
 
 
 def row_of(run: PastRun) -> RunRow:
-    """Choose the sign and the word of a run's ending."""
+    """Make the row of a run, with the sign and the word of its ending."""
     kind = KINDS[run.ending]
     if kind == "done" and run.late_ms >= LATE_MS:
         return RunRow(run, "late", "done, late")
@@ -87,7 +87,7 @@ def row_of(run: PastRun) -> RunRow:
 
 
 def look(asked: Asked) -> RunsView:
-    """Look at the runs that the filters mean. Raises InvalidOptions."""
+    """Read the runs that match the filters. Raises InvalidOptions."""
     given = {name: value for name in FILTERS if (value := asked.params.get(name, "").strip())}
     where = _where(given)
     bounds = {
@@ -127,7 +127,7 @@ def look(asked: Asked) -> RunsView:
 
 
 def _where(given: dict[str, str]) -> Where:
-    """Make one filter of all that was given."""
+    """Make one filter of all typed ones."""
     where = read_filter(given.get("q", ""), "runs")
     terms = [*where.terms]
     if job := given.get("job"):
@@ -162,8 +162,8 @@ def _ms(at: datetime | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """What the page shows. `job_path`: the page of its job; `others`: the runs of it; `no_traceback`: why no page shows
-    its traceback.
+    """The content of the page. `job_path`: the page of its job; `others`: the runs of that job; `no_traceback`: why no
+    page shows its traceback.
     """
 
     schedule: str
@@ -179,17 +179,17 @@ class RunView:
 
     @property
     def arguments(self) -> str:
-        """Its arguments, "none" or "not kept"."""
+        """The arguments, "none" or "not kept"."""
         return arguments_of(self.row.run)
 
     @property
     def started(self) -> datetime | None:
-        """When its handler was called; None where none was."""
+        """When the handler was called; None where it was not called."""
         run = self.row.run
         return None if run.ending in NO_RUN else run.due + timedelta(milliseconds=run.late_ms)
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -240,7 +240,7 @@ def _said_of_one(asked: Asked, run: PastRun) -> str:
 
 
 def _rest(run: PastRun) -> str:
-    """Say what else is special about it."""
+    """Say which other facts are special about it."""
     said = []
     if run.by_hand:
         said.append("Somebody asked for it.")

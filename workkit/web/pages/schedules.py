@@ -1,4 +1,4 @@
-"""All schedules on one page: which is in trouble, in one sentence each."""
+"""All schedules on one page, each with a sentence about its trouble."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TEMPLATE: Final = "schedules.html"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One schedule: its sentence, and how many things need somebody; None: its server does not answer."""
+    """One schedule: its sentence, and the number of its needs; None: its server does not answer."""
 
     schedule: str
     said: Sentence
     needs: int | None
     counts: Counts | None = None
-    hour: Drawing | None = None  # its last hour, where history is kept
+    hour: Drawing | None = None  # the last hour, where history is kept
 
     def record(self) -> Mapping[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "sentence": plain(self.said),
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulesView:
-    """What the page shows, the worst first."""
+    """The content of the page, the worst schedule first."""
 
     lines: tuple[Line, ...]
 
@@ -53,7 +53,7 @@ class SchedulesView:
 
     @property
     def first(self) -> Line | None:
-        """The schedule that needs somebody most."""
+        """The schedule with the worst trouble."""
         return next((line for line in self.ordered if line.needs != 0), None)
 
     @property
@@ -69,12 +69,12 @@ class SchedulesView:
         )
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {"schedules": [line.record() for line in self.ordered]}
 
 
 def line(served: Served, veil: Veil, zone: tzinfo) -> Line:
-    """Look at one schedule as the page Now does, with its times in a zone."""
+    """Read one schedule as the page Now does, with its times in a zone."""
     pulse = veil.pulse(served.pulse())
     view = now.look(Asked(served=served, pulse=pulse, veil=veil, zone=zone, names={}, params={}))
     past = [(one.ran, one.failed) for one in view.around.minutes if one.start <= view.now]
@@ -89,5 +89,5 @@ def line(served: Served, veil: Veil, zone: tzinfo) -> Line:
 
 
 def away_line(schedule: str, error: str) -> Line:
-    """Make the line of a schedule whose server does not answer."""
+    """Make the line of a schedule with a server that does not answer."""
     return Line(schedule=schedule, said=(error,), needs=None)

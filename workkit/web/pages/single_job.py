@@ -1,5 +1,5 @@
-"""The page of one job. It finds the job; that of one that recurs is in `recurring_job.py`. Here the one that runs once:
-its attempts, its function, and what is known of it.
+"""The page of one job. It finds the job. Recurring jobs are in `recurring_job.py`; jobs that run once are here: their
+attempts, their function, and the facts about them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ from workkit.web.words import pause_of, pauses_text, why_paused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleJobView:
-    """What the page shows. `failed`: how often it failed; `said`: where it stands; `acts`: what may be done with it."""
+    """The content of the page. `failed`: how often it failed; `said`: the sentence about its state; `acts`: the acts
+    that are possible.
+    """
 
     schedule: str
     now: datetime
@@ -74,7 +76,7 @@ class SingleJobView:
 
     @property
     def changeable(self) -> str:
-        """The arguments of a dead job as JSON, where it may run with others."""
+        """The arguments of a dead job as JSON, where a user may change them."""
         return given_json(self.job) if self.job.state == "dead" else ""
 
     @property
@@ -83,7 +85,7 @@ class SingleJobView:
         return json.dumps(full_record(self.job), indent=1, ensure_ascii=False, default=str)
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -96,7 +98,7 @@ class SingleJobView:
 
 
 def single_view(asked: Asked, job: Job, raw: Job) -> SingleJobView:
-    """Make the view of a job that was found: as it may be shown, and as it is."""
+    """Make the view of a job. `job` is masked, `raw` is not."""
     unknown = ""
     tried: Sequence[PastRun] = ()
     function, usual_ms = None, 0.0
@@ -131,7 +133,7 @@ def single_view(asked: Asked, job: Job, raw: Job) -> SingleJobView:
 
 
 def _attempts(asked: Asked, job: Job, tried: Sequence[PastRun], usual_ms: float) -> Attempts | None:
-    """Draw the attempts; None where history does not have all of those before the next one."""
+    """Draw the attempts; None where history lacks some of those before the next one."""
     is_next = job.state not in ("dead", "done")
     if (not is_next and not tried) or (is_next and (tried[-1].attempt + 1 if tried else 0) != job.attempt):
         return None
@@ -143,7 +145,7 @@ def _attempts(asked: Asked, job: Job, tried: Sequence[PastRun], usual_ms: float)
 
 
 def _acts(job: Job) -> tuple[str, ...]:
-    """Name what may be done with it as it stands."""
+    """Return the acts that are possible in the job's state."""
     match job.state:
         case "running":
             return ("cancel",)
@@ -156,13 +158,13 @@ def _acts(job: Job) -> tuple[str, ...]:
     return ("run", "pause", "cancel")
 
 
-MOST_PAUSES: Final = 6  # of a back-off that are listed
+MOST_PAUSES: Final = 6  # pauses of a back-off that are listed
 MOST_RESULT: Final = 2_000  # characters of a kept result
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact. `is_code`: what programs write."""
+    """One fact. `is_code`: the value is for programs."""
 
     title: str
     text: str
@@ -170,7 +172,7 @@ class Fact:
 
 
 def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> Iterator[Fact]:
-    """List what is known of a job, masked. `result`: what is kept of its last run."""
+    """List the facts about a job, masked. `result`: the kept result of its last run."""
     yield Fact("Id", job.id, is_code=True)
     if job.name:
         yield Fact("Name", job.name)
@@ -207,7 +209,7 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
 
 
 def by_hand(schedule: str, job: Job) -> list[str]:
-    """Write the commands for what may be done with a job."""
+    """Write the commands for the acts that are possible."""
     verbs = {
         "running": ("cancel",), "cancelling": ("show",), "dead": ("retry", "discard"), "done": ("runs",),
         "paused": ("resume", "run", "cancel"),
@@ -224,8 +226,8 @@ def _result(result: Result) -> str:
 
 
 DAY_MS: Final = 86_400_000
-MOST_RUNS: Final = 20_000  # runs through which attempts are searched
-LINE_MS: Final = 60.0  # for the place in a line of what is held
+MOST_RUNS: Final = 20_000  # runs searched for attempts
+LINE_MS: Final = 60.0  # ms; time budget of the search for a held job's place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,14 +242,14 @@ class Function:
 
 
 def tried_of(asked: Asked, job: Job) -> list[PastRun]:
-    """Read the attempts that ended, where there can be some."""
+    """Read the ended attempts, where there can be some."""
     if not job.attempt and job.state not in ("dead", "done"):
         return []
     return [asked.veil.run(run, of=job) for run in attempts_of_job(asked.served.inspector(), job, most=MOST_RUNS)]
 
 
 def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
-    """Tell what its function did in 24 hours, and how long half of its runs took at most, in ms."""
+    """Return the runs of its function in 24 hours, and the median duration in ms."""
     now = asked.pulse.now_ms
     past = asked.served.inspector().history.past(FN + job.fn, since_ms=now - DAY_MS, until_ms=now + 1, tier="5")
     cell = sum((bucket.cell for bucket in past), Cell())
@@ -266,7 +268,7 @@ def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
 
 
 def place_in_line(asked: Asked, job: Job) -> int | None:
-    """Find the place of a held job among those that wait for the same: these are listed by what they wait for."""
+    """Find the place of a held job among the jobs that wait for the same limit."""
     if job.state != "held":
         return None
     page = asked.served.inspector().page(JobQuery(state="held", limit=1000, budget_ms=LINE_MS))
@@ -275,7 +277,7 @@ def place_in_line(asked: Asked, job: Job) -> int | None:
 
 
 def result_of(asked: Asked, job: Job) -> Result | None:
-    """Read what is kept of its last run, masked."""
+    """Read the kept result of its last run, masked."""
     if job.options.keep_ms is None and job.state != "done":
         return None
     try:
@@ -288,17 +290,17 @@ def result_of(asked: Asked, job: Job) -> Result | None:
     return replace(last, value=MASK if mask.everything else mask.value(last.value))
 
 
-MOST_SEARCHED: Final = 20_000  # runs in which a job that is over is searched
+MOST_SEARCHED: Final = 20_000  # runs searched for a finished job
 MOST_DEAD: Final = 20_000
 MOST_CHANGES: Final = 2_000
 
 
 def look(asked: Asked) -> View:
-    """Find the job, and make the view of its kind. Raises NotFound."""
+    """Find the job, and make the view for its kind. Raises NotFound."""
     found = _dead(asked, asked.params["dead"]) if "dead" in asked.params else _job(asked)
     job = asked.veil.job(found)
     if job.recurs and job.state != "dead":
-        # of an unnamed job it depends on the arguments, which the veil may hide
+        # the key of an unnamed job depends on its arguments, which the veil may hide
         again = asked.retry_of(found.id)
         return recurring_job.look(
             asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found),
@@ -308,7 +310,7 @@ def look(asked: Asked) -> View:
 
 
 def _job(asked: Asked) -> Job:
-    """Find a job by name, by id, by the beginning of one, or in history, where it is over."""
+    """Find a job by name, by id, by the beginning of an id, or in history if it is finished."""
     which = asked.names["which"]
     inspector = asked.served.inspector()
     try:
@@ -325,7 +327,7 @@ def _job(asked: Asked) -> Job:
 
 
 def _cancelled(asked: Asked, which: str) -> str:
-    """Say who has cancelled a job and when, as far as the last changes tell; "" where nobody has."""
+    """Say who cancelled a job and when, as far as the last changes tell; "" where nobody did."""
     try:
         for change in islice(asked.served.inspector().history.changes(), MOST_CHANGES):
             if which not in (change.id, change.target.removeprefix(JOB)):

@@ -1,4 +1,4 @@
-"""What is said of a job that runs once, in its state; and what went wrong with any job, in parts. Pure."""
+"""Sentences about a job that runs once, in its state; and the last error of any job, in parts. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workkit.text.wording import MILLISECOND, duration_text, listed, ordinal, pl
 from workkit.web.words import LATE_MS
 
 MINUTE: Final = timedelta(minutes=1)
-SOON: Final = timedelta(minutes=2)  # nearer than this, a time is told to the second
+SOON: Final = timedelta(minutes=2)  # a time nearer than this is shown to the second
 ENDED: Final = {
     "done": "Done", "discarded": "Discarded", "cancelled": "Cancelled", "dead": "Failed for good",
     "missed": "Missed", "expired": "Expired", "overlap": "Left out, as its last run still went on,",
@@ -26,8 +26,8 @@ ENDED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """A job as its page found it. `listener`: who runs it; `place`: its place in the line of what waits for the same
-    limit, from 1; `last`: its last attempt that ended; `usual_ms`: how long its function usually takes.
+    """A job as its page found it. `listener`: the one that runs it; `place`: its place in the line for its limit, from
+    1; `last`: its last ended attempt; `usual_ms`: the usual duration of its function.
     """
 
     job: Job
@@ -43,12 +43,12 @@ class JobFacts:
         return moment(instant.replace(microsecond=0), self.now, self.zone)
 
     def when(self, instant: datetime) -> str:
-        """Write it to the second, as part of a sentence: ``at 11:15:45``, ``tomorrow 02:30``."""
+        """Write an instant to the second, as part of a sentence: ``at 11:15:45``, ``tomorrow 02:30``."""
         return _placed(self.at(instant))
 
 
 def failed_text(standing: JobFacts) -> str:
-    """Say how often it failed so far: ``Failed 3 times.``; nothing where it did not."""
+    """Say how often it failed so far: ``Failed 3 times.``; "" where it did not fail."""
     job = standing.job
     times = job.attempt + (job.state == "dead")
     if not times or job.state == "done":
@@ -57,7 +57,7 @@ def failed_text(standing: JobFacts) -> str:
 
 
 def state_sentence(standing: JobFacts) -> str:
-    """Say where it stands, and what comes of it."""
+    """Describe the state of the job and what follows from it."""
     job = standing.job
     match job.state:
         case "retrying":
@@ -85,7 +85,7 @@ def state_sentence(standing: JobFacts) -> str:
 
 
 def _turn(standing: JobFacts) -> str:
-    """Say about when a job that a rate holds may start. One that waits for a slot is due already."""
+    """Say about when a job that waits for a rate may start. A job that waits for a slot is due already."""
     due = standing.job.due
     if due is None or due <= standing.now:
         return ""
@@ -115,8 +115,8 @@ def _retrying(standing: JobFacts) -> str:
 
 
 def dead_at(job: Job, *, usual_ms: float) -> datetime | None:
-    """Work out when a job is dead, if all its attempts fail; None where it does not say how many it has. The pauses
-    are those of its back-off, with half their jitter.
+    """Return when a job is dead, if all its attempts fail; None where it does not set its number of attempts. The
+    pauses are those of its back-off, with half their jitter.
     """
     if job.due is None or job.options.retries is None:
         return None
@@ -130,14 +130,14 @@ def dead_at(job: Job, *, usual_ms: float) -> datetime | None:
 
 
 def _about(at: datetime, standing: JobFacts) -> str:
-    """Write a time that is not known to the second: to the minute, where it is further away."""
+    """Write an approximate time: to the minute, where it is further away."""
     if at - standing.now < SOON:
         return _placed(standing.at(at), "about ")
     return _placed(moment((at + MINUTE / 2).replace(second=0, microsecond=0), standing.now, standing.zone), "about ")
 
 
 def _placed(written: str, about: str = "") -> str:
-    """Write a time of today with "at", and one of another day, which begins with its name, without."""
+    """Write a time of today with "at", and a time of another day, which begins with the day's name, without."""
     return f"{'at ' if written[:1].isdigit() else ''}{about}{written}"
 
 
@@ -160,9 +160,7 @@ def _over(standing: JobFacts) -> str:
 
 
 def same_error_text(attempts: list[int], *, shown: int) -> str:
-    """Say which other attempts ended with the error that is shown: ``Attempt 3. Attempts 1 and 2 ended with the same
-    error.``
-    """
+    """Say which other attempts ended with this error: ``Attempt 3. Attempts 1 and 2 ended with the same error.``"""
     said = f"Attempt {shown:,}."
     if not attempts:
         return said
@@ -175,7 +173,7 @@ def same_error_text(attempts: list[int], *, shown: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrong:
-    """The last error. `parts`: its message in pieces, each with whether it varies; `path`: those that died of it."""
+    """The last error. `parts`: its message in pieces, each with whether it varies; `path`: the jobs that died of it."""
 
     type: str
     parts: tuple[tuple[str, bool], ...]
@@ -186,7 +184,7 @@ class Wrong:
 
 
 def wrong_of(job: Job, raw: Job, tried: Sequence[PastRun] = ()) -> Wrong | None:
-    """Tell the last error of a job, as it may be shown and as it is, in parts; and which attempts ended the same."""
+    """Return the last error of a job in parts, and which attempts ended with it. `job` is masked, `raw` is not."""
     failure = job.failure
     if failure is None or raw.failure is None:
         last = job.error
@@ -209,7 +207,7 @@ def wrong_of(job: Job, raw: Job, tried: Sequence[PastRun] = ()) -> Wrong | None:
 _FRAME: Final = re.compile(r'  File "([^"\n]{1,1000})", line (\d{1,9})(?:, in ([^\n]{1,300}))?')
 _HEAD: Final = "Traceback (most recent call last):"
 MOST: Final = 50
-PARTS: Final = 3  # names of a path that are shown
+PARTS: Final = 3  # path names shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +221,7 @@ class CodeFrame:
 
 
 def frames(traceback: str) -> tuple[CodeFrame, ...]:
-    """Read the frames of the error itself; those of its causes, which stand before it, are left out."""
+    """Read the frames of the error itself, without those of its causes, which come before."""
     lines = traceback.rpartition(_HEAD)[2].split("\n")
     found: list[CodeFrame] = []
     for number, line in enumerate(lines):

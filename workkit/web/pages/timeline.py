@@ -1,4 +1,4 @@
-"""The page Timeline: what ran and will run, what overlaps, when it gets tight."""
+"""The page Timeline: past and future runs, overlaps, and times of high load."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ NOUNS: Final[dict[GroupBy, str]] = {"job": "recurring job", "fn": "function", "l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineView:
-    """What the page shows. `total`: how many lanes there are without the filter; `once`: the lane of jobs that run
-    once, which is the last one; `more`: the address of further lanes; `paused`: jobs with a pause of their own.
+    """The content of the page. `total`: the number of lanes without the filter; `once`: the lane of jobs that run once,
+    which is the last one; `more`: the address of further lanes; `paused`: jobs with a pause of their own.
     """
 
     schedule: str
@@ -84,7 +84,7 @@ class TimelineView:
 
     @property
     def title(self) -> str:
-        """What the page shows, as a sentence."""
+        """The sentence that describes the page."""
         words = WORDS[self.axis.span]
         middle = self.axis.start + (self.axis.end - self.axis.start) / 2
         if middle == self.now:
@@ -99,7 +99,7 @@ class TimelineView:
 
     @property
     def nothing_ahead(self) -> str:
-        """The sentence where nothing is worth one."""
+        """The sentence for a span without remarks."""
         if self.is_paused:
             return f"{self.schedule} is paused: nothing starts until it is resumed."
         return nothing(WORDS[self.axis.span])
@@ -114,7 +114,7 @@ class TimelineView:
         ]
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {
             "schedule": self.schedule,
             "as_of": iso(self.now),
@@ -146,7 +146,7 @@ class TimelineView:
 
 
 def look(asked: Asked) -> TimelineView:
-    """Look at a window of time. Raises InvalidOptions, PhraseError, CronError for what the address asks wrongly."""
+    """Read a window of time. Raises InvalidOptions, PhraseError, CronError for an invalid address."""
     by = cast(GroupBy, asked.one_of("by", GROUPS))
     span = cast(Span, asked.one_of("span", ACCEPTED_SPANS))
     axis = read_axis(asked.params, span, now=asked.now, zone=asked.zone, typed_zone=asked.served.zone)
@@ -200,7 +200,7 @@ def _part(looked: int, of: int) -> str:
 def _lanes(
     asked: Asked, by: GroupBy, q: str, found: Sequence[PlannedJob], seen: Seen, axis: Axis
 ) -> tuple[list[LaneSource], str, int]:
-    """Choose the lanes that a filter means, those of this page; say what follows them, and count all there are."""
+    """Return the lanes of this page that match a filter, the key of the next page, and the number of all lanes."""
     listeners, after = asked.pulse.listeners, asked.params.get("after", "")
     if by == "job":
         chosen, following = lanes_of_page(rows_chosen(found, q, asked.now), after)
@@ -210,13 +210,13 @@ def _lanes(
     return shown, following, len(every)
 
 
-MOST_INSTANTS: Final = 20_000  # planned runs that the sentences and the load look at
+MOST_INSTANTS: Final = 20_000  # most planned runs for the sentences and the load
 MOST_REMARKS: Final = 12
 MOST_CHANGES: Final = 1_000
 
 
 def read_pauses(asked: Asked) -> Mapping[str, datetime]:
-    """Say since when what is paused is paused, by target, as far as the last changes tell."""
+    """Return the start of each pause, by target, as far as the last changes tell."""
     paused = asked.pulse.control.paused
     if not paused:
         return {}
@@ -233,7 +233,7 @@ def read_pauses(asked: Asked) -> Mapping[str, datetime]:
 
 
 def looked_at(rows: Sequence[PlannedJob], axis: Axis) -> list[PlannedJob]:
-    """Choose the rows whose planned runs are looked at: from the first one on, until there are 20,000 runs."""
+    """Return the rows for the forecast: from the first one on, until they have 20,000 planned runs."""
     found: list[PlannedJob] = []
     room, now, until = MOST_INSTANTS, axis.now, axis.now + SPANS[axis.span]
     for row in rows:
@@ -251,7 +251,7 @@ def remarks(
     paused_since: Mapping[str, datetime],
     crowds: Mapping[datetime, int],
 ) -> list[Remark]:
-    """Find what is worth a sentence from now on, as far ahead as the span of the axis reaches."""
+    """List the remarks from now on, as far ahead as the span of the axis reaches."""
     if is_stopped(asked):
         return []
     known, now, until = list(rows), asked.now, asked.now + SPANS[axis.span]
@@ -267,13 +267,13 @@ def remarks(
 
 
 def is_stopped(asked: Asked) -> bool:
-    """Say whether the whole schedule is paused, without an end."""
+    """Return whether the whole schedule is paused, without an end."""
     paused = asked.pulse.control.paused.get(SCHEDULE)
     return paused is not None and pause_end(paused) is None
 
 
 def _planned(row: PlannedJob, now: datetime, until: datetime, paused_since: Mapping[str, datetime]) -> Planned:
-    """A pause of the whole schedule is told by itself, not for each of its jobs."""
+    """Return the facts for the forecast. A pause of the whole schedule has its own remark, so its jobs have none."""
     return replace(
         row.planned(now, until),
         is_paused=row.pause is not None and row.paused_by != SCHEDULE,
@@ -282,7 +282,7 @@ def _planned(row: PlannedJob, now: datetime, until: datetime, paused_since: Mapp
 
 
 def read_load(asked: Asked, axis: Axis, rows: Iterable[PlannedJob], cells: Sequence[Bucket]) -> Load:
-    """Draw how many threads were busy, and are expected to be."""
+    """Draw the past and the expected number of busy threads."""
     since, step = max(axis.now, axis.start), (axis.end - axis.start) / THIN
     plans: list[tuple[Sequence[datetime], float]] = []
     for row in rows if since < axis.end else ():
@@ -296,7 +296,7 @@ def read_load(asked: Asked, axis: Axis, rows: Iterable[PlannedJob], cells: Seque
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coming:
-    """What lies ahead, made of so many rows as were `looked` at; `unknown`: what the layout does not tell, and why."""
+    """The future, made of the first `looked` rows; `unknown`: the parts unknown to the layout, with the reason."""
 
     looked: int
     once: Once
@@ -309,7 +309,7 @@ class Coming:
 
 
 def read_coming(asked: Asked, axis: Axis, rows: Sequence[PlannedJob]) -> Coming:
-    """Read all of it. It takes a while where many jobs recur."""
+    """Read the future. It is slow where many jobs recur."""
     unknown: dict[str, str] = {}
     cells, looked, paused_since = read_cells(asked, axis, unknown), looked_at(rows, axis), read_pauses(asked)
     once = read_once(asked, axis, looked, cells, unknown)
@@ -325,7 +325,7 @@ def read_coming(asked: Asked, axis: Axis, rows: Sequence[PlannedJob]) -> Coming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """The jobs that run once: their lane, and the seconds for which many jobs wait, whatever they are."""
+    """The jobs that run once: their lane, and the seconds with many waiting jobs of any kind."""
 
     lane: Drawing
     waiting: int
@@ -337,9 +337,7 @@ class Once:
 def read_once(
     asked: Asked, axis: Axis, rows: Sequence[PlannedJob], cells: Iterable[Bucket], unknown: dict[str, str]
 ) -> Once:
-    """Count the jobs that run once: those to come by their time, and those that ran as what is left of all runs when
-    the recurring ones are taken out.
-    """
+    """Count the jobs that run once: future ones by their time; past ones as all runs except those of recurring jobs."""
     length = (axis.end - axis.start) / PIECES
     planned = [0] * PIECES
     crowds: Mapping[datetime, int] = {}
@@ -380,7 +378,7 @@ def _ran(axis: Axis, rows: Iterable[PlannedJob], cells: Iterable[Bucket], length
 
 
 def _recurred(row: PlannedJob, axis: Axis) -> Iterable[tuple[datetime, int]]:
-    """Give the runs of a recurring job: those of its ring, and before these the ones that were due."""
+    """Return the runs of a recurring job: those of its ring, and for the time before the ring the due ones."""
     runs = [run for run in row.runs if run.ending not in NO_RUN]
     if len(row.runs) >= 60 and row.runs[-1].due > axis.start and axis.start < axis.now:
         due = row.predicted(axis.start, min(axis.now, axis.end))

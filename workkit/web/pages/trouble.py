@@ -1,4 +1,4 @@
-"""The facts of the page Now: reads what troubles a schedule. `workkit.web.sentences` makes sentences of them."""
+"""The facts of the page Now: reads the troubles of a schedule. `workkit.web.sentences` makes sentences of them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from workkit.web.sentences import RECENT, Died, Facts, Failing, Fault, Herd, Mis
 from workkit.web.words import job_path
 
 OFTEN: Final = timedelta(hours=1)
-"""A job that recurs at least so often needs somebody only where its last three runs failed."""
+"""A job that recurs at least this often needs attention only where its last three runs failed."""
 
 MOST_MISSED, MOST_RUNS = 200, 1000
 MOST_HERDS: Final = 2
-HERDS_S: Final = 30.0  # so long herds are kept where many jobs recur
+HERDS_S: Final = 30.0  # s; how long herds are cached where many jobs recur
 MOST_DEATHS: Final = 3
-MOST_PLANNED: Final = 2_000  # recurring jobs among which herds are looked for
-MIXED_MS: Final = 600_000  # so long several versions may run at once
+MOST_PLANNED: Final = 2_000  # most recurring jobs searched for herds
+MIXED_MS: Final = 600_000  # ms; several versions may run at once for this long
 WHY_MISSED: Final = {"late": "nobody started it in time", "overlap": "another run of it had not ended"}
 
 
 def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mapping[datetime, int]) -> Facts:
-    """Read what is known. `last_hour`: the counts of the last hour, if they are kept; `crowds`: how many jobs wait for
-    a second, where these are many.
+    """Read the facts. `last_hour`: the counts of the last hour, if they are kept; `crowds`: the number of jobs for each
+    crowded second.
     """
     pulse, counts = asked.pulse, asked.pulse.counts
     paused = asked.veil.pause(pulse.control.paused.get(SCHEDULE))
@@ -82,7 +82,7 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
 
 
 def _stuck(soon: Sequence[Job], cannot_run: Sequence[str]) -> tuple[str, ...]:
-    """Find the functions that no listener can run among those of the jobs that are due."""
+    """Return the functions of due jobs that no listener can run."""
     return tuple(dict.fromkeys(job.fn for job in soon if job.state == "due" and job.fn in cannot_run))
 
 
@@ -91,7 +91,7 @@ def _title(job: Job) -> str:
 
 
 def _failing(rows: PlannedJobs, now: datetime) -> Iterator[Failing]:
-    """Find the recurring jobs with a name whose last runs failed: the last one, or three of those that recur often."""
+    """Yield the named recurring jobs that failed last: once, or three times in a row for those that recur often."""
     for row in rows.failed:
         times = in_a_row(row.runs)
         if times >= 3 or not _is_often(row, now):
@@ -99,7 +99,7 @@ def _failing(rows: PlannedJobs, now: datetime) -> Iterator[Failing]:
 
 
 def _with_errors(asked: Asked, rows: PlannedJobs, found: list[Failing]) -> tuple[Failing, ...]:
-    """Add the last errors, which single runs know and rings do not, and where their tracebacks are."""
+    """Add the last errors, which only single runs hold, and the paths of their tracebacks."""
     if not found:
         return ()
     last: dict[str, PastRun] = {}
@@ -121,8 +121,8 @@ def _is_often(row: PlannedJob, now: datetime) -> bool:
 
 
 def _missed(asked: Asked, rows: PlannedJobs) -> Iterator[MissedRun]:
-    """Find the runs that were missed within a day and not by choice, of each job the last one. One that recurs often
-    and has run since is well again.
+    """Yield the last run of each job that was missed within a day and not by choice. A job that recurs often and has
+    run since is left out.
     """
     known = rows.named
     seen: set[str] = set()
@@ -141,7 +141,7 @@ def _missed(asked: Asked, rows: PlannedJobs) -> Iterator[MissedRun]:
 
 
 def _last_missed(asked: Asked, count: int) -> Sequence[Missed]:
-    """Read the last missed runs; kept where many jobs recur, of which many may be missed at once."""
+    """Read the last missed runs, cached where many jobs recur, because many may be missed at once."""
 
     def read() -> Sequence[Missed]:
         return list(islice(asked.served.inspector().history.missed(), MOST_MISSED))
@@ -154,7 +154,7 @@ def _by_choice(job: Job, missed: Missed) -> bool:
 
 
 def _died(asked: Asked, last_hour: Cell | None) -> tuple[Died, ...]:
-    """Look at the dead only where so many died, as far as the counts of the hour tell."""
+    """Read the dead jobs only where the counts of the hour show enough deaths."""
     if last_hour is not None and last_hour.dead < MANY_DEAD:
         return ()
     return died_lately(asked)
@@ -173,9 +173,9 @@ def _kept_herds(
 
 
 def _herds(asked: Asked, rows: Sequence[PlannedJob], crowds: Mapping[datetime, int], threads: int) -> Iterator[Herd]:
-    """Find the next herds: of recurring jobs within a day, with what else waits for such a second."""
+    """Yield the next herds: recurring jobs within a day, with the other jobs due in such a second."""
     if not threads:
-        return  # that nobody listens is told already
+        return  # the lack of listeners has its own sentence
     until = asked.now + RECENT
     planned = [row.planned(asked.now, until) for row in rows[:MOST_PLANNED] if row.pause is None]
     one_time = one_time_crowds(crowds, rows, asked.now)
@@ -188,19 +188,19 @@ def _herds(asked: Asked, rows: Sequence[PlannedJob], crowds: Mapping[datetime, i
 def one_time_crowds(
     crowds: Mapping[datetime, int], rows: Iterable[PlannedJob], now: datetime
 ) -> dict[datetime, tuple[int, float]]:
-    """Take the recurring jobs out of what waits for a second: each is there with its next run. How long the others
-    take is not known; they are taken for quick ones.
+    """Remove the recurring jobs from the crowds. Each is counted there by its next run. The durations of the other jobs
+    are unknown; they count as short.
     """
     nexts = Counter(row.next(now) for row in rows) if crowds else Counter[datetime | None]()
     return {at: (n - nexts[at], 0.0) for at, n in crowds.items() if n > nexts[at]}
 
 
 def mixed(listeners: Iterable[ListenerInfo]) -> Mixed | None:
-    """Say which versions have run at once for more than ten minutes, and for how long."""
+    """Return the versions that have run at once for more than ten minutes, and for how long."""
     oldest: dict[str, int] = {}
     count: Counter[str] = Counter()
     for info in listeners:
-        if info.pid:  # one without a description has no version
+        if info.pid:  # a listener without a description has no version
             oldest[info.version] = max(oldest.get(info.version, 0), info.up_ms or 0)
             count[info.version] += 1
     if len(oldest) < 2 or (together := min(oldest.values())) <= MIXED_MS:
@@ -208,15 +208,15 @@ def mixed(listeners: Iterable[ListenerInfo]) -> Mixed | None:
     return Mixed(for_ms=together, versions=tuple(count.most_common()))
 
 
-MOST_FAULTS: Final = 3  # kinds of faults; Doctor has them all
+MOST_FAULTS: Final = 3  # most kinds of faults; Doctor shows all
 SEEN_BY_NOW: Final = frozenset(
     {"no-listener", "overdue", "paused", "dead", "versions", "stale", "stuck", "stalled"}
-)  # kinds of faults that Now sees by itself, and sooner
+)  # kinds of faults that Now finds by itself, and sooner
 
 
 def look_over(asked: Asked) -> tuple[tuple[str, ...], tuple[Fault, ...]]:
-    """Name the functions that no listener can run, and the other faults that the last checkup found. It waits for no
-    checkup; one begins where somebody stays and the last one is old.
+    """Return the functions that no listener can run, and the other faults of the last checkup. It does not wait for a
+    checkup. Where the last one is old and the viewer stays, a checkup begins.
     """
     checked = asked.served.checkup.glance()
     if checked is None:
@@ -227,7 +227,7 @@ def look_over(asked: Asked) -> tuple[tuple[str, ...], tuple[Fault, ...]]:
 
 
 def faults(findings: Iterable[Finding]) -> Iterable[Fault]:
-    """Put faults of one kind together, in the order in which they were found."""
+    """Group faults by kind, in the order in which they were found."""
     kinds: dict[str, list[Finding]] = {}
     for one in findings:
         if one.kind not in SEEN_BY_NOW:
@@ -236,8 +236,8 @@ def faults(findings: Iterable[Finding]) -> Iterable[Fault]:
 
 
 def _cannot_run(asked: Asked, findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Name the functions whose jobs each listener has given back, and of which none tells that it knows it: one may
-    have started since.
+    """Return the functions that listeners have released jobs of and that no listener publishes. A listener that knows
+    them may have started since.
     """
     names = list(dict.fromkeys(one.fn for one in findings if one.fn is not None))
     if not names or not asked.pulse.counts.listeners:
@@ -254,8 +254,8 @@ LATELY: Final = timedelta(hours=1)
 
 
 def died_lately(asked: Asked) -> tuple[Died, ...]:
-    """Find the errors of which 10 or more jobs died within an hour, the one with the most first. Nothing is asked
-    where fewer are dead.
+    """Return the errors that killed 10 or more jobs within an hour, the largest first. No call is made where fewer are
+    dead.
     """
     count = asked.pulse.counts.dead
     if count - asked.pulse.counts.known_dead < MANY_DEAD:
@@ -268,7 +268,7 @@ def died_lately(asked: Asked) -> tuple[Died, ...]:
 
 
 def _lately(known: KnownDead, now: datetime, until_ms: int) -> tuple[Died, ...]:
-    """Those after the deaths that are acknowledged, up to `until_ms`."""
+    """Return the deaths after the acknowledged ones, up to `until_ms`."""
     first_ms = max((now - LATELY).timestamp() * 1000, until_ms + 1)
     lately = tuple(takewhile(lambda dead_job: dead_job.died_ms >= first_ms, known.dead_jobs))
     groups = known.groups if len(lately) == len(known.dead_jobs) else by_error(lately)
@@ -285,7 +285,7 @@ def _lately(known: KnownDead, now: datetime, until_ms: int) -> tuple[Died, ...]:
     )
 
 
-WIDEST: Final = 4  # spans that are looked into, of each length
+WIDEST: Final = 4  # spans searched, for each length
 PARTS: Final = 60
 SECOND_MS: Final = 1_000
 
@@ -293,8 +293,8 @@ Ahead = Callable[[Sequence[int]], list[int]]
 
 
 def crowded(ahead: Ahead, edges: Sequence[int], counts: Sequence[int]) -> dict[datetime, int]:
-    """Find the seconds that have 50 runs or more ahead, from counts of spans between `edges` (epoch ms): in the four
-    fullest spans, by one question for each length. `ahead` counts as `ByTime.ahead` does. All edges but the first
+    """Find the seconds with 50 runs or more ahead, from counts of spans between `edges` (epoch ms). It searches the
+    four fullest spans, with one call for each length. `ahead` counts as `ByTime.ahead` does. All edges but the first
     and the last are whole seconds.
     """
     spans = [(n, span) for n, span in zip(counts, pairwise(edges), strict=True) if n >= HERD]
@@ -314,14 +314,14 @@ def crowded(ahead: Ahead, edges: Sequence[int], counts: Sequence[int]) -> dict[d
 
 
 def _counted(ahead: Ahead, parts: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
-    """Count in all parts at once. The parts of one span touch; what lies between two spans is counted and left out."""
+    """Count in all parts at once. The parts of one span touch; counts between two spans are left out."""
     edges = sorted({edge for part in parts for edge in part})
     counts = dict(zip(pairwise(edges), ahead(edges), strict=True))
     return [(counts[part], part) for part in dict.fromkeys(parts)]
 
 
 def _parts_of(since: int, until: int) -> list[int]:
-    """Divide a span at whole seconds into at most 60 parts; the first and the last one may be shorter."""
+    """Divide a span at whole seconds into at most 60 parts. The first and the last part may be shorter."""
     first = since // SECOND_MS * SECOND_MS
     step = max(SECOND_MS, -(-(until - first) // PARTS // SECOND_MS) * SECOND_MS)
     return [since, *range(first + step, until, step), until]

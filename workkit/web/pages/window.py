@@ -1,4 +1,4 @@
-"""A window of time: instants as somebody types them, its address and links, what ran and what happened in it."""
+"""A window of time: the instants that a user types, its address and links, its runs and its events."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _BACK: Final = (timedelta(days=7), timedelta(days=31), timedelta(days=366))
 
 
 def read_instant(text: str, *, name: str, now: datetime, zone: tzinfo) -> datetime:
-    """Read an instant; words that fit several are those of the last one before now. Raises InvalidOptions, which names
-    the parameter.
+    """Read an instant. Words that match several instants give the last one before now. Raises InvalidOptions with the
+    name of the parameter.
     """
     found = None
     if len(text) <= LONGEST:
@@ -50,10 +50,10 @@ def read_instant(text: str, *, name: str, now: datetime, zone: tzinfo) -> dateti
 
 
 def instant(text: str, *, now: datetime, zone: tzinfo, leans_back: bool = False) -> datetime | None:
-    """Read an instant: ISO, on the wall clock of `zone` where it names no other; how long ago; words, with a day of the
-    past too. Other words mean the next time they fit, of what recurs too; with `leans_back` the last one before now,
-    and what recurs is refused. Raises TriggerError as the reader of phrases does, OverflowError for what no calendar
-    has.
+    """Read an instant. ISO: on the wall clock of `zone` unless it names another; a time ago; or words, also with a past
+    day. Other words give the next matching time, of a recurring time too. With `leans_back` they give the last one
+    before now, and recurring times are refused. Raises TriggerError as the reader of phrases does, OverflowError for an
+    instant outside the calendar.
     """
     text = text.strip()
     if text.lower() == "now":
@@ -65,7 +65,7 @@ def instant(text: str, *, now: datetime, zone: tzinfo, leans_back: bool = False)
     else:
         return at if at.tzinfo is not None else at.replace(tzinfo=zone)
     if (ago := _AGO.fullmatch(text)) is not None:
-        from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
+        from workkit.triggers.english.numbers import duration  # the grammar is slow to import
 
         return now - duration(ago[1], name="ago")
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -87,7 +87,7 @@ def _back(text: str, midnight: datetime, now: datetime, zone: tzinfo) -> datetim
 
 
 def _once(text: str, now: datetime, zone: tzinfo) -> datetime | None:
-    """Read words that mean one time, as if they were said at that time."""
+    """Read words for one time, as if `now` were the present."""
     from workkit.triggers.when import When, read_when
 
     return read_when(When(at=text, tz=zone_name(zone)), now=now).next_after(now - SECOND)
@@ -106,8 +106,8 @@ _TIERS: Final[tuple[Tier, ...]] = ("1", "5", "h", "d")
 
 
 def read_middle(text: str, *, now: datetime, zone: tzinfo) -> datetime:
-    """Read the middle of a window: see `instants.instant`. Raises PhraseError or CronError as the reader of phrases
-    does, InvalidOptions for what lies ten years off.
+    """Read the middle of a window: see `instant`. Raises PhraseError or CronError as the reader of phrases does,
+    InvalidOptions for an instant more than ten years away.
     """
     try:
         found = instant(text, now=now, zone=zone)
@@ -122,7 +122,7 @@ def read_middle(text: str, *, now: datetime, zone: tzinfo) -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The addresses beside this one, each below the schedule's."""
+    """The addresses of the windows beside this one, each below the schedule's."""
 
     spans: tuple[tuple[Span, str], ...]
     groups: tuple[tuple[str, str], ...]
@@ -135,13 +135,13 @@ class Links:
 def read_axis(
     params: Mapping[str, str], span: Span, *, now: datetime, zone: tzinfo, typed_zone: tzinfo | None = None
 ) -> Axis:
-    """Make the axis that an address asks for. `typed_zone`: where `at` is read, if not in the zone that is shown."""
+    """Make the axis for the parameters of an address. `typed_zone`: the zone of `at`, if it is not the shown one."""
     at = params.get("at", "").strip()
     return axis(span, now=now, zone=zone, at=read_middle(at, now=now, zone=typed_zone or zone) if at else None)
 
 
 def links(axis: Axis, *, by: str, q: str, at: bool) -> Links:
-    """Make the addresses beside a window: earlier and later by half of it. `at`: whether it is another than now's."""
+    """Make the addresses beside a window: earlier and later by half of it. `at`: whether its middle is not now."""
     middle = axis.start + (axis.end - axis.start) / 2
     here = local_text(middle, axis.zone) if at else ""
     reach = SPANS[axis.span]
@@ -160,32 +160,32 @@ def links(axis: Axis, *, by: str, q: str, at: bool) -> Links:
 
 
 def timeline_path(**params: str) -> str:
-    """Write the address of a window: parameters that are empty or usual are left out."""
+    """Return the address of a window. Parameters that are empty or have their default are left out."""
     usual = {"span": "24h", "by": "job"}
     known = {name: value for name, value in params.items() if value and usual.get(name) != value}
     return "timeline" + (f"?{urlencode(known)}" if known else "")
 
 
 def local_text(at: datetime, zone: tzinfo) -> str:
-    """Write an instant as the address has it: on the wall clock, with its offset, since a clock may show it twice."""
+    """Write an instant for the address: on the wall clock, with its offset, since a clock may show a time twice."""
     return f"{at.astimezone(zone):%Y-%m-%dT%H:%M:%S%z}"
 
 
 def tier_of(axis: Axis) -> Tier:
-    """Choose the shortest cells that are drawn in a span, and kept as far back as it goes."""
+    """Return the shortest cells for a span that are kept as far back as it reaches."""
     needed = (axis.now - axis.start) / MILLISECOND
     fitting = _TIERS[_TIERS.index(FINEST[axis.span]) :]
     return next((tier for tier in fitting if KEPT_MS[tier] >= needed), "d")
 
 
-RING: Final = 60  # runs of a recurring job that are always there
-SKEW: Final = timedelta(minutes=1)  # by which an entry may be written after its run has ended
+RING: Final = 60  # runs that are always kept for a recurring job
+SKEW: Final = timedelta(minutes=1)  # longest delay between the end of a run and its entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The single runs of a window, the last one first. `since`: before that there may be others; None: these are all,
-    as far as they are kept one by one.
+    """The single runs of a window, the last one first. `since`: earlier runs may be missing; None: all kept runs are
+    here.
     """
 
     runs: Sequence[PastRun] = field(default=(), repr=False)
@@ -195,7 +195,7 @@ class Seen:
 
 
 def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
-    """Read the single runs of a window, 2,000 at most."""
+    """Read the single runs of a window, at most 2,000."""
     until = axis.end + SKEW
     if axis.start >= axis.now:
         return Seen()
@@ -216,7 +216,7 @@ def read_seen(asked: Asked, axis: Axis, unknown: dict[str, str]) -> Seen:
 
 
 def by_job(seen: Seen) -> Mapping[str, list[PastRun]]:
-    """Put single runs together by the job's name, or else id."""
+    """Group single runs by the job's name, or else id."""
     found: defaultdict[str, list[PastRun]] = defaultdict(list)
     for run in seen.runs:
         found[run.name or run.id or ""].append(run)
@@ -224,7 +224,9 @@ def by_job(seen: Seen) -> Mapping[str, list[PastRun]]:
 
 
 def joined(single: Iterable[PastRun], ring: Iterable[PastRun]) -> list[PastRun]:
-    """Put the single runs of a job and its ring together. Of one that is in both, the single one knows more."""
+    """Merge the single runs of a job with its ring. Where both have a run, the single run is used, because it has more
+    fields.
+    """
     known = {(run.due, run.attempt, run.ending): run for run in ring}
     for run in single:
         key = (run.due, run.attempt, run.ending)
@@ -233,7 +235,7 @@ def joined(single: Iterable[PastRun], ring: Iterable[PastRun]) -> list[PastRun]:
 
 
 def known_since(seen: Seen, ring: Sequence[PastRun], axis: Axis) -> datetime:
-    """Say from when on all runs of a job are known, from its ring or from single runs."""
+    """Return the instant from which all runs of a job are known, by its ring or by single runs."""
     if seen.since is None:
         return axis.start
     full = len(ring) >= RING
@@ -241,19 +243,17 @@ def known_since(seen: Seen, ring: Sequence[PastRun], axis: Axis) -> datetime:
 
 
 def counted(asked: Asked, axis: Axis, subject: str, until: datetime) -> list[PastRun]:
-    """Read the counts of a subject before an instant as runs, one for each cell, as long as it."""
+    """Read the counts of a subject before an instant as runs: one for each cell, as long as the cell."""
     if until <= axis.start:
         return []
     cells = asked.served.inspector().history.past(
         subject, since_ms=epoch_ms(axis.start), until_ms=epoch_ms(until), tier=tier_of(axis)
     )  # fmt: skip
-    return runs_of_cells(cell for cell in cells if cell.end <= until)  # what overlaps is known run by run
+    return runs_of_cells(cell for cell in cells if cell.end <= until)  # later cells are known run by run
 
 
 def runs_of_cells(cells: Iterable[Bucket]) -> list[PastRun]:
-    """Write counts as runs: those that were done as one from the beginning of the cell to its end, those that failed
-    as one at its beginning.
-    """
+    """Convert counts to runs: the done ones as a run over the whole cell, the failed ones as a run at its beginning."""
     found: list[PastRun] = []
     for bucket in cells:
         cell, length = bucket.cell, round((bucket.end - bucket.start) / MILLISECOND)
@@ -285,14 +285,14 @@ def read_cells(asked: Asked, axis: Axis, unknown: dict[str, str]) -> list[Bucket
         return []
 
 
-LOOKED_AT: Final = 2_000  # changes, the last ones
-MOST_HAPPENED: Final = 40  # that are shown, the last ones
+LOOKED_AT: Final = 2_000  # most changes read, the last ones
+MOST_HAPPENED: Final = 40  # most events shown, the last ones
 FRESH_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """Something that happened: in words, and by whom where that is known."""
+    """An event: its words, and its author where known."""
 
     at: datetime
     kind: Literal["mark", "sync", "version"]
@@ -301,18 +301,18 @@ class Happened:
 
     @property
     def sentence(self) -> str:
-        """What it is, and who says so or did so."""
+        """The event, with its author or source."""
         if self.kind == "mark":
             return f"Marked: {self.says}" + (f", by {self.by}" if self.by else "")
         return self.says + (f" by {self.by}" if self.by else "")
 
     def record(self) -> dict[str, Any]:
-        """Write it as JSON does."""
+        """Return the view as a JSON object."""
         return {"at": iso(self.at), "kind": self.kind, "says": self.says, "by": self.by or None}
 
 
 def read_happened(asked: Asked, since: datetime, until: datetime, unknown: dict[str, str]) -> list[Happened]:
-    """Read what happened in a window of time, the last one first."""
+    """Read the events in a window of time, the last one first."""
     try:
         kept = asked.served.fresh("happened", lambda: _read_changes(asked), seconds=FRESH_S)
     except Unsupported as error:
@@ -330,12 +330,12 @@ def _read_changes(asked: Asked) -> Sequence[Change]:
 def _happened(change: Change) -> Happened:
     if change.verb == "sync":
         return Happened(at=change.at, kind="sync", says="A plan was synced", by=change.by or "")
-    text = str(change.after.get("text") or "something")  # what another program wrote may be anything
+    text = str(change.after.get("text") or "something")  # other programs may write any value
     return Happened(at=change.at, kind="mark", says=text[:LONGEST_MARK], by=change.by or "")
 
 
 def versions(listeners: Sequence[ListenerInfo], now: datetime) -> Iterator[Happened]:
-    """Find the newest version, where listeners of an earlier one are there still."""
+    """Yield the newest version, where listeners of an earlier one still run."""
     began: dict[str, datetime] = {}
     for info in listeners:
         if info.up_ms:
