@@ -42,7 +42,7 @@ class _Wanted:
     occurrence: str | None = None
 
     def among(self, found: Sequence[Result]) -> Result | None:
-        """Select it from results, the last one first. An entry without an occurrence only means that the job is gone."""
+        """Find it from results, the last one first. Without an occurrence, an entry only means that the job is gone."""
         mine = [one for one in found if self.due_ms is None or one.due_ms >= self.due_ms]
         if self.occurrence is not None:
             return next((one for one in mine if one.occurrence == self.occurrence), None)
