@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong with server, schedules and listeners; on request it repairs what is safe to repair."""
+"""`doctor`: find faults of the server, schedules and listeners; on request, repair those that are safe to repair."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 FINDINGS = 1
-ROUNDS = 3  # of repairs after the one that was asked for, at most
-MOST_TOLD = 20  # kinds of faults in the record of a repair
-SHOWN = 10  # of one kind; the rest is counted
+ROUNDS = 3  # the most rounds of repairs after the requested one
+MOST_TOLD = 20  # the most kinds of faults in the record of a repair
+SHOWN = 10  # findings of one kind; the others are counted
 BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
-Flags = Callable[[str], tuple[str, ...]]  # what a command needs to find the same faults, by its verb
+Flags = Callable[[str], tuple[str, ...]]  # a verb -> the flags with which its command finds the same faults
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patient:
-    """One schedule under examination, and what was found there."""
+    """One schedule under examination, with its findings."""
 
     name: str
     broker: Broker
@@ -58,7 +58,7 @@ class Patient:
 
 
 def _patience() -> str:
-    """Say for the help after how long what waits nowhere is a fault, in each layout."""
+    """Say for the help after how long an orphan is a fault, in each layout."""
     usual = layout_of(NATIVE).patience
     others = [
         f"{one.patience} on {one.server}" if one.place else f"{one.patience} with --layout {one.name}"
@@ -156,7 +156,7 @@ def _brokers(made: Iterable[Schedule]) -> list[Broker]:
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
-    """Check each schedule; a fault of the server is named once."""
+    """Check each schedule. A fault of the server is reported once."""
     patients: list[Patient] = []
     of_server: set[tuple[str, tuple[str, ...]]] = set()
     for broker in brokers:
@@ -172,7 +172,7 @@ def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
 
 
 def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms: int, repaired: dict[int, bool]) -> int:
-    """Give the exit status: whether anything is wrong; after repairs, whether anything still is."""
+    """Return the exit status: whether there is a fault; after repairs, whether one remains."""
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
@@ -188,7 +188,7 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
 def _settings(
     settings: Settings, *, server: str, given: str | None, names: Sequence[str], named: bool
 ) -> Iterator[str]:
-    """Write each setting, and where it came from, one a line."""
+    """Write each setting with its origin, one a line."""
     rows = [("server", masked(server), _server_origin(given))]
     for key, (attribute, _, _) in READERS.items():
         env = f"WORKKIT_{key.upper().replace('-', '_')}"
@@ -197,7 +197,7 @@ def _settings(
             rows.append((key, ",".join(names), "command line"))
         elif key == "dialect" and is_typed(key):
             rows.append((key, os.environ[env], "--dialect"))
-        elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
+        elif os.environ.get(env) and (key != "dialect" or stored is None):  # the environment passes a setting on
             rows.append((key, os.environ[env], env))
         elif stored not in (None, ()):
             value = ",".join(stored) if isinstance(stored, tuple) else str(stored)
@@ -222,20 +222,20 @@ def _server_origin(given: str | None) -> str:
 
 
 def _server_flags(server: str | None) -> tuple[str, ...]:
-    """Name the flags of this command that find its server, its layout and its dialect."""
+    """Return the flags by which another command finds the same server, layout and dialect."""
     dialect = click.get_current_context().params["dialect"]
     return (*server_flags(server), *((f"--dialect {dialect}",) if is_typed("dialect") else ()))
 
 
 def _flags(server: str | None) -> Flags:
-    """Name the flags of this command that a command in a remedy needs to find the same faults."""
+    """Return the flags by which the command of a remedy finds the same faults."""
     found, older_than = _server_flags(server), click.get_current_context().params["older_than"]
     patience = (f"--older-than {shell_word(older_than)}",) if older_than else ()
     return lambda verb: (*found, *patience) if verb == "doctor" else found
 
 
 def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> None:
-    """Print the findings, at most so many of each kind."""
+    """Print the findings, at most `most` of each kind."""
     of_server = [f for patient in patients for f in patient.findings if not f.schedule]
     if of_server:
         _section("server", of_server, flags, name=patients[0].name, most=most)
@@ -245,8 +245,8 @@ def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> Non
 
 
 def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str, most: int | None) -> None:
-    """Print the findings about one schedule, or about the server. A remedy that several kinds have comes once, after
-    all of them.
+    """Print the findings about one schedule, or about the server. A remedy of several kinds comes once, after all of
+    them.
     """
     terminal.data("")
     if not findings:
@@ -276,7 +276,7 @@ def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str
 
 
 def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
-    """Give each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
+    """Return each remedy once. If those of several queues differ only in the queue, one sentence covers them all."""
     if Keeps.QUEUES not in chosen_layout().keeps:
         return dict.fromkeys(finding.advice for finding in found)
     alike: dict[tuple[Advice, ...], set[tuple[Advice, ...]]] = {}
@@ -291,7 +291,7 @@ def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
 
 
 def _written(advice: Iterable[Advice], flags: Flags) -> str:
-    """Write a remedy. Its commands find the same server and the same faults as this one."""
+    """Write a remedy. Its commands find the same server and the same faults as this command."""
     return "".join(part if isinstance(part, str) else part.typed(flags(part.verb)) for part in advice)
 
 
@@ -301,7 +301,7 @@ def _say(painted: str, plain: str, text: str) -> None:
 
 
 def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
-    """Print a remedy. A command is broken only where no line can hold it, and so that a shell reads it as one."""
+    """Print a remedy. A command is broken only if no line can hold it, and only where a shell joins it again."""
     width, indent = terminal.table_width(sys.stdout), len(start)
     parts = [
         wording.printable(part)
@@ -325,7 +325,7 @@ def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
 
 
 def _repair_what_follows(patient: Patient, patience_ms: int) -> int:
-    """Repair what repairs have brought to light: a mark without a job, once the bad record that named it is gone."""
+    """Repair the faults that repairs have revealed: a mark without a job, once the bad record that named it is gone."""
     known, count = {(finding.kind, finding.about) for finding in patient.findings}, 0
     for _ in range(ROUNDS):
         found = [one for one in patient.broker.doctor.checkup(patience_ms=patience_ms) if one.repairs]
@@ -348,7 +348,7 @@ def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[st
 
 
 def _repaired(patients: Sequence[Patient], *, yes: bool, by: str | None) -> dict[int, bool]:
-    """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
+    """Ask, then repair. Return whether each finding that can be repaired was, by its identity."""
     from workkit.verbs.opening import author_of
 
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]
