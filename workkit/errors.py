@@ -143,8 +143,8 @@ class InvalidFunction(Invalid):
 
 
 class InvalidArguments(Invalid):
-    """Arguments that cannot be sent, or that the function does not accept. `unfit`: the arguments of a run; its
-    function was not called.
+    """Arguments that cannot be sent, or that the function does not accept. `unfit`: whether a listener
+    refused those of a run, without a call of its function.
     """
 
     unfit: bool = False

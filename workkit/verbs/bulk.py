@@ -293,7 +293,7 @@ class PartlyAdded(Exception):
         return self.last - refused - (last - first + 1)
 
     def _place_unsent(self) -> None:
-        """Move the unsent rows to the end of all rows. Where later rows were added, their outcome is unknown."""
+        """Let the sent rows end before the unsent ones. If later rows were answered, the unsent ones are unknown."""
         if self._unsent is not None and self._unsent[0] > self._answered:
             self.last = min(self.last, self._unsent[0] - 1)
         elif self._unsent is not None:

@@ -26,7 +26,7 @@ SHORTEST = 6  # the fewest digits that select a job by its id
 
 T = TypeVar("T")
 Report = Callable[[int], object]
-"""Is called with how many jobs a long verb has done so far."""
+"""Called with the number of jobs that a long verb has finished so far."""
 
 
 def _quiet(_: int) -> None:

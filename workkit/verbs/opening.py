@@ -197,7 +197,7 @@ def _with(side: Keeps, s: Schedule, what: str, trouble: str, remedy: str) -> Ins
 ENVIRONMENT = "WORKKIT_BY"
 
 via: ContextVar[Via] = ContextVar("via", default="python")
-"""Through which face this program makes its changes. The command line sets it."""
+"""The interface through which this program makes its changes. The command line sets it."""
 
 
 _acting: ContextVar[Author | None] = ContextVar("acting", default=None)

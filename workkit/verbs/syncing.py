@@ -113,7 +113,7 @@ def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> N
             events.emit("outdated", s.name, sources=done.older)
 
 
-_TRIES = 5  # a job that becomes due while it is sent is read again
+_TRIES = 5  # the most attempts of a sync: a job that becomes due while it is sent is read again
 _AT_ONCE = 500
 
 

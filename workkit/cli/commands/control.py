@@ -344,8 +344,8 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
 
 def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:
     """Find the job that every word names; only if all are found, act on each, once. Print a line for each success, and
-    an error for each failure; return the exit status. `hint`: the probable intention where a word behind the first one
-    names no job.
+    an error for each failure; return the exit status. `hint`: advice for a word behind the first one
+    that names no job.
     """
     found: dict[str, T] = {}
     errors: list[WorkkitError] = []

@@ -1,5 +1,5 @@
-"""`dead --by error`: the errors of the dead jobs. Errors that differ only in variable parts count as one. Also `dead
---acknowledge`, and which dead jobs are acknowledged.
+"""`dead --by error`: the errors of the dead jobs. Errors that differ only in variable parts count as one. Also
+`dead --acknowledge`, and which dead jobs are acknowledged.
 """
 
 from __future__ import annotations

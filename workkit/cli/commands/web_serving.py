@@ -153,7 +153,7 @@ class Deadlines(asyncio.Protocol):
     body_s: float
     cycle: Any  # of uvicorn: one request and its answer, once the headers are there
     transport: Any
-    _waits_for: tuple[object, float] | None = None  # the request before, and how long for
+    _waits_for: tuple[object, float] | None = None  # the request before, and seconds to wait
     _alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
