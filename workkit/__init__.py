@@ -1,4 +1,4 @@
-"""Run Python functions later, on any machine, at times said in English. Redis is the only thing it needs.
+"""Run Python functions later, on any machine, at times written in English. Redis is the only requirement.
 
     from workkit import schedule
 
@@ -58,7 +58,7 @@ _MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and no more: a handler's module that says `from workkit import job` starts fast."""
+    """Import a public name when it is first used, so that a handler's `from workkit import job` starts fast."""
     import importlib
 
     if name in _MODULES:

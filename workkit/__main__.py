@@ -1,4 +1,4 @@
-"""`python -m workkit` is the command line."""
+"""Run the command line: `python -m workkit`."""
 
 import sys
 

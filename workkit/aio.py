@@ -1,7 +1,7 @@
-"""The verbs of `workkit.schedule` as coroutines: same names, same arguments, on the same Schedule.
+"""The verbs of `workkit.schedule` as coroutines: same names, same arguments, same Schedule.
 
-Each runs in a thread of asyncio's default executor, so that an event loop is never held up by the network; `result`,
-which may wait for long, in a thread of its own.
+Each runs in a thread of asyncio's default executor, so the network never blocks the event loop. `result` may wait for a
+long time, so it has a thread of its own.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def snooze(
     s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
 ) -> list[Job]: ...
 async def snooze(s: Schedule, which: Any, time: str | timedelta, *, by: str | None = None) -> Any:
-    """Put the next run of jobs off, as `schedule.snooze`."""
+    """Put the next run of jobs off, as `schedule.snooze` does."""
     return await _coroutine(schedule.snooze)(s, which, time, by=by)
 
 
@@ -81,12 +81,12 @@ async def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = Fals
 @overload
 async def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
 async def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
-    """As `schedule.cancel`."""
+    """Cancel a job, as `schedule.cancel` does."""
     return await asyncio.to_thread(schedule.cancel, s, which, missing_ok=missing_ok, by=by)
 
 
 async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
-    """As `schedule.result`. Those that wait hold up no other verb."""
+    """Return the result of a job, as `schedule.result` does. Waiting calls do not block other verbs."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Any] = loop.create_future()
 
@@ -100,7 +100,7 @@ async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "3
             answer = schedule.result(s, which, wait=wait)
         except BaseException as error:
             raised = error
-        with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the event loop is closed: no coroutine waits any more
             loop.call_soon_threadsafe(put, answer, raised)
 
     threading.Thread(target=serve, name="workkit-result", daemon=True).start()
@@ -108,21 +108,21 @@ async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "3
 
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
-    """As `schedule.add_many`; `rows` is read in a thread."""
+    """Add a job for each row, as `schedule.add_many` does. A thread reads `rows`."""
     return await asyncio.to_thread(schedule.add_many, s, rows)
 
 
 async def jobs(
     s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
 ) -> AsyncIterator[Job]:
-    """As `schedule.jobs`, an asynchronous iterator."""
+    """Read the jobs, as `schedule.jobs` does, by an asynchronous iterator."""
     found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where, names=names)
     while (one := await asyncio.to_thread(next, found, None)) is not None:
         yield one
 
 
 async def missed(s: Schedule) -> AsyncIterator[Missed]:
-    """As `schedule.missed`, an asynchronous iterator."""
+    """Read the missed runs, as `schedule.missed` does, by an asynchronous iterator."""
     found: Iterator[Missed] = await asyncio.to_thread(schedule.missed, s)
     while (one := await asyncio.to_thread(next, found, None)) is not None:
         yield one
@@ -132,14 +132,14 @@ async def missed(s: Schedule) -> AsyncIterator[Missed]:
 async def listener(
     s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]
 ) -> AsyncIterator[Listener]:
-    """``async with aio.listener(s):`` listens in threads of its own until the block is left."""
+    """Listen in threads of its own until the block is left: ``async with aio.listener(s):``."""
     async with _started(functools.partial(schedule.listener, s, **how)) as ours:
         yield ours
 
 
 @asynccontextmanager
 async def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> AsyncIterator[Listener]:
-    """``async with aio.forwarder(s, to=other):`` forwards in threads of its own until the block is left."""
+    """Forward in threads of its own until the block is left: ``async with aio.forwarder(s, to=other):``."""
     async with _started(functools.partial(schedule.forwarder, s, to=to, **how)) as ours:
         yield ours
 

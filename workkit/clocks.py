@@ -1,4 +1,4 @@
-"""The clocks and the sleep of this process, as Python has them at the start."""
+"""The clocks and the sleep function of this process, as they are when Python starts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 
-class time:  # noqa: N801 - it stands where the module `time` would
-    """What a listener measures with. A handler may replace the functions of the module `time`, as libraries for tests
-    do: a clock that stands still would stop the listener. Such libraries find no members of a class.
+class time:  # noqa: N801 - it takes the place of the module `time`
+    """The functions by which a listener measures time. Libraries for tests replace the functions of the module `time`,
+    and a stopped clock would stop the listener. They do not replace members of a class.
     """
 
     monotonic = _given.monotonic
@@ -23,7 +23,7 @@ class time:  # noqa: N801 - it stands where the module `time` would
 
 
 def measured(loop: AbstractEventLoop) -> AbstractEventLoop:
-    """Have an event loop measure with this clock too."""
-    with suppress(AttributeError):  # a loop of another library has a clock of its own
+    """Make an event loop use this clock too; return the loop."""
+    with suppress(AttributeError):  # a loop of another library has its own clock
         loop.time = time.monotonic  # type: ignore[method-assign]
     return loop

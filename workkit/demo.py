@@ -1,4 +1,4 @@
-"""The jobs that `workkit demo` adds and runs: two functions as anybody would write them."""
+"""The jobs that `workkit demo` adds and runs: two ordinary functions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _ticks = count(1)
 
 
 def hello(to: str = "world") -> None:
-    """Greet."""
+    """Print a greeting."""
     print(f"hello, {to}")
 
 
 def tick() -> None:
-    """Count."""
+    """Print a count."""
     print(f"tick {next(_ticks)}")

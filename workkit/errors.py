@@ -1,6 +1,6 @@
-"""Every error workkit raises, and the two answers a job may raise itself.
+"""Every error that workkit raises, and the two answers that a job may raise.
 
-Knows nothing of times, wires or threads, so that every floor may use it.
+Imports no other module of workkit, so every module may import it.
 
     WorkkitError
     ├─ Invalid (ValueError)
@@ -10,16 +10,16 @@ Knows nothing of times, wires or threads, so that every floor may use it.
     │  ├─ InvalidSchedule            name, URL, dialect, shards
     │  ├─ InvalidFunction            fn
     │  ├─ InvalidArguments           args, kwargs
-    │  └─ InvalidOptions             the rest
+    │  └─ InvalidOptions             all other options
     ├─ NotFound (LookupError)
     │  ├─ Ambiguous                  the beginning of several ids
     │  └─ NoResult                   a job is over, or keeps no result
-    ├─ JobFailed                     the job whose result was asked for
-    ├─ ResultPending                 it is not over yet
+    ├─ JobFailed                     the awaited job failed, or was discarded or cancelled
+    ├─ ResultPending                 the job is not over yet
     │  └─ ResultTimeout (TimeoutError)
     ├─ ServerError (ConnectionError)
     │  ├─ ServerUnreachable          no answer
-    │  └─ ServerRefused              it answered, and said no
+    │  └─ ServerRefused              it answered with an error
     │     └─ ServerFull              it takes no writes for now
     ├─ CannotRun                     on the listener; given back, never raised into the loop
     │  ├─ NotAllowed
@@ -37,8 +37,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
-MOST_TEXT = 1000  # characters of an error's text
-MOST_PUBLIC = 80  # characters of what was given, in a text for an end user
+MOST_TEXT = 1000  # the most characters of an error's text
+MOST_PUBLIC = 80  # the most characters of an invalid value in a text for an end user
 _INTERNAL = re.compile(
     r"workkit|--|[=`#]|(?<![\w/])[a-z]+_\w|[a-z]\.[a-z]|\b[0-9a-f]{6,40}\b|\b(args|kwargs|JSON|Python)\b", re.IGNORECASE
 )
@@ -46,21 +46,21 @@ _ID = re.compile(r"[0-9a-f]{40}")
 
 
 class WorkkitError(Exception):
-    """The root. ``str(e)`` is one line for people: what was given, where the trouble is, what to do.
+    """The base class of all errors. ``str(e)`` is one line for people: the invalid value, the place, the remedy.
 
-    Code that needs a part of that line reads a field; each is None where it has no meaning:
+    Code that needs a part of that line reads a field. A field without a meaning is None:
 
-    - `given`: the offending text or value; `position`: the 0-based offset of the trouble in it
-    - `where`: the argument, row, file or server that it concerns
-    - `trouble`: what is wrong, in words that fit behind `where`
-    - `remedy`: what to do, as a sentence
-    - `accepted`: what would be understood in place of `given`; `suggestion`: the nearest accepted form
+    - `given`: the invalid text or value; `position`: the 0-based offset of the fault in it
+    - `where`: the argument, row, file or server with the fault
+    - `trouble`: the fault, in words that fit behind `where`
+    - `remedy`: the advice, as a sentence
+    - `accepted`: the values that are accepted in place of `given`; `suggestion`: the nearest accepted form
 
-    `public` is for an end user of the program.
+    `public` is a text for an end user of the program.
     """
 
-    _public: ClassVar[str] = "This cannot be done."  # ``{}`` stands for what was given
-    _tells: ClassVar[bool] = False  # whether `public` may say `trouble`, which is about a text of an end user
+    _public: ClassVar[str] = "This cannot be done."  # ``{}`` is replaced by the invalid value
+    _tells: ClassVar[bool] = False  # whether `public` may include `trouble`: the invalid value is a text of an end user
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class WorkkitError(Exception):
     @property
     def public(self) -> str:
         """Word the error for an end user of the program. The text names no command, option, function or server, and no
-        other job. An `Invalid` tells its `trouble` where that names none of these; else it has a general sentence.
+        other job. An `Invalid` includes its `trouble` if that names none of these; else the sentence is general.
         """
         if not isinstance(self.given, str):
             return self._public.replace('"{}"', "This")
@@ -100,7 +100,7 @@ class WorkkitError(Exception):
 
     @classmethod
     def about(cls, subject: str, trouble: str, remedy: str | None = None, **fields: Any) -> Self:
-        """Make the error whose line is ``{subject} {trouble}. {remedy}``. `where` is the subject, unless `fields` name
+        """Make the error with the line ``{subject} {trouble}. {remedy}``. `where` is the subject, unless `fields` names
         it.
         """
         line = f"{subject} {trouble}." if remedy is None else f"{subject} {trouble}. {remedy}"
@@ -108,73 +108,73 @@ class WorkkitError(Exception):
 
 
 class Invalid(WorkkitError, ValueError):
-    """Something was given that cannot be meant."""
+    """An argument has an invalid value."""
 
     _public = '"{}" cannot be used here.'
     _tells = True
 
 
 class TriggerError(Invalid):
-    """A datetime, zone or duration is not one."""
+    """A datetime, zone or duration is invalid."""
 
     _public = '"{}" is not understood.'
 
 
 class PhraseError(TriggerError):
-    """Words about time were not understood whole. `offered` are the whole texts that the message offers instead."""
+    """A text about time was not understood completely. `offered`: whole texts that the message suggests instead."""
 
     offered: tuple[str, ...] = ()
 
 
 class CronError(TriggerError):
-    """A cron string is outside its grammar, or never fires."""
+    """A cron string breaks the grammar, or never fires."""
 
 
 class InvalidSchedule(Invalid):
-    """A schedule's name, URL, dialect or shard count."""
+    """The name, URL, dialect or number of shards of a schedule is invalid."""
 
     _public, _tells = WorkkitError._public, False
 
 
 class InvalidFunction(Invalid):
-    """A function that no listener could find again."""
+    """A function that no listener could import."""
 
     _public, _tells = WorkkitError._public, False
 
 
 class InvalidArguments(Invalid):
-    """Arguments that cannot travel, or that the function does not take. `unfit`: those of a run, whose function was not
-    called.
+    """Arguments that cannot be sent, or that the function does not accept. `unfit`: whether a listener
+    refused those of a run, without a call of its function.
     """
 
     unfit: bool = False
 
 
 class InvalidOptions(Invalid):
-    """An option of a verb: unknown, contradictory or out of range."""
+    """An option of a verb is unknown, out of range, or contradicts another."""
 
 
 class NotFound(WorkkitError, LookupError):
-    """No such job, name or file."""
+    """The job, name or file does not exist."""
 
     _public = '"{}" was not found.'
 
 
 class ChangedMeanwhile(WorkkitError):
-    """What was to be changed is no longer as the caller saw it. Nothing was changed."""
+    """Somebody else changed or removed the target first. Nothing was changed."""
 
     _public = "Somebody else has changed this meanwhile. Nothing was changed."
 
 
 class Ambiguous(NotFound):
-    """A text is the beginning of several ids, `ids`: at most 8 of them."""
+    """A text is the beginning of several ids. `ids` holds at most 8 of them."""
 
     _public = '"{}" stands for several things. Say more.'
     ids: tuple[str, ...] = ()
 
     @classmethod
     def among(cls, which: str, ids: Iterable[str], remedy: str) -> Self:
-        """Make the error whose line ends with what to do: ``"abcdef" is the beginning of 2 jobs; {remedy}.``"""
+        """Make the error with a line that ends with the remedy: ``"abcdef" is the beginning of 2 jobs; {remedy}.``"""
         found = sorted(ids)
         error = cls.about(f'"{which}"', f"is the beginning of {len(found):,} jobs; {remedy}", given=which)
         error.ids = tuple(found[:8])
@@ -182,16 +182,16 @@ class Ambiguous(NotFound):
 
 
 class NoResult(NotFound):
-    """A job has no result, and will have none: it keeps none, it has expired, or its value could not be kept."""
+    """A job has no result and never will: it keeps none, the result has expired, or its value could not be stored."""
 
     _public = "There is no result."
 
 
 class JobFailed(WorkkitError):
-    """The job whose result was asked for has none, because it failed for good, was discarded or cancelled.
+    """The job has no result, because it failed for good, was discarded or was cancelled.
 
-    `type` and `message` of its error, `traceback` as text (the handler's frames). `ending`: "failed", "discarded" or
-    "cancelled"; `type` is then "Discard" or "JobCancelled".
+    `type` and `message` are those of its error; `traceback` is text (the handler's frames). `ending` is "failed",
+    "discarded" or "cancelled"; for the last two, `type` is "Discard" or "JobCancelled".
     """
 
     _public = "This job has failed."
@@ -202,21 +202,21 @@ class JobFailed(WorkkitError):
 
 
 class ResultPending(WorkkitError):
-    """The job whose result was asked for is not over yet."""
+    """The job is not over yet, so it has no result."""
 
     _public = "There is no result yet."
 
 
 class ResultTimeout(ResultPending, TimeoutError):
-    """The job was not over when the time to wait for its result was."""
+    """The job was not over when the waiting time ended."""
 
 
 class ServerError(WorkkitError, ConnectionError):
-    """The server cannot be used, or refuses.
+    """The server cannot be used, or refuses a request.
 
-    Where a layout adds several jobs, and not in one step: `added` are the places (from 0) of the jobs that are added
-    all the same (None where a layout adds in one step), `refused` those of the jobs that are not, each with its reason.
-    `unanswered`: it is not known whether the others are added.
+    Some layouts add several jobs in more than one step. Then `added` holds the places (from 0) of the jobs that were
+    added nevertheless, and `refused` the places of those that were not, each with its reason. `added` is None where a
+    layout adds in one step. `unanswered`: whether the others were added is unknown.
     """
 
     _public = "This cannot be done now. Try again later."
@@ -226,13 +226,13 @@ class ServerError(WorkkitError, ConnectionError):
 
 
 class ServerUnreachable(ServerError):
-    """The server did not answer. Trying again may help."""
+    """The server did not answer. Another try may succeed."""
 
     unanswered = True
 
 
 class ServerRefused(ServerError):
-    """The server answered, and said no. `lasting`: waiting will not cure it (password, TLS, cluster slot)."""
+    """The server answered with an error. `lasting`: waiting will not help (password, TLS, cluster slot)."""
 
     def __init__(self, message: str, *, lasting: bool = False, **parts: Any) -> None:
         super().__init__(message, **parts)
@@ -240,27 +240,27 @@ class ServerRefused(ServerError):
 
 
 class ServerFull(ServerRefused):
-    """The server takes no writes for now: its memory is full, or it cannot save. Nothing was half-done."""
+    """The server accepts no writes for now: its memory is full, or it cannot save. No change was made in part."""
 
 
 class CannotRun(WorkkitError):
-    """This listener cannot run this function; another may."""
+    """This listener cannot run this function. Another listener may."""
 
 
 class NotAllowed(CannotRun):
-    """The function lies outside what this listener was told it may run."""
+    """The function is not among those that this listener may run."""
 
 
 class FunctionNotFound(CannotRun):
-    """There is no such function where its name points."""
+    """The name of a function leads to no function."""
 
 
 class CorruptRecord(WorkkitError):
-    """A record on the server that cannot be read."""
+    """A record on the server is unreadable."""
 
 
 class OtherDialect(CorruptRecord):
-    """A record whose cron fields stand in the order of the other dialect: whole, and not for this program."""
+    """The cron fields of a record have the order of the other dialect. Only programs of that dialect read it."""
 
 
 class JobTimeout(WorkkitError):
@@ -282,13 +282,13 @@ class JobCancelled(WorkkitError):
 
 
 class WorkerLost(WorkkitError):
-    """What carried a run ended in the middle of it: the worker process of a handler with `cpu=True`, or the event loop
-    of coroutines.
+    """The carrier of a run ended during the run: the worker process of a handler with `cpu=True`, or the event loop of
+    coroutines.
     """
 
 
 class Unsupported(WorkkitError):
-    """This layout has no such thing."""
+    """This layout does not support the request."""
 
 
 class EmbeddedError(WorkkitError):
@@ -300,18 +300,18 @@ class ListenerStopped(WorkkitError):
 
 
 class AddedAtImport(WorkkitError):
-    """A module adds a job while a listener imports it. Nothing is added: each listener would add it again."""
+    """A module adds a job while a listener imports it. Nothing is added, because each listener would add it again."""
 
 
 class WorkkitWarning(UserWarning):
-    """Something is probably not what was meant, but can be done as said."""
+    """A call is probably a mistake, but can be carried out."""
 
 
 class Retry(Exception):
-    """Raise in a handler: run this again, `after` a duration ("30s" or a timedelta).
+    """Raise in a handler to run the job again, `after` a duration ("30s" or a timedelta).
 
-    With a pause the job waits: that spends nothing of `retries`, its progress stays, and it is late from the time for
-    which it asked. Without one it is another attempt.
+    With a duration the job waits. This uses none of its `retries`, its progress stays, and its lateness counts from the
+    requested time. Without a duration it is another attempt.
     """
 
     def __init__(self, after: str | timedelta = "0s") -> None:
@@ -320,7 +320,7 @@ class Retry(Exception):
 
 
 class Discard(Exception):
-    """Raise in a handler: this run is over and must not be retried nor kept as dead, for this `reason`."""
+    """Raise in a handler to end the job for this `reason`, without a retry and without a place in the dead set."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -328,16 +328,16 @@ class Discard(Exception):
 
 
 def type_name(error: BaseException) -> str:
-    """Name the class of an error, whatever its metaclass makes of `__name__`."""
+    """Return the name of an error's class, even if its metaclass overrides `__name__`."""
     name: str = type.__dict__["__name__"].__get__(type(error))
     return name[:MOST_TEXT]
 
 
 def text_of(error: BaseException) -> str:
-    """Put the text of an error into one line of at most 1,000 characters. Never raises, whatever its `__str__` does."""
+    """Return the text of an error as one line of at most 1,000 characters. Never raises, even if `__str__` does."""
     try:
         text = str.__getitem__(str(error), slice(10 * MOST_TEXT))  # an exact str, also of a subclass
-    except BaseException as broken:  # SystemExit, RecursionError: it is code of somebody else
+    except BaseException as broken:  # SystemExit, RecursionError: `__str__` is foreign code
         return f"(its text cannot be had: {type_name(broken)})"
     return " ".join(text.split())[:MOST_TEXT]
 
@@ -352,7 +352,7 @@ E = TypeVar("E", bound=WorkkitError)
 
 
 def located(error: E, where: str, *, then: str = "") -> E:
-    """Put a place before the sentence of an error, and what to know behind it; the fields stay. Returns the error."""
+    """Put a place before the sentence of an error, and `then` behind it. The fields stay. Returns the error."""
     error.args = (f"{where}: {error}{then}",)
     error.where = where if error.where is None else f"{where}: {error.where}"
     return error

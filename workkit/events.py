@@ -1,15 +1,15 @@
 """The events of workkit: their names and fields, subscribe and emit.
 
-Knows nothing of log lines, terminals or metrics; these are subscribers. A program subscribes with
+Log lines, terminals and metrics are subscribers; this module does not import them. A program subscribes with
 `workkit.events.subscribe(print)`. The names below are public: console and JSON logs print them, metrics count them.
-Further names and fields may come.
+Later versions may add names and fields.
 
     listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
-    quiet, resumed   taking nothing new; taking work again
-    forwarding   to, url         (in place of may_run: where its jobs go)
-    synced       plan            (what was planned was made so; the `Plan` of schedule.sync, or None)
+    quiet, resumed   starting no new jobs; starting jobs again
+    forwarding   to, url         (in place of may_run: the target of its jobs)
+    synced       plan            (the planned jobs were put into effect; the `Plan` of schedule.sync, or None)
     outdated     sources         (modules and files of which a newer plan holds)
-    not_synced   reason          (the server takes no writes; the next start makes the plan so)
+    not_synced   reason          (the server takes no writes; the next start carries the plan out)
     may_run      text                                         lost, back            url, reason, running / after_ms
     started      job, late_ms                                 late                  job, late_ms   (from 1 s)
     done         job, took_ms, late_ms                        fenced                job, ago_ms (how long away, or None)
@@ -21,15 +21,15 @@ Further names and fields may come.
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
     expired      job, late_ms    (a one-time job that was not started in time)
-    no_ping      job, reason     (its monitor was not told)
+    no_ping      job, reason     (its monitor was not notified)
     given_back   job                                          crashed               listener, jobs
-    health       url             (where its pages are)        stuck                 reason   (what does not move)
+    health       url             (of its pages)               stuck                 reason   (the part that stopped)
     restarted    pid, status, after_ms, reason   (a process of several; after_ms: the pause until another begins)
     orphaned     pid             (of its supervisor, which is gone)
     revived      url             (its private server was gone, and this program has started it again)
     stopping     running, deadline_ms
     unregistered   listener, url   (the server lost it, though its heartbeats were on time)
-    unstored     endings, url    (at the end: runs, and jobs given back, whose ending no server has confirmed)
+    unstored     endings, url    (at the end: runs, and jobs given back, that no server has confirmed)
     stopped      ran (all runs), failed (for good), given_back, up_ms,
                  retried (runs that are tried again, where there are any),
                  retrying (jobs that wait for a retry after a burst, where there are any),
@@ -79,7 +79,7 @@ LEVELS: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened: its name, when (epoch seconds, this machine's clock), and the fields listed above."""
+    """One event: its name, its time (epoch seconds, this machine's clock), and the fields listed above."""
 
     name: str
     schedule: str | None = None
@@ -88,12 +88,12 @@ class Event:
 
     @property
     def level(self) -> int:
-        """The `logging` level this event deserves."""
+        """Return the `logging` level of this event."""
         return ERROR if self.is_final else LEVELS.get(self.name, INFO)
 
     @property
     def is_final(self) -> bool:
-        """Whether a job is dead with this event: it failed, and no attempt is left."""
+        """Whether a job is dead after this event: it failed, and no attempt is left."""
         return self.name == "dead" or (self.name == "failed" and self.fields.get("again_ms") is None)
 
 
@@ -106,9 +106,9 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     """Call `subscriber` with every event from now on, in the thread that emits it. Return a function that ends this.
 
     A subscriber may have the methods `takes(level)`, `wants(name)` and `count(name, number, late_ms)`, and the
-    attribute `least`, a level below which it wants nothing. Then it is asked before events that may come many thousand
-    times a second (`started`, `late`, `done`): whether it takes the level, then whether it wants the name. If no
-    subscriber wants an event, it is not made; `late` and `done` are counted instead.
+    attribute `least`, a level: it gets no event below it. Before events that may come many thousand times a second
+    (`started`, `late`, `done`), the emitter asks it whether it takes the level, then whether it wants the name. An
+    event that no subscriber wants is not made; `late` and `done` are counted instead.
     """
     _subscribers.append(subscriber)
     _tell_least()
@@ -132,8 +132,8 @@ def printed() -> bool:
 
 
 def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
-    """Announce an event. An error of a subscriber goes to `logging`, and stops neither the caller nor other
-    subscribers.
+    """Send an event to all subscribers. An error of a subscriber goes to `logging`; the caller and the other
+    subscribers continue.
     """
     if not _subscribers:
         return
@@ -146,7 +146,7 @@ def emit(name: str, schedule: str | None = None, /, **fields: Any) -> None:
 
 
 def wanted(name: str) -> bool:
-    """Whether any subscriber wants this event in full; a hot path makes none otherwise."""
+    """Whether any subscriber wants this event in full. A hot path skips the event otherwise."""
     level = LEVELS.get(name, INFO)
     if level < _least:
         return False
@@ -163,7 +163,7 @@ def wanted(name: str) -> bool:
 
 
 def count(name: str, number: int, late_ms: int) -> None:
-    """Count events that no subscriber wanted; the latest of them was `late_ms` late."""
+    """Count events that no subscriber wanted. `late_ms`: the lateness of the last one, in ms."""
     for subscriber in _subscribers:
         try:
             if (counts := getattr(subscriber, "count", None)) is not None:
@@ -173,10 +173,10 @@ def count(name: str, number: int, late_ms: int) -> None:
 
 
 def _failed(error: BaseException, name: str) -> None:
-    """Log a subscriber's error: its thread may be a listener's loop or hold a run, and must survive. Only a
+    """Log a subscriber's error. The thread may be a listener's loop or hold a run, so it must survive. Only a
     KeyboardInterrupt in the main thread is raised again: it comes from the person at the keyboard.
     """
     if issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error
-    with contextlib.suppress(BaseException):  # the error's class may fail too, and a handler of logging
+    with contextlib.suppress(BaseException):  # the error's class may fail too, and so may a handler of logging
         logging.getLogger("workkit").error("a subscriber failed on the event %r", name, exc_info=error)

@@ -1,4 +1,4 @@
-"""A schedule within a Flask program: jobs run within its application context, and its command line has `workkit`.
+"""A schedule within a Flask program. Jobs run within its application context, and its command line has `workkit`.
 
     from workkit.flask import Workkit
 
@@ -37,19 +37,19 @@ try:
 except ImportError as error:
     raise ImportError(f"workkit.flask needs Flask ({error}). Install it: pip install flask") from error
 
-NAME = "workkit"  # in `app.extensions`, and of the command
+NAME = "workkit"  # the key in `app.extensions`, and the name of the command
 CONFIG = {"redis": "WORKKIT_REDIS_URL", "tz": "WORKKIT_TZ", "dialect": "WORKKIT_DIALECT", "layout": "WORKKIT_LAYOUT"}
 _apps: dict[str, Flask] = {}  # by the name of the schedule, as `current_job()` has it
 
 
 class Workkit:
-    """The extension. One instance may serve several applications, each with a schedule of its own: the configuration
-    of each says WORKKIT_SCHEDULE, and may say WORKKIT_REDIS_URL, WORKKIT_TZ, WORKKIT_DIALECT and WORKKIT_LAYOUT, which
-    are the arguments of `schedule.create`. Or `schedule` is the one of all.
+    """The extension. One instance may serve several applications, each with its own schedule. The configuration of each
+    application names WORKKIT_SCHEDULE. It may also have WORKKIT_REDIS_URL, WORKKIT_TZ, WORKKIT_DIALECT and
+    WORKKIT_LAYOUT, the arguments of `schedule.create`. With `schedule`, all applications share that one.
     """
 
     def __init__(self, app: Flask | None = None, *, schedule: Schedule | None = None) -> None:
-        """Raises InvalidSchedule for a `schedule` that is none; as `init_app` where an `app` is given."""
+        """Raises InvalidSchedule if `schedule` is not a Schedule. With `app`, raises as `init_app` does."""
         if schedule is not None:
             check_schedule(schedule, where="schedule")
         self._schedule = schedule
@@ -57,13 +57,13 @@ class Workkit:
             self.init_app(app)
 
     def init_app(self, app: Flask) -> None:
-        """Give a schedule to an application: each run of it in this process happens within a new application context,
-        coroutines included, and ``flask workkit`` has the commands of `workkit`. No I/O.
+        """Connect an application with its schedule. Each run in this process, coroutines included, then has a new
+        application context, and ``flask workkit`` has the commands of `workkit`. No I/O.
 
-        Of several applications with one schedule, runs have the context of the last one. A worker process of
-        `@job(cpu=True)` makes the application anew: as ``--app`` says under ``flask workkit listen``; else as
+        If several applications share a schedule, runs have the context of the last one. A worker process of
+        `@job(cpu=True)` makes the application anew: as ``--app`` names it under ``flask workkit listen``; else as
         ``flask --app MODULE`` finds it in the module that gave its name, as its variable or by `create_app()`. The
-        configuration may say WORKKIT_APP instead, such as "shop:create_app('test')".
+        configuration may name it by WORKKIT_APP instead, such as "shop:create_app('test')".
 
         Raises InvalidOptions where no schedule is named, InvalidSchedule, TriggerError.
         """
@@ -79,7 +79,7 @@ class Workkit:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule: the one of all applications, else that of the current application. Raises InvalidOptions."""
+        """Return the schedule of all applications, else that of the current application. Raises InvalidOptions."""
         if self._schedule is not None:
             return self._schedule
         if not has_app_context():
@@ -93,26 +93,26 @@ class Workkit:
 
 
 def within_app() -> Iterator[None]:
-    """Run a job within the context of the application of its schedule: middleware, as `workkit.jobs.middleware` has it.
+    """Run a job within the application context of its schedule. This is middleware: see `workkit.jobs.middleware`.
 
-    It stands in this module, so that a worker process of `@job(cpu=True)` finds it.
+    It is a function of this module, so that a worker process of `@job(cpu=True)` can import it.
     """
     with _apps[current_job().schedule or ""].app_context():
         yield
 
 
 def _names(s: Schedule) -> list[str]:
-    """Name a schedule as `current_job()` does: by its shards, where it has several."""
+    """Return the names of a schedule as `current_job()` has them: one for each shard, if there are several."""
     return [s.name] if s.shards == 1 else list(shard_names(s.name, s.shards))
 
 
 def _found_by(names: Iterable[str], path: str) -> None:
-    """Note how a worker process finds the application of schedules: a path as of ``flask --app``."""
+    """Record how a worker process finds the application of these schedules: a path as ``flask --app`` takes it."""
     ORIGINS.update(dict.fromkeys(names, (__name__, make_again.__name__, path)))
 
 
 def make_again(path: str) -> None:
-    """Make an application in a worker process, where `init_app` then registers it. Raises InvalidFunction."""
+    """Make an application in a worker process; `init_app` then registers it. Raises InvalidFunction."""
     try:
         ScriptInfo(app_import_path=path or None, set_debug_flag=False).load_app()
     except NoAppException as error:
@@ -131,7 +131,7 @@ def _configured(app: Flask) -> Schedule:
 
 
 def _command(s: Schedule) -> click.Command:
-    """Make the command ``flask workkit``: the command line of `workkit`, for this schedule where none is named."""
+    """Make the command ``flask workkit``: the command line of `workkit`, with this schedule as the default."""
 
     @click.command(
         NAME,

@@ -1,4 +1,4 @@
-"""Metrics of listeners for a program that has a registry of prometheus-client of its own.
+"""Metrics of listeners for a program that has its own registry of prometheus-client.
 
     from prometheus_client import REGISTRY
     from workkit import metrics, schedule
@@ -7,7 +7,7 @@
     REGISTRY.register(metrics.collector(listener))
     listener.start()
 
-Which metrics there are: spec/metrics.md.
+spec/metrics.md lists the metrics.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["collector"]
 
 
 def collector(*listeners: Listener) -> Collector:
-    """Make a collector of prometheus-client for all listeners of a program, to be registered once.
+    """Make a collector of prometheus-client for all listeners of a program. Register it once.
 
-    It counts the runs that end from now on, so make it before the listeners start. What it has counted stays when they
-    stop; the gauges of a schedule leave with its last listener. Raises Unsupported without the extra `prometheus`,
+    It counts the runs that end from now on, so make it before the listeners start. Its counts stay when the listeners
+    stop; the gauges of a schedule disappear with its last listener. Raises Unsupported without the extra `prometheus`,
     InvalidOptions without a listener.
     """
     if not is_installed():

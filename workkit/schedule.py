@@ -1,7 +1,7 @@
 """The verbs: create a schedule, add jobs to it, look at them, take them out, listen.
 
-The one place where times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the
-server connects. Those that run jobs are in `verbs/serving.py`, those that read past runs in `verbs/past.py`.
+Only here do times, functions, brokers and listeners meet. `create` does no I/O; the first verb that needs the server
+connects. The verbs that run jobs are in `verbs/serving.py`, those that read past runs in `verbs/past.py`.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def add(
     **options: Unpack[AddOptions],
 ) -> Job:
     """Add a job: `fn` with `args` and `kwargs`, or `call`, at exactly one of `when`, `at`, `in_`, `every`, `cron`.
-    Adding the same job again changes nothing. A length from now ("in 5 minutes" of `when`, and each `in_`) is a run of
-    its own at each call, as with `add_now`; `name`, `unique_key` and unique=True ask for one.
+    Adding the same job again changes nothing. Each call with a length from now ("in 5 minutes" of `when`, and
+    each `in_`) adds another run, as with `add_now`, unless `name`, `unique_key` or unique=True prevents it.
 
     `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
     `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
@@ -107,8 +107,8 @@ def add_now(
     kwargs: Mapping[str, Any] | None = None,
     **options: Unpack[AddOptions],
 ) -> Job:
-    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call is a run of its own, equal or not,
-    unless `unique_key`, `name` or unique=True asks for one.
+    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call adds its own run, equal or not,
+    unless `unique_key`, `name` or unique=True prevents it.
 
     `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
     time is over.
@@ -117,13 +117,14 @@ def add_now(
 
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
-    """Add a job for each row, which holds `add`'s keywords, `fn` or `call` among them. Streams, in batches of 500.
-    Returns how many were new and known, and in `ids` the id of each row's job, from row 0.
+    """Add a job for each row. A row holds keywords of `add`, `fn` or `call` among them. Reads the rows one by one and
+    sends them in batches of 500. Returns how many were new and how many known, and in `ids` the id of each row's job,
+    from row 0.
 
-    A bad row raises with its number, and which rows before it are added. Adding these again changes nothing where a row
-    has a name or a unique key, or a time that stays the same; rows with a length from now, or at "now", are added once
-    more. On RabbitMQ each row is confirmed by itself: the error names those that are not added, `error.refused` has
-    them (from 0).
+    A bad row raises with its number and with the rows before it that were added. Adding these again changes nothing
+    where a row has a name, a unique key, or a time that stays the same; rows with a length from now, or at "now", are
+    added once more. On RabbitMQ each row is confirmed separately: the error names those that were not added, and
+    `error.refused` holds them (from 0).
     """
     refuse_addition("schedule.add_many")
     try:
@@ -144,18 +145,17 @@ def sync(
     plan_version: str | int | None = None,
     by: str | None = None,
 ) -> Plan:
-    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns what was added,
-    changed, removed and left.
+    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns the names that were
+    added, changed, removed and left.
 
-    `prune`: named recurring jobs that are not in the plan are cancelled. `dry_run`: nothing is written. `by`: who does
-    so, as `changes` tells it. Every entry is read first; the first bad one raises with the job's name, and nothing is
-    written.
+    `prune`: cancel named recurring jobs that are not in the plan. `dry_run`: write nothing. `by`: the author, as
+    `changes` shows it. Every entry is read before the first write; the first bad one raises with the job's name, and
+    nothing is written.
 
-    Without a `plan` it is that of the functions under ``@s.every(...)``, ``@s.at(...)`` and ``@s.cron(...)`` of the
-    modules that are imported, each module by itself (spec/plans.md). A plan that a newer one has replaced changes
-    nothing, and its module is named in `older`; `rollback` makes it hold again. `plan_version` (numbers: "412",
-    "2026.11.23") says which is newer; without one it is when the module was written. What a plan has made and no longer
-    has is removed.
+    Without `plan`, each imported module has a plan of its own: its functions under ``@s.every(...)``, ``@s.at(...)``
+    and ``@s.cron(...)`` (spec/plans.md). A plan that a newer one has replaced changes nothing, and `older` names its
+    module; `rollback` makes it hold again. `plan_version` (numbers: "412", "2026.11.23") decides which is newer;
+    without one the time at which the module was written does. Jobs that a plan has made and no longer has are removed.
     """
     check_schedule(s)
     if not dry_run:
@@ -170,9 +170,9 @@ def sync(
 
 
 def job(s: Schedule, which: Which) -> Job:
-    """One job, by name, id, the beginning of an id (6 or more digits), or a Job. One that is over has the state "done",
-    its `ending` and its arguments, as long as history has it. Arguments of more than 2,000 bytes are left out;
-    `args_kept` is False then. Of jobs that run once and are done, history keeps a sample where many run. Raises
+    """Return one job, by name, id, the beginning of an id (6 or more digits), or a Job. A job that is over has the
+    state "done", its `ending` and its arguments, as long as history has it. Arguments of more than 2,000 bytes are left
+    out; `args_kept` is then False. Where many jobs run once, history keeps only a sample of those that are done. Raises
     NotFound.
     """
     return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
@@ -184,14 +184,14 @@ def jobs(
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones. A recurring job that runs
     is there twice: with this run, and with its next time.
 
-    `names="u/7/*"` keeps the jobs whose whole name is that text; ``*`` stands for any text. Letter case counts. The
-    server finds them by their names, without reading all jobs.
+    `names="u/7/*"` keeps the jobs with a matching whole name; ``*`` matches any text. Letter case counts. The server
+    finds them without reading all jobs.
 
     `where` is a filter as ``workkit list --where`` takes it. Qualifiers: ``name:``, ``fn:``, ``arg:``, ``id:`` and
-    ``state:`` are exact, ``*`` in them stands for any text; ``error:``, ``args:``, ``why:`` and ``zone:`` ask for a
-    part; ``due:<1h``, ``attempt:>2``. All must hold; ``-`` in front means not. A text without a qualifier may be a part
-    of any field: ``where="7"`` finds user 7, user 77 and whoever mentions 7. Never choose the jobs of one user so:
-    write ``names="u/7/*"`` or ``where="arg:7"``, and a value with blanks, commas or colons in quotes.
+    ``state:`` are exact, and ``*`` in them matches any text; ``error:``, ``args:``, ``why:`` and ``zone:`` match a
+    part; ``due:<1h`` and ``attempt:>2`` compare. All must hold; ``-`` in front means not. A text without a qualifier
+    may be a part of any field: ``where="7"`` finds user 7, user 77 and every job that mentions 7. Never select the jobs
+    of one user so: write ``names="u/7/*"`` or ``where="arg:7"``, with quotes around blanks, commas or colons.
 
     Raises InvalidOptions; Unsupported for a state that the layout cannot list, which in the layouts of RabbitMQ leaves
     `state` "due" and "dead", and for `names` where the layout has no names.
@@ -222,11 +222,11 @@ def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by:
 @overload
 def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
 def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
-    """Take a job out. Waiting: it is gone. Running: it is flagged, and its state is "cancelling". Recurring: it never
-    runs again.
+    """Cancel a job. A waiting job is removed. A running job is flagged, and its state is "cancelling". A recurring job
+    never runs again.
 
-    `by`: who does so, as `changes` tells it; None: as WORKKIT_BY says, else user@host of this program. Returns the job.
-    Raises NotFound where there is none; with `missing_ok` it then returns None.
+    `by`: the author, as `changes` shows it; None: WORKKIT_BY, else user@host of this program. Returns the job. Raises
+    NotFound where there is none; with `missing_ok` it then returns None.
     """
     broker, author = producer_of(s), author_of(by)
     try:
@@ -246,9 +246,9 @@ def pause(
     until: str | datetime | None = None,
     by: str | None = None,
 ) -> None:
-    """Start nothing more of one job, of a function, or of the whole schedule; running jobs continue.
+    """Start no more runs of one job, of a function, or of the whole schedule; running jobs continue.
 
-    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `by`: who does so, as in `cancel`.
+    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `by`: the author, as in `cancel`.
     Raises NotFound, an `Invalid`.
     """
     check_one(which, fn)
@@ -259,8 +259,8 @@ def pause(
 
 
 def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
-    """The inverse of `pause`; harmless where nothing is paused. A recurring job comes back at its next time, what else
-    was due meanwhile runs late. `by`: as in `cancel`. Raises NotFound.
+    """End a pause. Changes nothing where nothing is paused. A recurring job runs at its next time; one-time jobs that
+    became due meanwhile run late. `by`: as in `cancel`. Raises NotFound.
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
@@ -269,7 +269,7 @@ def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by:
 
 
 def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
-    """Leave out the next run of a recurring job; it is returned as it waits then. `by`: as in `cancel`. Raises
+    """Leave out the next run of a recurring job. Returns the job with the run after it. `by`: as in `cancel`. Raises
     NotFound, InvalidOptions.
     """
     broker, author = producer_of(s), author_of(by)
@@ -288,14 +288,14 @@ def reschedule(
     tz: str | ZoneInfo | None = None,
     by: str | None = None,
 ) -> Job:
-    """Give a job another time, exactly one of `when`, `at`, `in_`, `every`, `cron` as in `add`, and keep everything
-    else: function, arguments, options, name, pause, history. Without `tz` words are read in the zone of the job.
+    """Give a job another time, exactly one of `when`, `at`, `in_`, `every`, `cron` as in `add`. Everything else stays:
+    function, arguments, options, name, pause, history. Without `tz` words are read in the zone of the job.
 
     It is one step on the server. A run in progress continues; the next one has the new time. The job gets another id:
     use the returned Job. Bounds stay, unless the words name others. `by`: as in `cancel`.
 
     Warns as `add`. Raises NotFound; an `Invalid` for a time that cannot be read, or a job that is dead, or runs once
-    and has begun; ChangedMeanwhile where somebody else was quicker, and nothing is changed; Unsupported.
+    and has begun; ChangedMeanwhile where another change came first, and nothing is changed; Unsupported.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
     return rescheduled(s, which, {**times, "tz": tz}, by=by).after
@@ -309,8 +309,8 @@ def run(
     kwargs: Mapping[str, Any] | None = None,
     by: str | None = None,
 ) -> Job:
-    """Run a job once now; a recurring one keeps its times beside that. With `args` or `kwargs` a recurring job runs
-    with these arguments, as a job of its own, which is returned. `by`: as in `cancel`. Raises NotFound, InvalidOptions,
+    """Run a job once now. A recurring job keeps its times. With `args` or `kwargs` a new job runs the function of a
+    recurring one with these arguments, and is returned. `by`: as in `cancel`. Raises NotFound, InvalidOptions,
     InvalidArguments.
     """
     broker, author = producer_of(s), author_of(by)
@@ -330,11 +330,11 @@ def snooze(
     s: Schedule, which: Which | list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
 ) -> Job | list[Job]:
     """Put the next run of a job off by `time` ("30 minutes"), from its due time, or from now if that has come. A
-    recurring job keeps its rule: times up to that run are left out. It keeps its id. `by`: as in `cancel`.
+    recurring job keeps its rule, and its times up to that run are left out. It keeps its id. `by`: as in `cancel`.
 
-    Of several jobs, a list, all are put off in one step, or none; in a schedule of several shards all are checked
-    before the first one. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions
-    for a job that runs, is dead, paused or held; Unsupported.
+    A list of jobs is put off in one step, all or none; in a schedule of several shards all are checked before the first
+    one changes. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions for a
+    job that runs, is dead, paused or held; Unsupported.
     """
     words: Sequence[Which] = [which] if isinstance(which, str | Job) else which
     moved = [one.after for one in snoozed(s, words, time, by=by)]
@@ -342,7 +342,7 @@ def snooze(
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
-    """Keep among the changes of a schedule that something happened now: ``mark(s, "release 41")``. The Timeline and
+    """Record an event of your own among the changes of a schedule, now: ``mark(s, "release 41")``. The Timeline and
     `changes` show it.
 
     `text` has 1 to 200 characters. `by`: as in `cancel`. Raises InvalidOptions; Unsupported where the layout keeps no
@@ -353,7 +353,7 @@ def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
 
 
 def missed(s: Schedule) -> Iterator[Missed]:
-    """Runs that did not take place, the last one first; about 10,000 are kept."""
+    """Read the runs that did not take place, the last one first. About 10,000 are kept."""
     inspector = producer_of(s).inspector
     return inspector.history.missed() if Keeps.REMEMBER in layout_of(s.layout).keeps else iter(())
 
@@ -375,12 +375,11 @@ def retry(
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
-    `which` is a name, an id, the beginning of one, or a Job; `where` is a filter as in `jobs`, where a text without a
-    qualifier may be a part of any field; neither means all. `args` makes a new job of each: a list replaces the
-    positional arguments, a dictionary those given by name. So does `kwargs`, which are put over the named arguments of
-    each. All are checked before the first job is put back. `rate` ("100/minute", "3/10s")
-    spreads them. `by`: as in `cancel`. Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the
-    record of the named job cannot be read.
+    `which` is a name, an id, the beginning of one, or a Job. `where` is a filter as in `jobs`; a text without a
+    qualifier may be a part of any field. Neither means all. `args` makes a new job of each: a list replaces the
+    positional arguments, a dictionary the named ones. `kwargs` does so too: it overrides single named arguments. All
+    are checked before the first job is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
+    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the named job's record cannot be read.
     """
     pause_ms(rate)
     author, found = author_of(by), dead(s, which, where=where)
@@ -391,7 +390,7 @@ def retry(
 
 
 def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
-    """Forget dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound,
+    """Remove dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound,
     InvalidOptions.
     """
     author = author_of(by)

@@ -1,7 +1,7 @@
 """Commands as jobs: `run` starts a program and waits for its end. The plans of `workkit import` name it.
 
-A listener runs no command unless it is told: start it with ``--import workkit.shell``, in Python with
-``imports=["workkit.shell"]``. Whoever may add jobs to its schedules may then run any command as its user.
+By default a listener runs no command. Start it with ``--import workkit.shell``, in Python with
+``imports=["workkit.shell"]``. Then everybody who may add jobs to its schedules may run any command as its user.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 from workkit.clocks import time
 from workkit.errors import MOST_TEXT, InvalidArguments, WorkkitError
 
-MOST_OUTPUT = 64_000  # bytes kept of stdout and of stderr: the last ones
+MOST_OUTPUT = 64_000  # the most bytes kept of stdout, and of stderr: the last ones
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SHELL = "/bin/sh"
 _CHUNK, _TICK = 65_536, 0.05
-_groups: set[int] = set()  # process groups that run
-os.register_at_fork(after_in_child=_groups.clear)  # they are the parent's to end
+_groups: set[int] = set()  # the process groups that run
+os.register_at_fork(after_in_child=_groups.clear)  # the parent process ends them
 
 
 class CommandFailed(WorkkitError):
-    """A command could not be started, ended with another status than 0, or was ended by a signal: `status` is then
-    minus its number, and None where it never ran. `stdout` and `stderr` are the ends of what it wrote.
+    """A command could not be started, ended with a status other than 0, or was ended by a signal. `status` is then
+    minus the number of the signal, and None if the command never ran. `stdout` and `stderr` are the ends of its output.
     """
 
     status: int | None = None
@@ -47,19 +47,19 @@ async def run(
     user: str | None = None,
     check: bool = True,
 ) -> dict[str, Any]:
-    """Run a command, wait for its end, and return ``{"status": 0, "stdout": "...", "stderr": "..."}``: texts of at most
-    the last 64,000 bytes each.
+    """Run a command, wait for its end, and return ``{"status": 0, "stdout": "...", "stderr": "..."}``. Each text has at
+    most the last 64,000 bytes.
 
     - `command`: a list of words, which no shell reads; with `shell`, one text for the shell that `env` names as SHELL,
-      else /bin/sh
+      else for /bin/sh
     - `env`: its environment, in addition to HOME, LOGNAME, USER and SHELL; None is that of the listener
     - `cwd`: the folder in which it starts; "~" is the home of its user, None the folder of the listener
     - `stdin`: the text that it reads
-    - `user`: whose rights it has; another user than that of the listener needs a listener of root
-    - `check`: False returns any status, where True fails for all but 0
+    - `user`: the user that runs it; for any user but its own, the listener must run as root
+    - `check`: True raises for every status but 0; False returns any status
 
-    A run that is cancelled, takes longer than the `timeout` of its job, or is left when the listener stops, ends the
-    whole process group: SIGTERM, then SIGKILL after 5 seconds. Raises CommandFailed, InvalidArguments.
+    A run that is cancelled, exceeds the `timeout` of its job, or still runs when the listener stops, ends the whole
+    process group: SIGTERM, then SIGKILL after 5 seconds. Raises CommandFailed, InvalidArguments.
     """
     words = _words(command, shell=shell, env=env)
     who = pwd.getpwuid(os.geteuid()) if user is None else _user(user)
@@ -81,7 +81,7 @@ async def run(
     try:
         ends = (_end_of(process.stdout), _end_of(process.stderr), _feed(process, stdin), process.wait())
         out, err, _, status = await asyncio.gather(*ends)
-    except BaseException:  # cancelled, by whomever
+    except BaseException:  # cancelled, or any other end
         await _stop(process)
         raise
     finally:
@@ -109,7 +109,7 @@ def _user(name: str) -> pwd.struct_passwd:
 
 
 def _rights(who: pwd.struct_passwd) -> dict[str, Any]:
-    """Say how a process becomes another user, if it must. Raises CommandFailed."""
+    """Return the arguments by which a process becomes another user; empty if it need not. Raises CommandFailed."""
     if who.pw_uid == os.geteuid():
         return {}
     if os.geteuid() != 0:
@@ -123,8 +123,8 @@ def _rights(who: pwd.struct_passwd) -> dict[str, Any]:
 
 
 async def _started(*words: str, **how: Any) -> Process:
-    """Start a process. Of a start that is cancelled asyncio ends the first process only, and waits for the others: so
-    the start goes on to its end, which is soon, and then the whole group is ended.
+    """Start a process. When a start is cancelled, asyncio ends the first process only, and waits for the others. So
+    this finishes the start, which is short, and then ends the whole group.
     """
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*words, **how))
     cancelled = None
@@ -134,7 +134,7 @@ async def _started(*words: str, **how: Any) -> Process:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        with suppress(OSError, ValueError):  # there is none
+        with suppress(OSError, ValueError):  # the process does not exist
             await _stop(starting.result())
         raise cancelled
     return starting.result()
@@ -151,7 +151,7 @@ async def _end_of(stream: asyncio.StreamReader | None) -> bytes:
 async def _feed(process: Process, text: str) -> None:
     if process.stdin is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # it reads no further
+    with suppress(BrokenPipeError, ConnectionResetError):  # the process reads no further
         process.stdin.write(text.encode())
         await process.stdin.drain()
     process.stdin.close()
@@ -171,19 +171,19 @@ async def _stop(process: Process) -> None:
 
 
 def _signal(group: int, number: int) -> bool:
-    """Signal a process group; tell whether there is one."""
+    """Send a signal to a process group. Return whether the group exists."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # what is left has become another user
+    except PermissionError:  # the remaining processes belong to another user now
         return number == 0
     return True
 
 
 @atexit.register
 def _stop_all() -> None:
-    """Leave no command behind when the process ends while the event loop still stops them."""
+    """End all commands when the process ends before the event loop has stopped them."""
     deadline = time.monotonic() + GRACE
     while _groups and time.monotonic() < deadline:
         time.sleep(_TICK)
@@ -196,7 +196,7 @@ def _failed(command: list[str] | str, status: int, *, stdout: str, stderr: str) 
     how = f"ended with status {status}" if status > 0 else f"was ended by {_signal_name(-status)}"
     head, said = f"{name:.200} {how}", stderr.strip()
     room = MOST_TEXT - len(head) - 5
-    if len(said) > room:  # whole lines, if there are any that fit
+    if len(said) > room:  # whole lines, if any fit
         said = "..." + (said[-room:].partition("\n")[2] or said[-room:])
     error = CommandFailed(f"{head}: {said}" if said else f"{head}.", given=command)
     error.status, error.stdout, error.stderr = status, stdout, stderr

@@ -1,8 +1,8 @@
 """Spans of OpenTelemetry: one for each addition, one for each run, linked. They need the extra `otel`, and a program
-that has set OpenTelemetry up; without one, each function here costs next to nothing.
+that has configured OpenTelemetry. Otherwise each function here costs almost nothing.
 
-An addition passes its context on in the texts of W3C Trace Context. A layout carries them beside the job, never in it:
-the context must not change the id of a job.
+An addition passes its context on in the texts of W3C Trace Context. A layout stores them beside the job, never inside
+it: the context must not change the id of a job.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from workkit._version import __version__
 from workkit.errors import Discard, Retry, text_of, type_name
 
 _IDS = r"(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(-.*)?")  # later versions may add to it
-_READ = 55  # characters that every version has
+TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(-.*)?")  # later versions may append to it
+_READ = 55  # the characters that every version has
 SYSTEM = "workkit"
 
 
@@ -33,20 +33,20 @@ class TraceContext(NamedTuple):
 
 
 def read_context(parent: str, state: str = "") -> TraceContext | None:
-    """Read what another program wrote; None if it is no context."""
+    """Read a context that another program wrote. Returns None for an invalid one."""
     return None if TRACEPARENT.fullmatch(parent) is None else TraceContext(parent, state)
 
 
 def opentelemetry() -> Any:
-    """Return the module `opentelemetry.trace` if this program has set it up, so that spans may be wanted; else None.
-    Other libraries may import it without that.
+    """Return the module `opentelemetry.trace` if this program has configured it, else None. Other libraries may import
+    the module without configuring it.
     """
     api = sys.modules.get("opentelemetry.trace")
     if api is None or (getattr(api, "_TRACER_PROVIDER", api) is None and not _is_set_by_environment()):
-        return None  # to ask its function reads the environment each time
+        return None  # asking its function would read the environment each time
     try:
         unset = isinstance(api.get_tracer_provider(), api.ProxyTracerProvider | api.NoOpTracerProvider)
-    except Exception:  # another thread imports it right now, or its setting names a provider that fails
+    except Exception:  # another thread imports it now, or its setting names a provider that fails
         return None
     return None if unset else api
 
@@ -58,8 +58,8 @@ def _is_set_by_environment() -> bool:
 
 @contextmanager
 def adding(schedule: str, *, fn: str | None = None) -> Iterator[Any]:
-    """Begin the span of an addition, of one job or of many; give it, or None. An error inside the block is recorded in
-    it.
+    """Begin the span of an addition, of one job or of many. Yields the span, or None. The span records an error inside
+    the block.
     """
     api = opentelemetry()
     if api is None:
@@ -72,24 +72,24 @@ def adding(schedule: str, *, fn: str | None = None) -> Iterator[Any]:
 
 
 def added(span: Any, id: str, meta: Mapping[str, str] | None) -> None:
-    """Name the job in the span of its addition, with its metadata."""
+    """Write the id and the metadata of the job into the span of its addition."""
     if span is not None:
         span.set_attributes({"messaging.message.id": id, **meta_attributes(meta)})
 
 
 def meta_attributes(meta: Mapping[str, str] | None) -> dict[str, str]:
-    """The attributes of both spans for the metadata of a job."""
+    """Return the attributes for the metadata of a job, which both spans have."""
     return {f"workkit.job.meta.{name}": text for name, text in (meta or {}).items()}
 
 
 def counted(span: Any, jobs: int) -> None:
-    """Say in the span of many additions how many there were."""
+    """Write the number of additions into the span of many."""
     if span is not None:
         span.set_attribute("messaging.batch.message_count", jobs)
 
 
 def context_of(span: Any) -> TraceContext | None:
-    """Write the context of a span; None if it has none."""
+    """Return the context of a span, or None if it has none."""
     if span is None or not (found := span.get_span_context()).is_valid:
         return None
     parent = f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
@@ -97,9 +97,7 @@ def context_of(span: Any) -> TraceContext | None:
 
 
 def here() -> TraceContext | None:
-    """Write the context of the current span of this thread, for a process that carries a run out; None if it has
-    none.
-    """
+    """Return the context of this thread's current span, for a process that carries a run out; None without one."""
     api = opentelemetry()
     return None if api is None else context_of(api.get_current_span())
 
@@ -112,7 +110,7 @@ class RunSpan:
     _token: Any
 
     def end(self, error: BaseException | None) -> None:
-        """End it. A Retry and a Discard are answers of the handler, and no errors."""
+        """End the span. Retry and Discard are answers of the handler, not errors."""
         from opentelemetry import context, trace
 
         with suppress(Exception):
@@ -125,8 +123,8 @@ class RunSpan:
 
 
 def running(schedule: str, *, origin: TraceContext | None, id: str, fn: str, more: Mapping[str, Any]) -> RunSpan | None:
-    """Begin the span of a run, and make it the current one of this thread; None if nobody wants it. `origin`: the
-    context of the addition, to which it is linked. Never raises.
+    """Begin the span of a run, and make it the current one of this thread. Returns None if nobody wants it. `origin`:
+    the context of the addition, to which the span is linked. Never raises.
     """
     api = opentelemetry()
     if api is None:
@@ -140,13 +138,13 @@ def running(schedule: str, *, origin: TraceContext | None, id: str, fn: str, mor
         tracer = api.get_tracer(SYSTEM, __version__)
         span = tracer.start_span(f"run {schedule}", kind=api.SpanKind.CONSUMER, attributes=attributes, links=links)
         return RunSpan(span, context.attach(api.set_span_in_context(span)))
-    except Exception:  # a program's own exporter or sampler; a run must not fail with it
+    except Exception:  # an exporter or sampler of the program fails; the run must not fail with it
         return None
 
 
 @contextmanager
 def within(origin: TraceContext | None) -> Iterator[None]:
-    """Make a remote span the current one inside the block: that of the listener, in its worker process."""
+    """Make a remote span the current one inside the block. A worker process does so with the span of its listener."""
     if origin is None:
         yield
         return
@@ -160,7 +158,7 @@ def within(origin: TraceContext | None) -> Iterator[None]:
 
 
 def _remote(origin: TraceContext) -> Any:
-    """Make the context of a remote span; a `tracestate` that is none is left out."""
+    """Make the context of a remote span. An invalid `tracestate` is left out."""
     from opentelemetry.trace import SpanContext, TraceFlags, TraceState
 
     _, trace_id, span_id, flags = origin.parent[:_READ].split("-")
@@ -174,7 +172,7 @@ def _remote(origin: TraceContext) -> Any:
 
 
 def _attributes(operation: str, kind: str, schedule: str, fn: str | None) -> dict[str, Any]:
-    """The attributes of the semantic conventions for messaging that both spans have."""
+    """Return the attributes that both spans have by the semantic conventions for messaging."""
     attributes: dict[str, Any] = {
         "messaging.system": SYSTEM,
         "messaging.operation.name": operation,

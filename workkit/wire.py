@@ -1,7 +1,7 @@
 """The published bytes: payload, id and queue item, byte for byte as the Clojure code writes them.
 
-Pure and public: no server, no clock. The broker builds on it, and so may any tool or peer. The rules are those of
-spec/job.md; an id is the SHA-1 of the stored bytes, never of a payload that was parsed and written again.
+Pure functions, public: no server, no clock. The broker uses them, and so may any tool or peer. The rules are those of
+spec/job.md. An id is the SHA-1 of the stored bytes, never of a payload that was parsed and written again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELD = re.compile(r"[a-z][a-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """A stored job as read: cron text, job text, arguments, and every further field untouched."""
+    """A stored job as it was read: cron text, job text, arguments, and all further fields unchanged."""
 
     cron: str
     job: str
@@ -44,7 +44,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A queue item as read: the id it points to, and every further field."""
+    """A queue item as it was read: the id of its job, and all further fields."""
 
     id: str
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -53,9 +53,9 @@ class Item:
 def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None = None) -> bytes:
     """Write a payload: keys sorted, no blanks, ``/`` as ``\\/``, non-ASCII as ``\\uXXXX``, numbers as Java prints them.
 
-    `args` is a list or tuple of what JSON carries, or None for none. `extra` adds fields inside the hashed text.
-    Raises InvalidArguments naming the place and type of what JSON cannot carry, and the place of a lone surrogate,
-    which UTF-8 cannot.
+    `args` is a list or tuple of JSON values, or None for no arguments. `extra` adds fields inside the hashed text.
+    Raises InvalidArguments with the place and type of a value that JSON cannot hold, and with the place of a lone
+    surrogate, which UTF-8 cannot hold.
     """
     return _payloads(cron=cron, job=job, args=args, extra=extra)[0]
 
@@ -63,8 +63,9 @@ def payload(*, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None =
 def _payloads(
     *, cron: str, job: str, args: Any, extra: Mapping[str, Any] | None = None, nonce: str = ""
 ) -> tuple[bytes, str]:
-    """Write a payload as `payload` does, and its second variant, which has a nonce of letters, digits and dots: the
-    nonce alone if it comes behind the last field, as `with_nonce` takes it; else the whole text. No nonce, no variant.
+    """Write a payload as `payload` does, and a second variant of it. The variant has a nonce of letters, digits and
+    dots. It is the nonce alone if the nonce comes behind the last field, as `with_nonce` takes it; else it is the whole
+    text. Without a nonce the variant is empty.
     """
     if args is None:
         args = ()
@@ -89,8 +90,8 @@ def _payloads(
 
 
 def plain_payload(cron: str, job: str, args: Sequence[Any]) -> bytes:
-    """Write a payload without further fields, as `payload` does; `args` is a list or tuple. Most payloads are plain."""
-    if len(args) == 1 and (plain := _PLAIN.get(type(args[0]))):  # a list of one text costs as much as all the rest
+    """Write a payload without further fields, as `payload` does. `args` is a list or tuple. Most payloads are plain."""
+    if len(args) == 1 and (plain := _PLAIN.get(type(args[0]))):  # a text in a list costs as much as all the rest
         text = f'{{"args":[{plain(args[0])}]{_end(cron, job)}'
     else:
         text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
@@ -101,17 +102,19 @@ def plain_payload(cron: str, job: str, args: Sequence[Any]) -> bytes:
 
 
 def with_nonce(payload: bytes, nonce: str) -> bytes:
-    """Write a payload again with a nonce behind its last field: `add.lua` does the same."""
+    """Return a payload with a nonce behind its last field, as `add.lua` writes it."""
     return payload[:-1] + f',"nonce":"{nonce}"}}'.encode("ascii")
 
 
 def json_text(value: Any) -> bytes:
-    """Write any value as the Clojure code does, lone surrogates too. Raises InvalidArguments as `payload`."""
+    """Write any value as the Clojure code does, lone surrogates too. Raises InvalidArguments as `payload` does."""
     return _text(value, "value").encode("ascii")
 
 
 def value_text(value: Any, place: str) -> bytes:
-    """Write one value as `payload` writes an argument, and refuse what it refuses. `place` names it in an error."""
+    """Write one value as `payload` writes an argument. `place` names it in an error. Raises InvalidArguments as
+    `payload`.
+    """
     text = _text(value, place)
     if "\\ud" in text:
         _refuse_surrogates(value, place)
@@ -119,15 +122,15 @@ def value_text(value: Any, place: str) -> bytes:
 
 
 def job_id(payload: bytes) -> str:
-    """Hash the stored bytes: lower-case hexadecimal SHA-1, 40 digits."""
+    """Return the id for the stored bytes: their SHA-1, 40 lower-case hexadecimal digits."""
     return sha1(payload, usedforsecurity=False).hexdigest()
 
 
 def item(id: str, **integers: int) -> bytes:
-    """Write a queue item: ``{"id":"..."}``, and further fields where no Clojure peer runs (it rewrites them).
+    """Write a queue item: ``{"id":"..."}``, and further fields where no Clojure peer runs (a peer rewrites them).
 
-    Field names are ASCII without ``/`` and never ``date``, values integers below 2^53 in magnitude: what survives a
-    put-back by the Clojure code. Raises InvalidArguments.
+    Field names are ASCII without ``/`` and never ``date``; values are integers below 2^53 in magnitude. Only such
+    fields survive when the Clojure code puts an item back. Raises InvalidArguments.
     """
     if not _ID.fullmatch(id):
         raise InvalidArguments(f"id={id!r} is not a job id. An id has 40 lower-case hexadecimal digits.", given=id)
@@ -141,7 +144,7 @@ def item(id: str, **integers: int) -> bytes:
 
 
 def read_payload(data: bytes) -> Payload:
-    """Read a stored payload, whoever wrote it. `args` absent or null reads as none; further fields are kept.
+    """Read a stored payload of any writer. `args` absent or null reads as none; further fields are kept.
 
     Raises CorruptRecord where it is not UTF-8 JSON, not an object, or `cron` or `job` is not a text or `args` not a
     list.
@@ -152,7 +155,9 @@ def read_payload(data: bytes) -> Payload:
 
 
 def job_of(data: bytes) -> str | None:
-    """The `job` of a stored payload, whatever its other fields hold. None where it is no object, or names no job."""
+    """Return the `job` of a stored payload, whatever its other fields hold; None if it is not an object or has no
+    `job`.
+    """
     try:
         found = _object(data, "payload").get("job")
     except CorruptRecord:
@@ -161,9 +166,9 @@ def job_of(data: bytes) -> str | None:
 
 
 def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
-    """The cron, function and arguments of a payload that says nothing else, but for a nonce. None where it says more
-    or cannot be read: `read_payload` tells then. Most payloads are plain, and many have the same end: of these, only
-    the arguments are read.
+    """Return the cron, function and arguments of a payload without further fields, except a nonce. Returns None for any
+    other payload and for an unreadable one: use `read_payload` then. Most payloads are plain, and many have the same
+    end: of these, only the arguments are parsed.
     """
     try:
         head, _, end = data.rpartition(b',"cron":')
@@ -192,8 +197,8 @@ def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
     return cron, job, args
 
 
-MOST_END, MOST_ENDS = 500, 256  # bytes of an end that is remembered, and how many
-_ends: dict[bytes, tuple[str, str]] = {}  # what follows `,"cron":` in plain payloads: the cron and the function
+MOST_END, MOST_ENDS = 500, 256  # the most bytes of a remembered end, and the most remembered ends
+_ends: dict[bytes, tuple[str, str]] = {}  # the text behind `,"cron":` in plain payloads -> its cron and function
 
 
 def _payload_fields(data: bytes) -> dict[str, Any]:
@@ -209,8 +214,8 @@ def _payload_fields(data: bytes) -> dict[str, Any]:
 
 
 def read_item(data: bytes) -> Item:
-    """Read a queue item leniently: any spacing and further fields, text behind the object, bytes that are not UTF-8
-    elsewhere than in the id. Raises CorruptRecord where there is no id.
+    """Read a queue item leniently: any blanks and further fields, text behind the object, bytes that are not UTF-8
+    outside the id. Raises CorruptRecord where the id is absent.
     """
     try:
         fields, _ = _DECODER.raw_decode(data.decode("utf-8", "replace").lstrip())
@@ -234,7 +239,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
         text = data.decode("utf-8")
         if text[:1] == "{" and text[-1:] == "}":
-            value, end = _DECODER.raw_decode(text)  # half the time of `decode`, which first looks for blanks around it
+            value, end = _DECODER.raw_decode(text)  # half the time of `decode`, which first skips blanks
             if end != len(text):
                 raise ValueError(f"extra data at column {end + 1}")
         else:
@@ -247,22 +252,22 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
 
 
 def _string(text: str) -> str:
-    if "\x7f" in text:  # U+007F is printable to data.json, and not to Python
+    if "\x7f" in text:  # data.json prints U+007F as it is, Python escapes it
         return '"' + "\x7f".join(_string(part)[1:-1] for part in text.split("\x7f")) + '"'
     return encode_basestring_ascii(text).replace("/", "\\/")
 
 
-_known = lru_cache(maxsize=1024)(_string)  # of fields, functions and one-second crons there are few
+_known = lru_cache(maxsize=1024)(_string)  # there are few fields, functions and one-second crons
 
 
 @lru_cache(maxsize=4096)
 def _end(cron: str, job: str) -> str:
-    """The rest of a plain payload. Of functions and one-second crons there are few, and each comes many times."""
+    """Return the rest of a plain payload. Functions and one-second crons are few, and each comes many times."""
     return f',"cron":{_string(cron)},"job":{_string(job)}}}'
 
 
 def _text(value: Any, path: str) -> str:
-    """JSON as data.json writes it; `path` names the place in an error, as Python would index it."""
+    """Write a value as data.json does. `path` names its place in an error, as Python would index it."""
     kind = type(value)
     if kind is str:
         return _string(value)
@@ -275,7 +280,7 @@ def _text(value: Any, path: str) -> str:
     if kind is list or kind is tuple:
         try:
             return "[" + ",".join([_PLAIN[type(v)](v) for v in value]) + "]"
-        except KeyError:  # something that may be refused, at a place that is to be named then
+        except KeyError:  # a value that may be invalid; the error then names its place
             return "[" + ",".join([_text(v, f"{path}[{i}]") for i, v in enumerate(value)]) + "]"
     if kind is float:
         return _double(value, path)
@@ -325,17 +330,17 @@ def _refuse_surrogates(value: Any, path: str) -> None:
             _refuse_surrogates(inner, f"{path}[{number}]")
 
 
-_LONE = re.compile("[\\ud800-\\udfff]")  # a str holds whole characters: every surrogate in it is a lone one
+_LONE = re.compile("[\\ud800-\\udfff]")  # a str holds whole characters, so every surrogate in it is a lone one
 
 
 def _double(value: float, path: str) -> str:
-    """A double as Java 19 and later print it: shortest digits, plain between 1e-3 and 1e7, else ``1.0E-4``."""
+    """Write a double as Java 19 and later print it: shortest digits, plain between 1e-3 and 1e7, else ``1.0E-4``."""
     check_finite(value, path)
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, point = significant_digits(repr(value))
     if len(digits) == 1 and float(two := f"{abs(value):.1e}") == abs(value):
-        # of two digits Java takes those nearest to the value: 4.9E-324, not 5.0E-324
+        # Java prints at least two digits, those nearest to the value: 4.9E-324, not 5.0E-324
         digits, point = significant_digits(two)
     sign = "-" if value < 0 else ""
     return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{point - 1}"

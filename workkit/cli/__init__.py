@@ -1,4 +1,4 @@
-"""The command line: parse, one call, print. Commands and everything heavy are imported when they are used."""
+"""The command line: parse, one call, print. Commands and everything heavy are imported only when they are used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
-    """Run one command line and return its exit status; the console script `workkit` is this. `host` is the program
-    that has this command line within its own.
+    """Run one command line and return its exit status. The console script `workkit` calls this. `host`: the program
+    that contains this command line, if any.
     """
-    if os.getpid() == 1:  # of a container: the kernel drops a signal that it has no handler for
+    if os.getpid() == 1:  # the first process of a container: the kernel drops its signals that have no handler
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, lambda number, _: os._exit(128 + number))
-    from workkit.cli.tree import run  # after that: this takes half a second
+    from workkit.cli.tree import run  # comes second: this import takes half a second
 
     return run(argv, host=host)

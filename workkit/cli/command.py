@@ -1,4 +1,4 @@
-"""What every command is made of: its help, and how its words are read before click sees them."""
+"""The classes of all commands and options: their help, and the rewriting of words before click parses them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PATH_STARTS = ("/", ".", "~")
 
 
 class Option(click.Option):
-    """An option that knows where the help explains it.
+    """An option with its place in the help.
 
-    `section`: its heading. `topic`: the page of `workkit help` that explains it in full; a page of a command then shows
-    `brief`, or only names the option where `brief` is empty.
+    `section`: its heading. `topic`: the page of `workkit help` that explains it in full. The page of a command then
+    shows `brief`, or only the name of the option if `brief` is empty.
     """
 
     def __init__(self, *args: Any, section: str = "", topic: str = "", brief: str = "", **kwargs: Any) -> None:
@@ -31,7 +31,7 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """One command. Help is a sentence, examples that can be run, then options with their environment names.
+    """One command. Its help has a sentence, examples that can be run, and options with their environment names.
 
     `shows`: options of topics that this command's page explains, by their names in Python. `topic`: the page that
     explains its `rare` options.
@@ -55,11 +55,11 @@ class Command(click.Command):
         self.short_help = about[0]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read a bare ``--embedded`` as the default folder: the word after it is never one."""
+        """Read a bare ``--embedded`` as the default folder. The word after it is never a folder."""
         return super().parse_args(ctx, list(with_folder(args)))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error leaves it with the names of this command line."""
+        """Run the command. An error that leaves it has the flags and arguments of this command line in its text."""
         try:
             return super().invoke(ctx)
         except WorkkitError as error:
@@ -81,19 +81,19 @@ class Command(click.Command):
         return "\n".join(lines)
 
     def options(self) -> list[Option]:
-        """List the options that its users may know."""
+        """Return the options that are not hidden."""
         return [one for one in self.params if isinstance(one, Option) and not one.hidden]
 
     def topic_of(self, option: Option) -> str:
-        """Name the page of `workkit help` that explains an option in full; nothing where this command's page does."""
+        """Return the page of `workkit help` that explains an option in full; "" if this command's page does."""
         return self.topic if option.name in self.rare else option.topic
 
     def shown(self, option: Option) -> bool:
-        """Tell whether its page explains an option, and does not only name it."""
+        """Return whether this command's page explains an option, instead of only naming it."""
         return bool(option.brief) or option.name in self.shows or not self.topic_of(option)
 
     def _elsewhere(self, options: list[Option], width: int) -> list[str]:
-        """Name the options that another page explains, one page a line."""
+        """Name the options that other pages explain, one page a line."""
         pages: dict[str, list[str]] = {}
         for option in options:
             pages.setdefault(self.topic_of(option), []).append(max(option.opts, key=len))
@@ -117,7 +117,7 @@ def option_lines(options: Sequence[tuple[Option, str | None]], width: int) -> li
 
 
 def with_folder(args: Iterable[str]) -> Iterable[str]:
-    """Join the default folder to every bare ``--embedded``; refuse a path after a blank, showing the ``=``."""
+    """Add the default folder to every bare ``--embedded``. Refuse a path after a blank, and show the ``=``."""
     words = list(args)
     end = words.index("--") if "--" in words else len(words)
     for place, word in enumerate(words):
@@ -142,7 +142,7 @@ def _column(width: int) -> int:
 
 
 def _entry(names: str, text: str, width: int, column: int) -> list[str]:
-    """Write a name and its text beside it; below it where the name is too long."""
+    """Write a name with its text beside it, or below it if the name is too long."""
     head = f"{INDENT}{names:{column - 4}}  " if len(names) <= column - 4 else None
     body = wrapped(text, width, head or " " * column, " " * column)
     return body if head else [INDENT + names, *body]

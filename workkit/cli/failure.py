@@ -1,5 +1,5 @@
-"""How a command ends badly: one line for the user, a caret under the place, and the exit status; and the words that
-people type in place of a command or an option, with what they mean here.
+"""The failure of a command: one line for the user, a caret under the fault, and the exit status. Also words that people
+type in place of a command or an option, with their meanings here.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ STATUS: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def status_of(error: BaseException) -> int:
-    """Find the exit status an error deserves; 70 for what no user could have caused."""
+    """Return the exit status of an error; 70 for one that no user could have caused."""
     return next((status for kind, status in STATUS if isinstance(error, kind)), BUG)
 
 
 def status_after(tally: Tally) -> int:
-    """Find the exit status of a listener that has stopped: 1 if jobs that ended here run again, 75 if a retry waits."""
+    """Return the exit status of a stopped listener: 1 if jobs that ended here run again, 75 if a retry waits."""
     return 1 if tally.unstored else RETRYING if tally.retrying else 0
 
 
 def report(error: BaseException, *, verbose: bool = False) -> int:
-    """Print what the user should read about `error`, and return the exit status."""
+    """Print `error` for the user, and return the exit status."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1 if error.code else 0
     if isinstance(error, KeyboardInterrupt | click.Abort):
         terminal.talk("")
         return 128 + signal.SIGINT
-    if isinstance(error, BrokenPipeError):  # whoever read what we print has left
+    if isinstance(error, BrokenPipeError):  # the reader of this output has ended
         terminal.hush(sys.stdout)
         terminal.hush(sys.stderr)
         return 128 + signal.SIGPIPE
@@ -70,7 +70,7 @@ def report(error: BaseException, *, verbose: bool = False) -> int:
 
 
 def show_error(error: BaseException) -> None:
-    """Print an error on stderr: `error: ` and its line, then the given text with a caret under the place."""
+    """Print an error on stderr: `error: ` and its line, then the invalid text with a caret under the fault."""
     terminal.talk("\n".join(lines(error)))
 
 
@@ -93,7 +93,7 @@ def sentence(error: BaseException) -> str:
 
 
 def bug(error: BaseException) -> str:
-    """Describe a failure of workkit itself, and what to attach to a report."""
+    """Describe a failure of workkit itself, and the data to attach to a report."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     text = " ".join(str(error).split())
@@ -102,7 +102,7 @@ def bug(error: BaseException) -> str:
 
 
 def usage(error: click.UsageError) -> str:
-    """Word what click found wrong with a command line: what was given, the nearest, where to look."""
+    """Describe the fault that click found in a command line: the typed word, the nearest one, and where to look."""
     command = error.ctx.command_path if error.ctx else "workkit"
     look = f"Try: {command} --help."
     match error:
@@ -124,7 +124,7 @@ def usage(error: click.UsageError) -> str:
 
 
 def _missing(parameter: click.Parameter, ctx: click.Context | None) -> str:
-    """Name what was not given, and the arguments before it: any of them may be the one that was forgotten."""
+    """Name the missing argument, and those before it: any of them may be the one that was forgotten."""
     arguments = [one for one in ctx.command.params if isinstance(one, click.Argument)] if ctx else []
     before = arguments[: arguments.index(parameter)] if parameter in arguments else []
     name, *others = (_name(one).strip("[].") for one in (parameter, *before))
@@ -143,7 +143,7 @@ def _did_you_mean(error: click.NoSuchOption, look: str) -> str:
 
 
 def caret(error: BaseException) -> list[str]:
-    """Show the given text with a caret under the trouble; nothing where there is no text or no place in it."""
+    """Show the invalid text with a caret under the fault; nothing without a text or a place in it."""
     given, position = getattr(error, "given", None), getattr(error, "position", None)
     if not isinstance(given, str) or not isinstance(position, int) or not 0 <= position <= len(given):
         return []
@@ -156,11 +156,11 @@ def caret(error: BaseException) -> list[str]:
     return [f"  {shown}", f"  {' ' * cells(before)}^"]
 
 
-LONG = 4  # letters of a word in which one slip leaves the meaning clear
+LONG = 4  # the fewest letters of a word that stays clear with one wrong letter
 POSITIVE = ("enable-", "with-", "use-")
 OF_JOBS = re.compile("-?(jobs?|tasks?)$")  # `add-job`, `list-jobs`
 TIMES = ("--at", "--in", "--every", "--cron", "--when", "--eta", "--countdown", "--delay", "--on", "--date", "--time")
-COMMANDS: Mapping[str, str] = {  # what a command of another program is called here; the first ones that exist are shown
+COMMANDS: Mapping[str, str] = {  # a command of another program -> commands here; the first ones that exist are shown
     "cancel": "rm del delete remove kill abort revoke terminate drop unschedule unregister",
     "pause": "disable hold suspend freeze halt off",
     "resume": "unpause enable unhold unsuspend unfreeze continue on",
@@ -191,7 +191,7 @@ COMMANDS: Mapping[str, str] = {  # what a command of another program is called h
     "demo": "try tour example quickstart",
     "forward": "bridge relay shovel",
 }
-SENTENCES: Mapping[str, str] = {  # words that no command answers
+SENTENCES: Mapping[str, str] = {  # words that match no command
     "stop": "Did you mean cancel or pause? A listener stops with Ctrl-C or TERM.",
     "unskip": "A skip cannot be taken back. workkit run runs the job once now.",
     "undelete": "A cancelled job does not come back. Add it again: workkit add.",
@@ -206,7 +206,7 @@ SENTENCES: Mapping[str, str] = {  # words that no command answers
     "init": "Nothing needs to be set up. Start with: workkit demo",
     "install": "Nothing needs to be set up. Start with: workkit demo",
 }
-OPTIONS: Mapping[str, str] = {  # likewise of options
+OPTIONS: Mapping[str, str] = {  # the same for options
     "--threads": "--concurrency --workers --parallel --slots",
     "--redis": "--url --host --server --broker --connection --redis-url",
     "--tz": "--timezone --zone --time-zone",
@@ -235,7 +235,7 @@ SYNONYMS = {word: names.split() for names, words in COMMANDS.items() for word in
 
 
 def command_hint(word: str, known: Collection[str]) -> str:
-    """Say which command was meant, as a sentence; nothing where none is known to mean the same."""
+    """Name the command that the user probably wanted, as a sentence; "" if none is known to mean the same."""
     plain = re.sub(r"[_\s]+", "-", word.lower())
     for typed in (plain, plain.replace("-", ""), OF_JOBS.sub("", plain)):
         if typed in known:
@@ -250,7 +250,7 @@ def command_hint(word: str, known: Collection[str]) -> str:
 
 
 def option_hint(option: str, command: click.Command) -> str:
-    """Say which option of a command was meant, as a sentence; nothing where none is known to mean the same."""
+    """Name the command's option that the user probably wanted, as a sentence; "" if none is known to mean the same."""
     if not option.startswith("--"):
         return ""
     typed = option.lower().replace("_", "-")
@@ -268,7 +268,7 @@ def option_hint(option: str, command: click.Command) -> str:
 
 
 def _contrary(typed: str, known: Mapping[str, click.Option]) -> str | None:
-    """Answer the contrary of an option: which way holds without it. None where `typed` is no contrary."""
+    """Answer the opposite of an option: say which behaviour holds without it. None if `typed` is no opposite."""
     name = typed.removeprefix("--")
     for prefix in (*NEGATIONS, "no"):
         stem = name.removeprefix(prefix)
@@ -286,7 +286,7 @@ def _contrary(typed: str, known: Mapping[str, click.Option]) -> str | None:
 
 
 def _spelled(stem: str, known: Iterable[str], *, off: bool) -> str | None:
-    """Find the option that turns something on, or off, one slip aside."""
+    """Find the option that turns something on, or off, with at most one wrong letter."""
     for option in known:
         name = option.removeprefix("--no-") if off else option.removeprefix("--")
         if off is option.startswith("--no-") and (name == stem or (len(stem) >= LONG and slips(stem, name) <= 1)):

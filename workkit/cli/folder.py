@@ -1,5 +1,5 @@
-"""The Python files of this folder: what a FUNCTION on the command line means, and what `--consumer` completes. They are
-read for what they bind (functions with their parameters, classes), and never run.
+"""The Python files of this folder: the meaning of a FUNCTION on the command line, and the completions of `--consumer`.
+The files are parsed for their names (functions with their parameters, classes), and never run.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 
 
 def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[str, str | None]:
-    """Return FUNCTION as `schedule.add` takes it, and a note where this folder cannot vouch for it.
+    """Return FUNCTION as `schedule.add` takes it, and a note if the files of this folder do not confirm it.
 
-    Raises InvalidFunction for what no listener runs, and where the module is here and has no such function, naming the
-    nearest. `call` holds the arguments: InvalidArguments where the function is here and does not take them.
+    Raises InvalidFunction for a function that no listener runs, and if the module is here without such a function,
+    naming the nearest. `call` holds the arguments: InvalidArguments if the function is here and does not accept them.
     """
     layout = chosen_layout()
     if layout.has_any_name:
@@ -85,16 +85,16 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
 
 
 def check_arguments(job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> None:
-    """Refuse other arguments for a stored job where its function is in this folder, and does not take them. Those not
-    given are its own. Raises InvalidArguments.
+    """Refuse other arguments for a stored job if its function is in this folder and does not accept them. Absent
+    arguments are those of the job. Raises InvalidArguments.
     """
     call = job.args if args is None else args, (job.kwargs if kwargs is None else kwargs) or {}
-    with suppress(InvalidFunction):  # the job keeps its function, also one that is elsewhere
+    with suppress(InvalidFunction):  # the job keeps its function, even if it is elsewhere
         checked(spoken(job.fn), Path.cwd(), call=call)
 
 
 def _no_message(call: Arguments | None) -> str:
-    """Say which forward refuses these arguments (spec/forward.md 2); empty where none does."""
+    """Name the forward that refuses these arguments (spec/forward.md 2); empty if none does."""
     args, kwargs = call or ([{}], None)
     why = next((why for one in layouts() if (why := one.unfit(args, kwargs))), "")
     return why and f"; {why}"
@@ -110,7 +110,7 @@ def _elsewhere(module: str, folder: Path) -> str:
 
 
 def _refuse_file(text: str) -> None:
-    """A path is not a module; say which module it is."""
+    """Refuse a path, and name the module of that path."""
     module, _, function = text.partition(":")
     if module.endswith(".py") or "/" in module:
         named = module.removeprefix("./").removesuffix(".py").strip("/").replace("/", ".")
@@ -144,7 +144,7 @@ def _look(name: Name, file: Path, text: str, folder: Path, call: Arguments | Non
 
 
 def _check(function: Function, name: Name, text: str, shown: str, call: Arguments | None) -> None:
-    """Refuse a generator function, and arguments that a function does not take."""
+    """Refuse a generator function, and arguments that a function does not accept."""
     if yields(function):
         raise InvalidFunction(f'"{text}": {function.name} in {shown} is a generator function: {NO_YIELD}', given=text)
     signature = signature_of(function)
@@ -171,7 +171,7 @@ def _missing(text: str, part: str, shown: str, start: str, known: Iterable[str])
 
 
 def find_function(module: str, folder: Path) -> Path | None:
-    """Find the file of a module under `folder`: as a listener started here would import it."""
+    """Find the file of a module under `folder`, as a listener started here would import it."""
     for root in _roots(folder):
         place = root.joinpath(*module.split("."))
         for file in (place.with_name(place.name + ".py"), place / "__init__.py"):
@@ -181,7 +181,7 @@ def find_function(module: str, folder: Path) -> Path | None:
 
 
 def _roots(folder: Path) -> list[Path]:
-    """This folder, and folders under it that Python searches, such as the src/ of an editable installation."""
+    """Return this folder, and folders under it that Python searches, such as the src/ of an editable installation."""
     here = folder.resolve()
     searched = [Path(entry).resolve() for entry in sys.path if entry]
     under = [path for path in searched if path != here and path.is_relative_to(here) and not _is_foreign(path, here)]
@@ -194,7 +194,7 @@ def _is_foreign(path: Path, here: Path) -> bool:
 
 
 def modules(folder: Path, *, depth: int) -> set[str]:
-    """Name the modules under `folder` that have so many parts."""
+    """Return the modules under `folder` with `depth` parts in their names."""
     found = set()
     for root in _roots(folder):
         for file in root.glob("/".join(["*"] * depth)):
@@ -218,24 +218,24 @@ KEEPING = ("job", "workkit.job", "staticmethod")  # decorators that leave the pa
 
 @dataclass(slots=True)
 class Names:
-    """What a module or class binds: functions, classes with what they bind, and everything else."""
+    """The names that a module or class binds: functions, classes with their own names, and all others."""
 
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Names] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
 
     def may_bind(self, name: str) -> bool:
-        """Tell whether only running the file could decide: names that are assigned, imported, or made up on the way."""
+        """Return whether only running the file could decide: the name is assigned, imported, or created at run time."""
         return name in self.others or any(sign in self.others or sign in self.functions for sign in OPEN_ENDED)
 
 
 def names_in(data: bytes) -> Names:
-    """Read what the text of a module binds. Raises SyntaxError, ValueError."""
+    """Return the names that the text of a module binds. Raises SyntaxError, ValueError."""
     return _bound(ast.parse(data).body)
 
 
 def signature_of(function: Function) -> inspect.Signature | None:
-    """Tell the parameters of a function; None where a decorator may change them."""
+    """Return the parameters of a function; None if a decorator may change them."""
     if any(_dotted(decorator) not in KEEPING for decorator in function.decorator_list):
         return None
     given = function.args
@@ -262,7 +262,7 @@ def signature_of(function: Function) -> inspect.Signature | None:
 
 
 def yields(function: Function) -> bool:
-    """Tell whether a call makes a generator and runs nothing, unless a decorator makes something else of it."""
+    """Return whether a call only makes a generator, unless a decorator changes that."""
     return signature_of(function) is not None and any(
         isinstance(node, ast.Yield | ast.YieldFrom) for node in _inside(function)
     )
@@ -279,7 +279,7 @@ def _inside(function: Function) -> Iterator[ast.AST]:
 
 
 def _dotted(decorator: ast.expr) -> str:
-    """Write the name of a decorator, without the arguments of its call; empty where it is no name."""
+    """Return the name of a decorator, without the arguments of its call; empty if it is no name."""
     node = decorator.func if isinstance(decorator, ast.Call) else decorator
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -293,12 +293,12 @@ def _bound(body: Iterable[ast.stmt]) -> Names:
     for node in _statements(body):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                if name in names.functions:  # which of them is bound at the end, only running the file tells
+                if name in names.functions:  # only running the file decides which of them is bound at the end
                     names.others.add(name)
                 names.functions[name] = node
             case ast.ClassDef(name=name, body=inner, bases=bases):
                 names.classes[name] = _bound(inner)
-                if bases:  # inherited functions are not in this body
+                if bases:  # this body does not contain inherited functions
                     names.classes[name].others.add("*")
             case ast.Import(names=imported) | ast.ImportFrom(names=imported):
                 names.others.update((alias.asname or alias.name).partition(".")[0] for alias in imported)
@@ -310,7 +310,7 @@ def _bound(body: Iterable[ast.stmt]) -> Names:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement that binds in the same scope: those inside if, try, with and loops too."""
+    """Yield every statement that binds in the same scope: those inside if, try, with and loops too."""
     for node in body:
         yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -321,16 +321,16 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(handler.body)
 
 
-DEEPEST = 3  # parts of the names of modules that are completed
+DEEPEST = 3  # the most parts of the names of modules that are completed
 
 
 class Consumer(StringParamType):
-    """NAME=MODULE:FUNCTION. Checked where it is used, since the message is the same as in Python."""
+    """NAME=MODULE:FUNCTION. The verb checks it, because its message is the same as in Python."""
 
     name = "consumer"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the modules of this folder, and behind a colon the functions of one."""
+        """Complete the modules of this folder, and after a colon the functions of one."""
         job, equals, target = incomplete.rpartition("=")
         if not equals:
             return []

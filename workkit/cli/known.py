@@ -1,7 +1,7 @@
-"""The schedules that a command looks at or changes: one that its server does not know is refused, with those that it
-knows. Commands that add say where they begin a new one.
+"""The schedules that a command reads or changes. An unknown one is refused, with the names that the server knows.
+Commands that add jobs print that a schedule is new.
 
-Below: what the commands that look at schedules share: a filter, how many rows, JSON instead of a table.
+Below: the parts that the commands for reading share: a filter, the number of rows, JSON instead of a table.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from workkit.text.nearest import nearest_word
 if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
-SHOWN = 10  # names in one sentence
-LOOK_SECONDS = 2.0  # that somebody waits for the names of others
+SHOWN = 10  # the most names in one sentence
+LOOK_SECONDS = 2.0  # the most seconds that a user waits for the names of other schedules
 
 
 def known(name: str, *, server: str | None) -> Schedule:
@@ -48,8 +48,8 @@ def known(name: str, *, server: str | None) -> Schedule:
 
 
 def check_known(s: Schedule, *, server: str | None, remedy: str | None = None) -> Schedule:
-    """Return a schedule of which the server has a key, or of which it does not tell. `remedy`: what to do about another
-    one. Raises InvalidSchedule, ServerUnreachable.
+    """Return a schedule if the server has a key of it, or does not answer the question. `remedy`: the advice for any
+    other. Raises InvalidSchedule, ServerUnreachable.
     """
     if is_new(s):
         raise _unknown(s, server=server, remedy=remedy)
@@ -57,14 +57,14 @@ def check_known(s: Schedule, *, server: str | None, remedy: str | None = None) -
 
 
 def is_new(s: Schedule) -> bool:
-    """Say whether the server does not know a schedule. Raises ServerUnreachable."""
+    """Return whether a schedule is unknown to the server. Raises ServerUnreachable."""
     from workkit.verbs.opening import is_known
 
     return is_known(s) is False
 
 
 def opened(given: str | None, *, command: str, server: str | None) -> list[Schedule]:
-    """Make the schedules to look at, and check them: see `chosen`, `check_chosen`."""
+    """Make the schedules to read, and check them: see `chosen`, `check_chosen`."""
     typed = (given,) if given else ()
     made = chosen(typed, command=command, server=server)
     check_chosen(made, is_typed=bool(typed), server=server)
@@ -72,7 +72,7 @@ def opened(given: str | None, *, command: str, server: str | None) -> list[Sched
 
 
 def chosen(typed: Sequence[str], *, command: str, server: str | None) -> list[Schedule]:
-    """Make the schedules that were typed, else those of the settings. It asks no server."""
+    """Make the schedules that were typed, else those of the settings. It does not use the server."""
     from workkit import schedule as verbs
 
     found = chosen_schedules(tuple(typed), read_settings(), command=command)
@@ -81,9 +81,9 @@ def chosen(typed: Sequence[str], *, command: str, server: str | None) -> list[Sc
 
 
 def check_chosen(made: Sequence[Schedule], *, is_typed: bool, server: str | None, first: bool = False) -> None:
-    """Refuse what was typed and the server does not know. A project may name a schedule in its settings before anybody
-    begins it, so of those a note says which are not there yet. `first`: also of those that are typed while no other
-    schedule is known, for a command that looks at the server too. Raises InvalidSchedule, ServerUnreachable.
+    """Refuse typed schedules that the server does not know. The settings of a project may name a schedule before it has
+    any job, so for those it prints a note. `first`: print a note for typed ones too while the server knows no schedule,
+    for a command that also checks the server. Raises InvalidSchedule, ServerUnreachable.
     """
     for s in filter(is_new, made):
         error = _unknown(s, server=server)
@@ -93,8 +93,8 @@ def check_chosen(made: Sequence[Schedule], *, is_typed: bool, server: str | None
 
 
 def check_order(schedule: str, *, meant: str, server: str | None) -> None:
-    """Refuse to begin a schedule whose name is that of a function: SCHEDULE was forgotten, and `meant` has it. Raises
-    InvalidSchedule, ServerUnreachable.
+    """Refuse to begin a schedule with the name of a function: the user forgot SCHEDULE. `meant`: the command with it.
+    Raises InvalidSchedule, ServerUnreachable.
     """
     if read_name(schedule) is None and said_plain(schedule) is None:
         return
@@ -110,7 +110,9 @@ def check_order(schedule: str, *, meant: str, server: str | None) -> None:
 
 
 def _unknown(s: Schedule, *, server: str | None, remedy: str | None = None) -> InvalidSchedule:
-    """Make the error for a schedule that the server does not know. It names those that it knows, if it tells."""
+    """Make the error for a schedule that the server does not know. It names the known schedules, if the server lists
+    them.
+    """
     from workkit.verbs.opening import schedules_at
 
     start = f"workkit listen {shlex.quote(s.name)}{server_words(server)}"
@@ -164,7 +166,7 @@ def where_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the schedule, which may be left out, ``--json``, ``-v`` and the server."""
+    """Add the optional schedule, ``--json``, ``-v`` and the server."""
     function = server_options(function)
     function = verbose_option(function)
     function = json_option()(function)
@@ -172,7 +174,7 @@ def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add which rows are listed, how many, and the zone of their times."""
+    """Add the options for the rows, their number, and the zone of their times."""
     for option in (
         zone_option("zone of the times; default UTC"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
@@ -184,7 +186,7 @@ def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def most_rows(limit: int | None, everything: bool) -> int | None:
-    """Tell how many rows are listed at most; None: all. Raises UsageError."""
+    """Return the most rows to list; None: all. Raises UsageError."""
     if everything and limit is not None:
         raise click.UsageError(f"--all and --limit {limit} were both given. Keep one of them.")
     return None if everything else limit or DEFAULT_LIMIT

@@ -1,7 +1,7 @@
-"""Words that a shell completes from what is there: schedules, names and ids of jobs, functions. Never an error.
+"""Completions of a shell from live data: schedules, names and ids of jobs, functions. They never fail.
 
-A server is asked for a moment only, and at most every five seconds; a private one is not started for that. Below: jobs
-of every state, in layouts that cannot list some of them: the others are listed, and a note says so.
+A request to a server takes a moment only, and comes at most every five seconds. A private server is not started for it.
+Below: jobs of every state. Layouts that cannot list some states list the others, with a note.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 FRESH_SECONDS = 5.0
-MOMENT_SECONDS = 0.8  # whoever pressed a key waits no longer
+MOMENT_SECONDS = 0.8  # the most seconds that completion may take
 MOST = 200
-Found = dict[str, str]  # what may be typed -> what it is
+Found = dict[str, str]  # the text to type -> its description
 
 
 class ScheduleName(StringParamType):
@@ -48,7 +48,7 @@ class ScheduleName(StringParamType):
     name = "schedule"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the schedules that are known."""
+        """Complete the known schedules."""
         known: Found = {}
         with suppress(Exception):
             known |= dict.fromkeys(read_settings().schedules, "")
@@ -57,12 +57,12 @@ class ScheduleName(StringParamType):
 
 
 class Which(StringParamType):
-    """A job, completed by the names and the beginnings of the ids that are there."""
+    """A job, completed by the names and the beginnings of the ids of present jobs."""
 
     name = "which"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the jobs of the schedule that stands before."""
+        """Complete the jobs of the schedule before this word."""
         return _items(_live(ctx, _schedule_of(ctx), _jobs), incomplete)
 
 
@@ -72,17 +72,17 @@ class DeadWhich(StringParamType):
     name = "which"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the dead jobs of the schedule that stands before."""
+        """Complete the dead jobs of the schedule before this word."""
         return _items(_live(ctx, _schedule_of(ctx), _dead), incomplete)
 
 
 class FunctionOfJobs(StringParamType):
-    """A function, completed by those of the jobs that are there."""
+    """A function, completed by those of the present jobs."""
 
     name = "function"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Name the functions of the schedule that stands before."""
+        """Complete the functions of the schedule before this word."""
         return _items(_live(ctx, _schedule_of(ctx), _functions), incomplete)
 
 
@@ -91,7 +91,7 @@ def _items(found: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
 
 
 def _schedule_of(ctx: click.Context) -> str:
-    """Tell the schedule of the words before. Where the value of an option is completed, click has not read them."""
+    """Return the schedule of the words before. While click completes the value of an option, it has not read them."""
     words = ctx.params.get("words") or (ctx.params.get("schedule"),)
     if words[0]:
         return str(words[0])
@@ -101,7 +101,7 @@ def _schedule_of(ctx: click.Context) -> str:
 
 
 def _live(ctx: click.Context, schedule: str, read: Callable[[str, str | None, str], Found]) -> Found:
-    """Read words from the server, or what was kept of them; nothing where it does not answer in time."""
+    """Read completions from the server, or from the cache; nothing if the server does not answer in time."""
     found: Found = {}
 
     def look() -> None:
@@ -126,7 +126,7 @@ def _redis_url(ctx: click.Context) -> str | None:
 
 
 def _own(ctx: click.Context, layout: Layout) -> list[str]:
-    """Put the options of this layout alone, of the words before, where `create` looks for them; return their values."""
+    """Put the options of this layout, from the words before, where `create` looks for them. Return their values."""
     for option in layout.own:
         if value := ctx.params.get(option.name):
             os.environ[option.variable] = value
@@ -134,7 +134,7 @@ def _own(ctx: click.Context, layout: Layout) -> list[str]:
 
 
 def _kept(key: Iterable[str], read: Callable[[], Found]) -> Found:
-    """Read at most every five seconds; also that nothing could be read."""
+    """Read at most every five seconds. A failed read is cached too."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "workkit"
     kept = home / f"{hashlib.sha256(chr(10).join(key).encode()).hexdigest()[:24]}.json"
     with suppress(OSError, ValueError):
@@ -183,7 +183,7 @@ def _functions(schedule: str, url: str | None, layout: str) -> Found:
 
 
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:
-    """Read the jobs of a state, or of every state that the layout can list; those that are meant."""
+    """Read the matching jobs of a state, or of every state that the layout can list."""
     from workkit.contract.composed import listable
     from workkit.contract.where import Where, looked_up, meant_jobs
     from workkit.verbs.opening import present, producer_of
@@ -196,13 +196,13 @@ def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = No
 
 
 def unlisted_notes(s: Schedule, state: JobState | None) -> list[str]:
-    """Say which jobs a list of every state leaves out, because the layout cannot list them."""
+    """Name the jobs that a list of every state omits, because the layout cannot list them."""
     from workkit.verbs.opening import producer_of
 
     return [] if state is not None else [*producer_of(s).inspector.unlisted().values()]
 
 
 def talk_once(sentences: Iterable[str]) -> None:
-    """Say each sentence once, beside what is printed."""
+    """Print each sentence once, beside the output."""
     for sentence in dict.fromkeys(sentences):
         terminal.talk(wording.printable(sentence))

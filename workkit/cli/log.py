@@ -1,6 +1,6 @@
-"""Events as log lines on stderr: words for people, or one JSON object a line; at most so many a second.
+"""Events as log lines on stderr: words for people, or one JSON object a line; a limited number each second.
 
-`console_line` and `json_line` word one event, in the words of `workkit.events`; `Log` decides which events are printed
+`console_line` and `json_line` word one event, in the words of `workkit.events`. `Log` decides which events are printed
 and when, and counts the others.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 WORD_WIDTH = 10
-TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # where the text of a line begins on a terminal
+TEXT_COLUMN = len("00:00:00  ") + WORD_WIDTH + 1  # the column in which the text of a line begins on a terminal
 CALM = {"done": "green", "back": "green", "listening": "green", "resumed": "green"}
 UNEASY = {"late", "lost", "missing", "crashed", "retrying", "cannot_run", "quiet", "stopping", "given_back", "failed"}
 UNEASY |= {"restarted", "outdated", "not_synced", "orphaned", "no_ping", "revived"}
@@ -41,7 +41,9 @@ UNEASY |= {"restarted", "outdated", "not_synced", "orphaned", "no_ping", "revive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How lines look: on a terminal the clock is local; `arguments` of calls are shown or not; `verbose` tracebacks."""
+    """The look of lines. On a terminal the clock is local; `arguments`: show those of calls; `verbose`: show
+    tracebacks.
+    """
 
     stream: TextIO | None = None
     terminal: bool = False
@@ -50,7 +52,7 @@ class Style:
 
 
 def console_line(event: Event, style: Style) -> str:
-    """Write one event for people: clock, word, job, what happened."""
+    """Write one event for people: clock, word, job, outcome."""
     word = event.name.replace("_", " ")
     painted = terminal.paint(word, _colour(event), style.stream) + " " * (WORD_WIDTH - len(word))
     parts = [part for part in (_subject(event, style), *event_parts(event)) if part]
@@ -63,7 +65,7 @@ def console_line(event: Event, style: Style) -> str:
 
 
 def json_line(event: Event, *, listener: str | None, arguments: bool = False) -> str:
-    """Write one event for machines: time, level, event, then the job it is about, then its fields."""
+    """Write one event for machines: time, level, event, then its job, then its fields."""
     fields: dict[str, Any] = dict(event.fields)
     fields.pop("exception", None)
     record: dict[str, Any] = {
@@ -105,13 +107,13 @@ def _clock(event: Event, *, local: bool) -> str:
 
 
 def _hint(event: Event) -> list[str]:
-    """Say what whoever looks at the line can do from there."""
+    """Suggest the next step to the reader of the line."""
     match event.name:
         case "may_run":
             return ["Ctrl-C stops."]
         case "stopping":
             return ["Ctrl-C again stops at once."]
-        case "quiet" if event.schedule is None:  # by a signal, not by somebody in front of a browser
+        case "quiet" if event.schedule is None:  # by a signal, not by a user of the web pages
             return [f"To go on: kill -CONT {event.fields.get('pid') or os.getpid()}"]
     return []
 
@@ -155,7 +157,7 @@ ENDS = {"done", "discarded", "failed", "dead", "retrying"}
 
 @dataclass(slots=True)
 class Window:
-    """One second of job lines: how many were printed, which are held back, and how many are only counted."""
+    """One second of job lines: how many were printed, which events wait, and how many are only counted."""
 
     started: float
     printed: int = 0
@@ -164,12 +166,12 @@ class Window:
     failed: int = 0
     latest_ms: int = 0
 
-    successes: int = 0  # among those held back; they give way to warnings
-    is_timed: bool = False  # whether something ends this second by itself
+    successes: int = 0  # among the waiting events; they give way to warnings
+    is_timed: bool = False  # whether a timer ends this second
 
     @property
     def room(self) -> int:
-        """How many more lines this second may hold back."""
+        """The number of further lines that this second may hold back."""
         return A_SECOND - max(self.printed, AT_ONCE) - len(self.held)
 
     def hold(self, event: Event) -> None:
@@ -178,7 +180,7 @@ class Window:
         self.successes += event.level < events.WARNING
 
     def give_way(self) -> None:
-        """Let the latest success make room."""
+        """Drop the latest waiting success to make room."""
         place = max(n for n, event in enumerate(self.held) if event.level < events.WARNING)
         self.count(self.held.pop(place))
         self.successes -= 1
@@ -193,7 +195,7 @@ class Window:
 
 @dataclass(slots=True)
 class Backlog:
-    """Jobs that started late: when the last line about one was printed, and how many were only counted since."""
+    """Jobs that started late: the time of the last line about one, and the number that was only counted since."""
 
     printed: float = 0.0
     jobs: int = 0
@@ -201,16 +203,16 @@ class Backlog:
 
 
 class Log:
-    """A subscriber of events that prints them. `verbose` prints every job; `quiet` only warnings and errors.
+    """A subscriber that prints events. `verbose` prints every job; `quiet` only warnings and errors.
 
     Half of a second's job lines go out at once. The other half waits for the end of that second, so that failures and
-    warnings can come before successes; one line counts the remaining events. Of jobs that start late there is one line
-    a second: a job, or how many they were. A line that is not about a job comes after what was held back before it.
+    warnings can come before successes; one line counts the remaining events. Late starts get one line a second: the
+    job, or the number of jobs. A line that is not about a job comes after the waiting lines before it.
     """
 
     def __init__(self, *, json: bool = False, verbose: bool = False, quiet: bool = False) -> None:
         self.json, self.verbose = json, verbose
-        self.prints = True  # so that the standard logger says nothing beside
+        self.prints = True  # so that the standard logger does not print them too
         self.least = events.DEBUG if verbose else events.WARNING if quiet else events.INFO
         self.stream: TextIO | None = sys.stderr
         self.style = Style(
@@ -247,7 +249,7 @@ class Log:
                 self._limit(event)
 
     def wants(self, name: str) -> bool:
-        """Whether this event may become a line. Called many thousand times a second."""
+        """Return whether this event may become a line. Called many thousand times a second."""
         level = events.LEVELS.get(name, events.INFO)
         if level < self.least:
             return False
@@ -272,7 +274,7 @@ class Log:
                 window.latest_ms = max(window.latest_ms, late_ms)
 
     def close(self) -> None:
-        """Print what was held back."""
+        """Print the waiting events."""
         with self._lock:
             self._end(self._window)
             self._end_backlog(time.time())
@@ -332,7 +334,7 @@ class Log:
         timer.start()
 
     def _release(self) -> None:
-        """Print what the current second holds back: what is printed next happened later."""
+        """Print the waiting events of the current second, before any later event is printed."""
         if (window := self._window) is not None and window.held:
             self._write(window.held)
             window.printed += len(window.held)

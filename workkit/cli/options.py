@@ -1,4 +1,4 @@
-"""Options that several commands share, each said once, and the values they become."""
+"""Options that several commands share, each defined once, and their values."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ EMBEDDED_SCHEME = "embedded://"
 
 
 class Commas(StringParamType):
-    """A text that its environment variable gives several times, separated by commas."""
+    """A text. Its environment variable may hold several, separated by commas."""
 
     name = "text"
     envvar_list_splitter = ","
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take the blanks off."""
+        """Remove blanks at both ends."""
         return str(value).strip()
 
 
@@ -72,7 +72,7 @@ class Count(click.IntRange):
         super().__init__(1)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read digits; refuse the rest saying what is accepted."""
+        """Read digits. The error for any other text names the accepted values."""
         text = str(value).strip()
         if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) < 10**9):
             raise click.BadParameter(f'"{text}" is not a whole number from 1.', ctx, param)
@@ -86,27 +86,27 @@ def _completed(values: Iterable[Any], incomplete: str) -> list[Any]:
 
 
 class Whole(IntParamType):
-    """A whole number, completed from those that are accepted, where they are few. What it may be is checked where it is
-    used, since the message is the same as in Python.
+    """A whole number, completed from the accepted ones if they are few. The verb checks its range, because its message
+    is the same as in Python.
     """
 
     def __init__(self, accepted: Sequence[int] = ()) -> None:
         self.accepted = accepted
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it; refuse what is none."""
+        """Read the number. Refuse any other text."""
         try:
             return int(value)
         except ValueError:
             raise click.BadParameter(f'"{value}" is not a whole number.', ctx, param) from None
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Name the numbers that are accepted."""
+        """Complete the accepted numbers."""
         return _completed(self.accepted, incomplete)
 
 
 class Word(StringParamType):
-    """One of some words, completed here. Checked where it is used, since the message is the same as in Python."""
+    """One of some words, completed here. The verb checks it, because its message is the same as in Python."""
 
     name = "word"
 
@@ -114,12 +114,12 @@ class Word(StringParamType):
         self.accepted = accepted
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Name the words that are accepted."""
+        """Complete the accepted words."""
         return _completed(self.accepted, incomplete)
 
 
 class Zone(StringParamType):
-    """An IANA zone. Completed here; checked where it is used, since the message is the same as in Python."""
+    """An IANA zone, completed here. The verb checks it, because its message is the same as in Python."""
 
     name = "zone"
 
@@ -128,7 +128,7 @@ class Zone(StringParamType):
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Name the zones that begin like this."""
+        """Complete the zones that begin like this."""
         from click.shell_completion import CompletionItem
 
         from workkit.triggers.zone import zone_names  # not needed for --help
@@ -173,14 +173,14 @@ def plan_version_option(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def verbose_option(function: Callable[..., R]) -> Callable[..., R]:
-    """Add ``-v``: `workkit.cli.main` looks for it itself, so that it also serves where parsing fails."""
+    """Add ``-v``. `workkit.cli.main` looks for it itself, so it works even if parsing fails."""
     return click.option(
         "-v", "--verbose", cls=Option, is_flag=True, expose_value=False, help="show tracebacks of errors"
     )(function)
 
 
 def by_option(function: Callable[..., R]) -> Callable[..., R]:
-    """Add ``--by``; what the command changes is recorded as changed by the command line."""
+    """Add ``--by``. The change is recorded as made through the command line."""
 
     @click.option(
         "--by", cls=Option, metavar="NAME", help="who does so, for workkit changes; else WORKKIT_BY, else user@host"
@@ -199,9 +199,7 @@ def by_option(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of a job and of its runs, as in Python; the command gets `run`: those that were given, as
-    keywords.
-    """
+    """Add the options of a job and of its runs, as in Python. The command gets `run`: the typed ones, as keywords."""
 
     @functools.wraps(function)
     def with_run(*args: Any, **kwargs: Any) -> R:
@@ -235,7 +233,7 @@ OFFERED = tuple(option for option in OPTIONS if ADD in option.places and option.
 
 
 def flag(option: VerbOption) -> str:
-    """Name the flag of an option; the switch of one that is True by default turns it off."""
+    """Return the flag of an option. For one that is True by default, it is the switch that turns it off."""
     name = option.name.replace("_", "-")
     return f"--no-{name}" if not option.value and option.default == "True" else f"--{name}"
 
@@ -247,7 +245,7 @@ def _help(option: VerbOption) -> str:
 
 
 def server_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Add ``--redis`` and ``--embedded``; the command gets `server`: a URL, or None for the environment's."""
+    """Add ``--redis`` and ``--embedded``. The command gets `server`: a URL, or None for that of the environment."""
     beside = [one for one in layouts() if one.place]
 
     @click.option(
@@ -294,7 +292,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
             os.environ["WORKKIT_LAYOUT"] = layout  # as with the dialect
         for option in own_options().values():
             value = kwargs.pop(option.name)
-            if value is not None and f"to_{option.name}" not in kwargs:  # forward says it otherwise
+            if value is not None and f"to_{option.name}" not in kwargs:  # forward has its own flag for it
                 check_placed(option, layout, flag=f"--{option.name}", add="--layout")
             if value:
                 os.environ[option.variable] = value
@@ -306,7 +304,7 @@ def server_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def layout_option(flag: str, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option whose value is the name of a layout."""
+    """Add an option that takes the name of a layout."""
     names = layout_names()
     return click.option(flag, cls=Option, type=click.Choice(names), metavar="|".join(names), help=titles(), **how)
 
@@ -327,14 +325,14 @@ def _own_options(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def check_placed(option: OwnOption, layout: str | None, *, flag: str, add: str) -> None:
-    """Refuse an option of other layouts than the one that is named."""
+    """Refuse an option that belongs to other layouts than the named one."""
     names = [one.name for one in owners(option.name)]
     if option.misplaced and layout not in names:
         raise click.UsageError(f"{flag} {option.misplaced} Add {add} {' or '.join(names)}.")
 
 
 def server_url(redis: str | None, embedded: str | None) -> str | None:
-    """Decide on the server: its URL, or None where `schedule.create` finds it in the environment."""
+    """Return the URL of the server, or None if `schedule.create` finds it in the environment."""
     if redis is not None and embedded is not None:
         raise click.UsageError("--redis and --embedded were both given; a schedule is on one server. Keep one of them.")
     if embedded is None:
@@ -343,7 +341,7 @@ def server_url(redis: str | None, embedded: str | None) -> str | None:
 
 
 def chosen_schedules(given: tuple[str, ...], settings: Settings, *, command: str) -> tuple[str, ...]:
-    """Take the schedules named on the command line, else in WORKKIT_SCHEDULES, else in pyproject.toml."""
+    """Return the schedules of the command line, else of WORKKIT_SCHEDULES, else of pyproject.toml."""
     named = tuple(name.strip() for name in os.environ.get(SCHEDULES_ENV, "").split(",") if name.strip())
     chosen = given or named or settings.schedules
     if not chosen:
@@ -355,15 +353,15 @@ def chosen_schedules(given: tuple[str, ...], settings: Settings, *, command: str
 
 
 def chosen_imports(imports: tuple[str, ...], settings: Settings) -> tuple[str, ...]:
-    """Take the modules named on the command line, else in WORKKIT_IMPORT, else in pyproject.toml; before them those of
-    the program around this command line.
+    """Return the modules of the command line, else of WORKKIT_IMPORT, else of pyproject.toml; before them those of the
+    program around this command line.
     """
     named = imports if is_typed("imports") else tuple(name for name in imports or settings.imports if name)
     return (*host().imports, *named)
 
 
 def weighted(text: str) -> tuple[str, int | None]:
-    """Take ``SCHEDULE:WEIGHT`` apart: a weight is the digits after the last colon."""
+    """Split ``SCHEDULE:WEIGHT``. The weight is the digits after the last colon."""
     name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdigit()):
         return text, None
@@ -373,8 +371,8 @@ def weighted(text: str) -> tuple[str, int | None]:
 
 
 def server_flags(url: str | None) -> tuple[str, ...]:
-    """Say how the same server and layout are named in another command: each flag with its value, as a shell takes them;
-    nothing for what the environment names.
+    """Return the flags that name the same server and layout in another command, each with its value, quoted for a
+    shell; nothing for values from the environment.
     """
     if url is None or not url.startswith(EMBEDDED_SCHEME):
         return (*((f"--redis {shell_word(masked(url))}",) if url else ()), *layout_flags())
@@ -390,17 +388,17 @@ def schedule_flags(url: str | None) -> tuple[str, ...]:
 
 
 def server_words(url: str | None) -> str:
-    """Write these flags behind a command."""
+    """Write these flags as the end of a command."""
     return "".join(f" {flag}" for flag in server_flags(url))
 
 
 def is_typed(option: str) -> bool:
-    """Say whether an option was typed; else its value may come from the environment."""
+    """Return whether an option was typed. Otherwise its value may come from the environment."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def zone_of(name: str | None, settings: Settings) -> ZoneInfo:
-    """Find the zone that `--tz`, WORKKIT_TZ or the settings name; UTC by default. Raises TriggerError."""
+    """Return the zone of `--tz`, WORKKIT_TZ or the settings; UTC by default. Raises TriggerError."""
     from workkit.triggers.zone import zone  # not needed for --help
 
     return zone(name or settings.tz or "UTC")

@@ -1,6 +1,6 @@
-"""The table ``[tool.workkit]`` of the nearest pyproject.toml upward: for the command line only, never the server.
+"""The table ``[tool.workkit]`` of the nearest pyproject.toml upward. Only the command line reads it, never the server.
 
-Below: the program that has this command line within its own, such as the manage.py of a Django project.
+Below: the program that contains this command line, such as the manage.py of a Django project.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MOST_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the table says; None or empty where it says nothing. `file` is where it stands, if anywhere. `plans`:
-    it plans jobs of its schedules.
+    """The values of the table; None or empty for absent ones. `file`: its file, or None. `plans`: whether it plans jobs
+    of its schedules.
     """
 
     schedules: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def _table(file: Path) -> Mapping[str, Any]:
     return table
 
 
-SERVERS = {  # keys that people try, beside those of layouts, and what names it instead: a variable and an option
+SERVERS = {  # keys that people try (those of layouts are added) -> the variable and the option that name the server
     **dict.fromkeys(
         ("redis", "redis-url", "valkey", "url", "server", "host", "broker"), ("WORKKIT_REDIS_URL", "redis URL")
     ),
@@ -105,7 +105,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_schedules(value: object) -> bool:
-    """Say whether it is a list of names, or a table of plans by name."""
+    """Return whether a value is a list of names, or a table of plans by name."""
     return _is_texts(value) or (isinstance(value, dict) and all(isinstance(plan, dict) for plan in value.values()))
 
 
@@ -137,8 +137,8 @@ READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What such a program adds. `command`: how it is started, up to our words; empty: as this process was. `imports`:
-    modules that every listener and each of its worker processes imports first.
+    """The settings of such a program. `command`: the words that start it, up to those of workkit; empty: as this
+    process was started. `imports`: modules that every listener and each of its worker processes imports first.
     """
 
     command: tuple[str, ...] = ()
@@ -149,6 +149,6 @@ NO_HOST = Host()
 
 
 def host() -> Host:
-    """The program that runs the present command."""
+    """Return the program that runs the present command."""
     found = click.get_current_context().find_root().obj
     return found if isinstance(found, Host) else NO_HOST

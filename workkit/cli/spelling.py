@@ -1,8 +1,8 @@
-"""How a sentence names what was given: by keywords in Python, by flags and arguments here. The one place that knows
-both.
+"""The names of arguments in a sentence: keywords in Python, flags and arguments on the command line. Only this module
+knows both.
 
-Errors and warnings are written with keywords (``unique_key='x'``). Before the command line prints one, the keywords
-that the command takes become what was typed (``--unique-key 'x'``). Others stay: the rows of a file hold keywords too.
+Errors and warnings are written with keywords (``unique_key='x'``). Before the command line prints one, the keywords of
+the command become the typed form (``--unique-key 'x'``). Others stay: the rows of a file hold keywords too.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from workkit.text.cells import shell_word
 PLACES = {"function": "fn", "args": "args", "which": "which"}  # arguments of commands, and the keywords they become
 TIMES = {"when": "WHEN", "at": "WHEN", "in_": '"in ..."', "every": '"every ..."', "cron": "a cron string"}
 VERBS = {"schedule.add_now(s, fn)": "workkit now", "schedule.add_now": "workkit now", "schedule.add": "workkit add"}
-PRIVATE = "embedded://"  # a URL that has a flag of its own
-FOLDERS = {"/FOLDER": "FOLDER"}  # what stands for a folder in a sentence
+PRIVATE = "embedded://"  # a URL with its own flag
+FOLDERS = {"/FOLDER": "FOLDER"}  # placeholders of a folder in a sentence
 _VALUE = r'"[^"]*"|\'[^\']*\'|\[[^\]]*\]|[\w+-]+'
 _KEYWORD = re.compile(rf'(?<![\w."\'/?&-])(?P<name>[a-z_]+)=(?P<value>{_VALUE})?|"[^"]*"')
 _RECURS = re.compile(r"\s*(every|each|daily|hourly|weekly|monthly|yearly)\b", re.IGNORECASE)
 
 
 def in_flags(text: str, command: click.Command | None) -> str:
-    """Write a sentence with the flags of a command in place of the keywords that they stand for."""
+    """Write a sentence with the flags of a command in place of their keywords."""
     if command is None:
         return text
     flags = _flags(command)
@@ -48,11 +48,11 @@ def in_flags(text: str, command: click.Command | None) -> str:
             return _private(value.strip("\"'").removeprefix(PRIVATE))
         if name in TIMES and takes_time:
             return _time(name, value) if value else TIMES[name]
-        if name not in flags:  # a keyword of nobody here, or a quoted text, which stays as it was given
+        if name not in flags:  # a keyword of another place, or a quoted text, which stays as it was typed
             return found[0]
         if value in ("True", "False"):  # a switch
             return flags[name]
-        if value.startswith("["):  # an option that may be given several times
+        if value.startswith("["):  # an option that may be repeated
             value = value[1:-1].strip("\"'") or '""'
         return f"{flags[name]} {value}".rstrip()
 
@@ -60,7 +60,7 @@ def in_flags(text: str, command: click.Command | None) -> str:
 
 
 def _flags(command: click.Command) -> dict[str, str]:
-    """Find what a command calls each keyword."""
+    """Return the flag or argument of each keyword in a command."""
     flags = {}
     for parameter in command.params:
         if isinstance(parameter, click.Option):
@@ -78,7 +78,7 @@ def _private(folder: str) -> str:
 
 
 def _time(name: str, value: str) -> str:
-    """Write a time as WHEN takes it, which has no keyword to say whether it recurs."""
+    """Write a time as WHEN takes it. WHEN has no keyword that says whether the time recurs."""
     quote, words = value[:1], value.strip("\"'")
     if quote not in ("'", '"'):
         return value
@@ -90,7 +90,7 @@ def _time(name: str, value: str) -> str:
 
 
 def at_server(text: str, name: str, words: str) -> str:
-    """Have the commands about a schedule that a text names find the same server and layout."""
+    """Add flags to the commands about a named schedule in a text, so that they find the same server and layout."""
     if not words or not name:
         return text
     return re.sub(
@@ -101,7 +101,7 @@ def at_server(text: str, name: str, words: str) -> str:
 
 
 def at_layout(text: str) -> str:
-    """Do so in an error, where a layout was typed in this command."""
+    """Add these flags to an error, if a layout was typed in this command."""
     ctx = click.get_current_context(silent=True)
     if ctx is None or not (words := layout_words()) or words in text:
         return text
@@ -114,8 +114,8 @@ def at_layout(text: str) -> str:
 
 
 def layout_flags() -> tuple[str, ...]:
-    """Say how the layout, and what belongs to it, are named in another command, where they were typed in this one: each
-    flag with its value, as a shell takes them.
+    """Return the flags for the layout and its options, each with its value, quoted for a shell, if they were typed in
+    this command.
     """
     ctx = click.get_current_context(silent=True)
     if ctx is None:
@@ -126,7 +126,7 @@ def layout_flags() -> tuple[str, ...]:
 
 
 def layout_words() -> str:
-    """Write these flags behind a command."""
+    """Write these flags as the end of a command."""
     return "".join(f" {flag}" for flag in layout_flags())
 
 
@@ -136,12 +136,12 @@ NAMELESS = "FUNCTION"
 
 
 class Unquoted(click.UsageError):
-    """Words of a time were typed without quotes. The message ends with what to type instead."""
+    """The words of a time were typed without quotes. The message ends with the correct command."""
 
 
 def add_words(schedule: str, words: Sequence[str], zone: tzinfo) -> str | None:
-    """Write the command that was probably meant by ``workkit add SCHEDULE`` and these words; None where they stand as
-    they should. The function may stand before the time or after it, or be forgotten.
+    """Write the command that the user probably wanted by ``workkit add SCHEDULE`` and these words; None if they are
+    correct. The function may come before the time or after it, or be missing.
     """
     words = with_stars(words)
     place = next((n for n, word in enumerate(words) if _is_function(word)), None)
@@ -160,7 +160,7 @@ def add_words(schedule: str, words: Sequence[str], zone: tzinfo) -> str | None:
 
 
 def now_words(schedule: str, function: str, args: Sequence[str], zone: tzinfo) -> str | None:
-    """Write the command that was probably meant by ``workkit now``, where the arguments are a time."""
+    """Write the command that the user probably wanted by ``workkit now``; None if the arguments are not a time."""
     time = _quoted_time(args, zone)
     return _command(schedule, time, function, ()) if time else None
 
@@ -171,7 +171,7 @@ def time_of(words: Sequence[str], zone: tzinfo) -> str:
 
 
 def with_stars(words: Sequence[str]) -> Sequence[str]:
-    """Put ``*`` back where the shell has put the names of all files of this folder."""
+    """Restore ``*`` where the shell has put the names of all files of this folder."""
     names = {name for name in os.listdir() if not name.startswith(".")}
     found: list[str] = []
     place = 0
@@ -183,12 +183,12 @@ def with_stars(words: Sequence[str]) -> Sequence[str]:
 
 
 def unquoted_time(words: Sequence[str], zone: tzinfo) -> str | None:
-    """Write these words as one argument, where they are a time and the first of them alone is none."""
+    """Write these words as one argument, if they are a time and the first one alone is not."""
     return None if len(words) < 2 or _quoted_time(words[:1], zone) else _quoted_time(words, zone)
 
 
 def is_cut(words: Sequence[str], zone: tzinfo) -> bool:
-    """Tell whether the first word alone is no time, or is a longer one with the next: these name no function."""
+    """Return whether the first word alone is no time, or is a longer one with the next. Such words name no function."""
     return _quoted_time(words[:1], zone) is None or any(
         _quoted_time(words[:end], zone) for end in range(2, len(words) + 1)
     )
@@ -199,7 +199,7 @@ def _is_function(word: str) -> bool:
 
 
 def _as_function(word: str) -> str:
-    """Give a function as it is typed; a dotted one gets its colon."""
+    """Write a function as it is typed; a dotted one gets its colon."""
     if ":" in word or word.startswith("#'"):
         return word
     module, _, last = word.rpartition(".")

@@ -1,7 +1,7 @@
-"""Rows in columns, fitted to a terminal: long cells are cut, then the least important columns go; nothing wraps.
+"""Rows in columns, fitted to a terminal. Long cells are cut, then the least important columns go; lines never wrap.
 
-Every command that prints rows prints them here. In a pipe every cell has its full width. With `--json` records are one
-array (`show_json`).
+Every command that prints rows uses this module. In a pipe every cell has its full width. With `--json` the records are
+one array (`show_json`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from workkit.text import wording
 from workkit.text.cells import cells, padded, shorten
 
 GAP = 2
-SHORTEST = 8  # of a cell that is cut
-NOTHING = ("-", "")  # what stands in a cell that says nothing
-LONGEST = 400  # of a cell in a pipe; --json has all of it
+SHORTEST = 8  # the fewest columns of a cell that is cut
+NOTHING = ("-", "")  # the texts of an empty cell
+LONGEST = 400  # the most characters of a cell in a pipe; --json has all of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its title and its least width, where there is room.
+    """A column: its title, and its least width if there is room.
 
-    `cut_to`: its cells may be cut to so many columns (0: never). `rank`: the column with the highest rank is
-    left out first; one with rank 0 is never left out. One in which nothing stands goes before all others.
-    `is_call`: it holds calls of functions, and the name of the function is what matters in them.
+    `cut_to`: the least width to which its cells may be cut (0: never). `rank`: the column with the highest rank is left
+    out first; one with rank 0 is never left out. Empty columns go before all others. `is_call`: it holds calls of
+    functions, and cutting keeps the name of the function.
     """
 
     title: str
@@ -64,7 +64,7 @@ def show_table(columns: Sequence[Column], rows: Iterable[Row]) -> None:
 
 
 def table_lines(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None) -> Iterator[str]:
-    """Write the lines of a table, in colour where stdout has colour: dim titles, and the words of the STATE column."""
+    """Write the lines of a table. If stdout has colour, titles are dim and the STATE column is coloured."""
     lines = fitted(columns, rows, width=width)
     titles = next(lines)
     yield terminal.paint(_line(titles), "dim", sys.stdout)
@@ -74,7 +74,7 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], *, width: int | 
 
 
 def fitted(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None) -> Iterator[list[str]]:
-    """Pad every cell, the titles' line first, so that lines fit `width` columns (None: whatever they need)."""
+    """Pad every cell, the titles' line first, so that lines fit `width` columns (None: no limit)."""
     texts = [[shorten(wording.printable(cell), LONGEST) for cell in row] for row in rows]
     widths = _natural(columns, texts, roomy=True)
     if width is not None and _total(widths) > width:
@@ -87,7 +87,7 @@ def fitted(columns: Sequence[Column], rows: Sequence[Row], *, width: int | None)
 
 
 def _cut(column: Column, text: str, size: int) -> str:
-    """Shorten a cell. Of a call the modules give way first: ``…send_reminder("tra…``."""
+    """Shorten a cell. Of a call, the modules are cut first: ``…send_reminder("tra…``."""
     path, bracket, arguments = text.partition("(")
     if column.is_call and cells(text) > size and cells(path) + 2 > size:
         name = re.split(r"[./]", path)[-1]
@@ -96,9 +96,9 @@ def _cut(column: Column, text: str, size: int) -> str:
 
 
 def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> Iterator[str]:
-    """Write rows without titles: every column as wide as its cells, `most` at most, and none that is empty.
+    """Write rows without titles: every column as wide as its cells, at most `most`. Empty columns are left out.
 
-    A cell that is wider than its column moves what comes after it.
+    A cell that is wider than its column shifts the rest of its row.
     """
     texts = [[wording.printable(cell) for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip(*texts, strict=True)]
@@ -108,7 +108,7 @@ def aligned(rows: Sequence[Row], *, gap: int = GAP, most: int | None = None) -> 
 
 
 def _natural(columns: Sequence[Column], texts: Sequence[Row], *, roomy: bool) -> list[int]:
-    """Tell how wide each column is where nothing is cut; `roomy`: at least as wide as it should be."""
+    """Return the uncut width of each column. `roomy`: at least its desired width."""
     return [
         max([column.least if roomy else 0, cells(column.title), *(cells(row[n]) for row in texts)])
         for n, column in enumerate(columns)
@@ -116,9 +116,7 @@ def _natural(columns: Sequence[Column], texts: Sequence[Row], *, roomy: bool) ->
 
 
 def _left(columns: Sequence[Column], widths: Sequence[int], width: int | None, empty: Set[int]) -> list[int]:
-    """Leave out columns by their rank until the rest fits, with its cells cut as far as they may be; first the empty
-    ones.
-    """
+    """Leave out columns by their rank, empty ones first, until the others fit with their cells cut."""
     left = list(range(len(columns)))
     while width is not None and len(left) > 1 and _total(_floor(columns[n], widths[n]) for n in left) > width:
         last = max(left, key=lambda n: (columns[n].rank > 0 and n in empty, columns[n].rank, n))
@@ -158,7 +156,7 @@ def _coloured(row: Row, place: int) -> list[str]:
 
 
 def show_json(records: Iterable[Record]) -> int:
-    """Print one array, one object a line, each as soon as it is read; return how many there were."""
+    """Print one array, one object a line, each as soon as it is read. Return the number of objects."""
     count = 0
     for record in records:  # nothing is printed before the first is read: that may fail
         terminal.data((",\n" if count else "[") + compact(record), newline=False)

@@ -1,5 +1,5 @@
-"""What the terminal can do: width, colour, and writing to it without surprises: data, remarks, warnings, how far a long
-command is, and a screen that is drawn again.
+"""Output on the terminal: its width, its colour, and safe writing of data, remarks, warnings, progress, and a screen
+that is drawn again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLOURS = {"green": "green", "yellow": "yellow", "red": "red", "dim": "bright_bl
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Say whether a person looks at this stream."""
+    """Return whether a person looks at this stream."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -33,7 +33,9 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def has_colour(stream: TextIO | None) -> bool:
-    """Decide on colour: NO_COLOR forbids it, FORCE_COLOR wants it, TERM=dumb cannot, a terminal can."""
+    """Return whether a stream has colour: NO_COLOR forbids it, FORCE_COLOR forces it, TERM=dumb lacks it, a terminal
+    has it.
+    """
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -49,7 +51,7 @@ def paint(text: str, colour: str | None, stream: TextIO | None) -> str:
 
 
 def table_width(stream: TextIO | None) -> int | None:
-    """Tell the columns of a terminal; None for anything else, where lines keep their full width."""
+    """Return the columns of a terminal; None for any other stream, where lines keep their full width."""
     if stream is None or not is_terminal(stream):
         return None
     with suppress(ValueError):
@@ -61,36 +63,38 @@ def table_width(stream: TextIO | None) -> int | None:
 
 
 def help_width() -> int:
-    """Tell the columns of help: those of the terminal, else 80."""
+    """Return the columns of help: those of the terminal, else 80."""
     return max(20, min(WIDEST_HELP, shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns))
 
 
 def ellipsis_safe(text: str, stream: TextIO | None) -> str:
-    """Replace the ellipsis where the stream's encoding has none; one column either way."""
+    """Replace the ellipsis if the stream's encoding has none. The width stays one column."""
     encoding = getattr(stream, "encoding", None) or "ascii"
     return text if encoding.lower().replace("-", "").startswith("utf") else text.replace("…", "~")
 
 
 def data(text: str = "", *, newline: bool = True) -> None:
-    """Write data as it is: to stdout, escape codes only where colour was decided on."""
+    """Write data unchanged to stdout, with escape codes only if it has colour."""
     click.echo(ellipsis_safe(text, sys.stdout), nl=newline, color=has_colour(sys.stdout))
 
 
 def say(text: str, *, indent: int | None = None) -> None:
-    """Write sentences to stdout; a terminal gets them broken between words, `indent` blanks before further lines."""
+    """Write sentences to stdout. On a terminal they break between words, and further lines are indented by `indent`
+    blanks.
+    """
     data(fitting(text, sys.stdout, indent=indent))
 
 
 def talk(text: str) -> None:
-    """Write talk to stderr, on a terminal broken between words. It may quote a URL that was typed at a wrong place: no
-    password is shown.
+    """Write remarks to stderr, on a terminal broken between words. Passwords in URLs are masked, because a remark may
+    quote a mistyped word.
     """
     text = fitting(without_passwords(text), sys.stderr)
     click.echo(ellipsis_safe(text, sys.stderr), err=True, color=has_colour(sys.stderr))
 
 
 def fitting(text: str, stream: TextIO | None, *, indent: int | None = None) -> str:
-    """Break the lines of a text between words where a terminal would break them anywhere."""
+    """Break the lines of a text between words, where a terminal would break them anywhere."""
     width = table_width(stream)
     if width is None:
         return text
@@ -98,7 +102,7 @@ def fitting(text: str, stream: TextIO | None, *, indent: int | None = None) -> s
 
 
 def prepare() -> None:
-    """Make both streams spell out what their encoding lacks rather than fail."""
+    """Make both streams escape characters that their encoding lacks, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -106,7 +110,7 @@ def prepare() -> None:
 
 
 def hush(stream: TextIO | None) -> None:
-    """Point a stream whose reader is gone at nothing, so that flushing it at exit stays quiet."""
+    """Point a stream without a reader at /dev/null, so that the flush at exit prints no error."""
     try:
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -114,7 +118,7 @@ def hush(stream: TextIO | None) -> None:
         return
 
 
-MOST = 20  # different warnings of one command; a file may hold a million rows
+MOST = 20  # the most different warnings of one command; a file may hold a million rows
 
 
 def warn(texts: Iterable[str]) -> None:
@@ -130,7 +134,7 @@ def warn(texts: Iterable[str]) -> None:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print each WorkkitWarning of the block on a line of its own, at once."""
+    """Print each WorkkitWarning of the block on its own line, at once."""
     with warnings.catch_warnings():
         other = warnings.showwarning
 
@@ -146,7 +150,7 @@ def warnings_shown() -> Iterator[None]:
 
 @contextmanager
 def warnings_kept() -> Iterator[None]:
-    """Keep what the block issues as WorkkitWarning until it ends, however it ends; then print each text once."""
+    """Keep the WorkkitWarnings of the block until its end, also after an error; then print each text once."""
     kept: dict[str, int] = {}
     with warnings.catch_warnings():
         other = warnings.showwarning
@@ -169,7 +173,7 @@ REPORT_SECONDS = 10.0
 
 
 class Far:
-    """Call it with each count that is reached. `words` writes the line. A command that ends soon prints none."""
+    """The progress of a long command. Call it with each count. `words` writes the line. A short command prints none."""
 
     def __init__(self, words: Callable[[int], str]) -> None:
         self._words = words
@@ -187,9 +191,10 @@ HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def refresh(frame: Callable[[int], Sequence[str]], *, seconds: float = SECONDS) -> NoReturn:
-    """Draw `frame` again and again. It gets the number of lines that the terminal has, and returns so many at most.
+    """Draw `frame` again and again. It gets the number of lines of the terminal, and returns at most that number of
+    lines.
 
-    Ends only by an exception: KeyboardInterrupt, or what `frame` raises.
+    Ends only by an exception: KeyboardInterrupt, or any that `frame` raises.
     """
     while True:
         size = shutil.get_terminal_size((FALLBACK_WIDTH, 24))

@@ -1,5 +1,5 @@
-"""One command line, from its words to its exit status: which commands there are, how they are grouped in help, and what
-an unknown word means.
+"""One command line, from its words to its exit status: the commands, their groups in the help, and the answer to an
+unknown word.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "doctor": CommandEntry("doctor", "find what is wrong with server, schedule and listeners"),
         "help": CommandEntry("help", "the page of a command or of a topic"),
     },
-    RARE: {  # several stand in a line, each with its words in brackets
+    RARE: {  # several are in one line, each with its words in brackets
         "snooze": CommandEntry("control", "a next run"),
         "forward": CommandEntry("forward", "due jobs to another schedule"),
         "queues": CommandEntry("listeners", "on RabbitMQ"),
@@ -95,7 +95,7 @@ NAME_COLUMN, LINE_COLUMN = 9, 20
 
 
 class Tree(click.Group):
-    """The top of the tree. Commands are imported when they are named."""
+    """The root of all commands. A command is imported when it is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name every command, in the order of the tree."""
@@ -111,7 +111,7 @@ class Tree(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse options in front of the command, and answer with the right order."""
+        """Refuse options in front of the command, and show the right order."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
@@ -133,12 +133,12 @@ class Tree(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest."""
+        """Find the command, or suggest the nearest."""
         name = args[0]
         command = self.get_command(ctx, name)
         if command is not None or ctx.resilient_parsing:
             return name if command else None, command, args[1:]
-        from workkit.cli.failure import command_hint  # needed only where something is wrong
+        from workkit.cli.failure import command_hint  # needed only after an error
 
         hint = command_hint(name, ENTRIES) or "Commands: workkit --help."
         raise click.UsageError(f'workkit has no command "{name}". {hint}')
@@ -149,7 +149,7 @@ class Tree(click.Group):
 
 
 def draw(width: int) -> str:
-    """Draw the tree: one command a line, wrapped where the width asks for it."""
+    """Draw the tree: one command a line, wrapped at `width`."""
     lines = ["Usage: workkit COMMAND [OPTIONS] ...", "", *_wrapped(SUMMARY, width, "  ", "  "), ""]
     for title, commands in GROUPS.items():
         if title == RARE:
@@ -191,7 +191,7 @@ COMPLETE = "_WORKKIT_COMPLETE"
 
 
 def run(argv: Sequence[str] | None = None, *, host: Host | None = None) -> int:
-    """See `workkit.cli.main`."""
+    """Run one command line: see `workkit.cli.main`."""
     words = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     try:

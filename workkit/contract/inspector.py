@@ -49,10 +49,10 @@ class Counts:
 class Pulse:
     """The answer to one quick look at a schedule, whatever its number of jobs.
 
-    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, with one difference: a queued job with a
-    paused function or name counts as waiting or due until it is parked. `soon`: the first waiting jobs, at most 10, soonest first. `listeners`: those with the latest
-    heartbeats, at most 50, with their runs. `version` changes when a pause or a limit does. `unknown`: the fields that
-    the layout cannot tell, each with the reason in a sentence.
+    `now_ms`: the server's clock. `counts`: as in `Inspector.counts`, with one difference: a queued job with a paused
+    function or name counts as waiting or due until it is parked. `soon`: the first waiting jobs, at most 10, soonest
+    first. `listeners`: those with the latest heartbeats, at most 50, with their runs. `version` changes when a pause or
+    a limit does. `unknown`: the fields that the layout cannot tell, each with the reason in a sentence.
     """
 
     now_ms: int

@@ -1,1 +1,1 @@
-"""What the verbs of `workkit.schedule` do: one file for each group of verbs."""
+"""The work of the verbs of `workkit.schedule`: one file for each group of verbs."""

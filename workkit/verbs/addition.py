@@ -1,8 +1,8 @@
-"""The one addition. From the keywords of `add` to the job that goes to a broker (`addition`, without I/O: the clock is
-passed in): the one way for `add`, `add_now`, rows of `add_many`, plans of `sync`, and the command line, dry runs
-included. Then to the server of its schedule, in a span of its own; and what it dropped of the job whose name it took.
+"""Additions. `addition` turns the keywords of `add` into the job for a broker. It does no I/O; the caller passes the
+clock in. `add`, `add_now`, rows of `add_many`, plans of `sync` and the command line, dry runs included, all use it.
+`sent` sends the job to its server, in a span of its own, and reports the options that the replaced job had.
 
-Below it: the time of a job, read from the keywords with its bounds and its spread; and a stored job at another time.
+Below: the time of a job, read from the keywords with its bounds and its spread; and a stored job at another time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NOT_AT = _TIMES - {"at"}
 
 
 def added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
-    """Add a job for `add` or `add_now` of `workkit.schedule`, from its keywords. Warns and raises as that verb."""
+    """Add a job for `add` or `add_now` of `workkit.schedule`, from its keywords. Warns and raises as that verb does."""
     if type(s) is not Schedule:
         check_schedule(s)
     if import_here() is not None:
@@ -69,20 +69,20 @@ def added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 
 
 def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str = "add", seeks: bool = False) -> NewJob:
-    """Make the job that is added, from the keywords of `add`; middleware of the schedule has seen it.
+    """Make the job to add from the keywords of `add`, and pass it through the schedule's middleware.
 
-    `given` holds the function, its arguments, one time (none for the verb `add_now`) and options; None is as not given.
-    `seeks`: as in `called`; such a job is of a plan or a form, and has no metadata of the code around. `now_ms` is
-    asked only where the time needs it, after the function and the options were checked. Additions that share the
-    present are read faster. Warns (WorkkitWarning) where the time is likely a mistake. Raises an `Invalid`, and what
-    middleware raises.
+    `given` holds the function, its arguments, one time (none for the verb `add_now`) and options; None means absent.
+    `seeks`: as in `called`; such a job comes from a plan or a form, and has no metadata of the code around. `now_ms` is
+    called only if the time needs it, after the checks of the function and the options. Additions that share the present
+    are read faster. Warns (WorkkitWarning) where the time is likely a mistake. Raises an `Invalid`, and errors of
+    middleware.
     """
     if verb == "add_now" and not _TIMES.isdisjoint(given):
         _refuse_time(given)
     options = NO_OPTIONS
     if not _KEYWORDS.issuperset(given):
         options = read_add_options({name: value for name, value in given.items() if name not in _KEYWORDS}, verb=verb)
-        if seeks and options.entrance.keep:  # a plan, and a form, say what the job of the name is to become
+        if seeks and options.entrance.keep:  # a plan or a form holds the whole new content of the job with this name
             options = replace(options, entrance=replace(options.entrance, keep=False))
     fn, args, kwargs = read_call(given)
     plain = layout_of(s.layout).has_job_names
@@ -106,9 +106,9 @@ def _refuse_time(given: Mapping[str, Any]) -> None:
 
 
 def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) -> Job:
-    """Add a job that was made and checked; return it as it was added. With the keywords that were `given`, it tells
-    what it dropped of the job of its name. Raises ServerUnreachable, ServerRefused; an `Invalid` for what the layout
-    cannot keep.
+    """Add a job that was made and checked; return it as it was added. With the keywords `given`, it also records which
+    options the replaced job had. Raises ServerUnreachable, ServerRefused; an `Invalid` for a value that the layout
+    cannot store.
     """
     new.tells_former = given is not None and new.terms.name is not None and given.get("on_conflict") != "keep"
     if tracing.opentelemetry() is not None:
@@ -125,7 +125,7 @@ def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) ->
 
 
 def tell_dropped(job: Job) -> Job:
-    """Warn (WorkkitWarning) of what an addition dropped, if it did; return the job."""
+    """Warn (WorkkitWarning) if an addition dropped options of the replaced job; return the job."""
     if job.dropped:
         what = listed([f"{name}=" for name in job.dropped], "and")
         warn_caller(
@@ -136,8 +136,8 @@ def tell_dropped(job: Job) -> Job:
 
 
 def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str) -> Iterator[str]:
-    """Name what a stored job had and the one in its place lacks, as keywords of `add`. Those that were given, and
-    those that its time cannot have, are not lacking.
+    """Name the options that a stored job had and its replacement lacks, as keywords of `add`. Options that are in
+    `given`, and those that the new time cannot have, do not count.
     """
     if former.fn == new.fn:
         if former.args and not new.args:
@@ -167,7 +167,7 @@ def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str
 def sent_beside(
     s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
 ) -> Job:
-    """Add a job of its own that runs once now: the function, options and priority of a recurring `job`, with other
+    """Add a separate job that runs once now: the function, options and priority of a recurring `job`, with other
     arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
     """
     if not job.recurs:
@@ -191,9 +191,9 @@ def _with_time(
     now_ms: NowMs,
     is_now: bool,
 ) -> NewJob:
-    """Give a new job the time that the keywords say, with what its options say of it. `is_now`: they say none, or now.
-    `now_ms` is asked only where the time needs it. Warns (WorkkitWarning) where the time is likely a mistake. Raises
-    TriggerError; InvalidOptions for options that this time cannot have.
+    """Give a new job the time of its keywords, with the options for that time. `is_now`: the keywords have no time, or
+    "now". `now_ms` is called only if the time needs it. Warns (WorkkitWarning) where the time is likely a mistake.
+    Raises TriggerError; InvalidOptions for options that this time cannot have.
     """
     if options.late and given.get("at") is None and given.get("when") is None:
         raise _not_late("a job that has no instant")
@@ -216,10 +216,10 @@ def _with_time(
 
 
 def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
-    """Make of a stored job the same one at another time. `given` holds one time and perhaps `tz`; without it, words are
-    read in the zone of the job. Bounds that the words do not name stay. No middleware sees it.
+    """Make a copy of a stored job at another time. `given` holds one time and perhaps `tz`; without `tz`, words are
+    read in the zone of the job. Bounds that the words do not name stay. Middleware does not see the job.
 
-    Warns and raises as `addition`; InvalidOptions too where a job that is to run once has options of a recurring one.
+    Warns and raises as `addition`; InvalidOptions too where a job that then runs once has options of a recurring one.
     """
     new = NewJob(
         fn=job.fn, args=job.args, kwargs=job.kwargs, trigger=None, due_ms=None, options=job.options, terms=job.terms
@@ -248,8 +248,8 @@ def _not_late(what: str) -> InvalidOptions:
 
 
 def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
-    """Give the job no time: it runs at once, or with debounce when the window from now is over. Each is a run of its
-    own, unless unique=True was given. Raises InvalidOptions for options that only a recurring job can have.
+    """Give the job no time: it runs at once, or with debounce at the end of a window from now. Each addition is another
+    run, unless unique=True. Raises InvalidOptions for options that only a recurring job can have.
     """
     if options.recurring:
         _refuse_recurring(options, "now")
@@ -258,14 +258,14 @@ def _queued(new: NewJob, options: Options, now_ms: NowMs) -> NewJob:
         new.queued = not new.entrance.once
         return new
     new.due_ms = now_ms() + window
-    # The second in which it ends, for whoever looks at the new job. The payload has no such time: see `Codec.encode`.
+    # The second in which the window ends, for display of the new job. The payload has no such time: see `Codec.encode`.
     new.trigger = once(datetime.fromtimestamp(new.due_ms // 1000, UTC))
     return new
 
 
 def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
-    """Give the job its time, bounds and spread. Where that is a length from now, each addition is a run of its own,
-    unless unique=True was given. Raises TriggerError; InvalidOptions for options that this time cannot have.
+    """Give the job its time, bounds and spread. With a length from now, each addition is another run, unless
+    unique=True. Raises TriggerError; InvalidOptions for options that this time cannot have.
     """
     if isinstance(when.every, timedelta) and options.start is not None:
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -296,9 +296,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
 
 
 def _suited(new: NewJob, fn: Fn) -> NewJob:
-    """Fit the time to those who run the function. A length from now ends at its millisecond; a Clojure peer would run
-    the job again at the second that its cron names, so where one may run it, it ends with that second. Raises
-    TriggerError for an interval that such a peer cannot keep.
+    """Fit the time to the programs that run the function. A length from now ends at its millisecond. A Clojure peer
+    would run the job again at the second of its cron, so where a peer may run it, the length ends with that second.
+    Raises TriggerError for an interval that such a peer cannot keep.
     """
     trigger = new.trigger
     if trigger is None or (trigger.exact is None and trigger.interval is None):
@@ -311,7 +311,7 @@ def _suited(new: NewJob, fn: Fn) -> NewJob:
 
 
 def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
-    """Make the error about an interval that seven fields cannot say, for a function that a Clojure peer runs."""
+    """Make the error for an interval that seven cron fields cannot express, for a function that a Clojure peer runs."""
     from workkit.triggers import explain
 
     words = explain(trigger)
@@ -329,14 +329,14 @@ def _refuse_recurring(options: Options, runs: str) -> None:
 
 
 def _found(when: When, now_ms: int) -> tuple[Trigger, int | None]:
-    """Read a time and its first run. All instants between two seconds give the same, except for a length from now."""
+    """Read a time and its first run. All instants of one second have the same result, except for a length from now."""
     try:
         if when.in_ is None and now_ms % 1000:
             found = _remembered(when, now_ms // 1000 * 1000 + 500)
             if found[0].exact is None:
                 return found
         return _remembered(when, now_ms)
-    except TypeError:  # a value that cannot be looked up is refused, with the reason
+    except TypeError:  # an unhashable value: this raises the reason why it is invalid
         return _read(when, now_ms)
 
 

@@ -1,5 +1,5 @@
-"""Many additions: in batches, two of them on their way at once. A batch that can be resumed has one on its way. Where
-a layout adds one by one, `PartlyAdded` tells which rows were refused, and which may have been added.
+"""Many additions, sent in batches. Two requests are under way at once, or one if the batch can be resumed. Where a
+layout adds jobs one by one, `PartlyAdded` names the rows that were refused, and those that may have been added.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from workkit.text.wording import listed
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 
-CHUNK = 500  # jobs in one round trip
-AT_ONCE = 2  # round trips on their way
+CHUNK = 500  # jobs in one request
+AT_ONCE = 2  # requests under way at the same time
 NOTHING = sha1(usedforsecurity=False).hexdigest()  # the digest of no rows
 Row = Mapping[str, object]
 Send = Callable[[Sequence[NewJob]], Callable[[], list[Added]]]
 
 
 class BadRow(Exception):
-    """A row cannot be read or added. `number` counts from 1; the rows 1 to `added` are added; `error` says why."""
+    """A row cannot be read or added. `number` counts from 1; the rows 1 to `added` are added; `error` is the reason."""
 
     def __init__(self, *, number: int, added: int, error: Invalid | Unsupported) -> None:
         super().__init__(number, added, error)
@@ -40,7 +40,7 @@ class BadRow(Exception):
 
     @property
     def done(self) -> str:
-        """Say which rows are added, without a full stop."""
+        """Name the rows that are added, without a full stop."""
         return f"Rows 1 to {self.added:,} are added" if self.added else "Nothing is added"
 
 
@@ -51,12 +51,12 @@ def begun(broker: Producer) -> Batch:
 
 
 def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:
-    """Add a job for each row. Rows of one round trip share the present.
+    """Add a job for each row. Rows of one request share the present.
 
-    With a `batch` its first rows are passed over, which were added before, and each round trip moves it on; so each
-    row is added once, whatever ends this process. Raises BadRow, also for what reading the rows raises as an `Invalid`;
-    InvalidOptions where the first rows are not those of the batch, or another program continues it; PartlyAdded where
-    the layout adds one by one.
+    With a `batch`, the rows that it has added before are skipped, and each request moves it forward, so each row is
+    added once, even if this process dies. Raises BadRow, also for an `Invalid` from the rows' iterator; InvalidOptions
+    where the first rows are not those of the batch, or another program continues it; PartlyAdded where the layout adds
+    one by one.
     """
     now_ms = 0
 
@@ -95,14 +95,16 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
 
 
 class _Steps:
-    """How a batch moves on: its digest is of every row so far, each with its number."""
+    """The progress of a batch. Its digest covers every row so far, each with its number."""
 
     def __init__(self, batch: Batch) -> None:
         self._began, self._batch = batch, batch
         self._digest = sha1(usedforsecurity=False)
 
     def passes(self, number: int, row: Row) -> bool:
-        """Take a row into the digest; whether it was added before. Raises InvalidOptions where another was."""
+        """Add a row to the digest. Return whether it was added before. Raises InvalidOptions where the earlier row
+        differs.
+        """
         content = json.dumps(row, sort_keys=True, default=str)
         self._digest.update(f"{number} {content}\n".encode("utf-8", "surrogatepass"))
         if number == self._began.rows and self._digest.hexdigest() != self._began.digest:
@@ -110,7 +112,7 @@ class _Steps:
         return number <= self._began.rows
 
     def sender(self, broker: Producer) -> Send:
-        """Give what sends the jobs of the rows that were read last."""
+        """Return the function that sends the jobs of the last rows."""
 
         def send(jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
             rows = self._batch.rows + len(jobs)
@@ -130,7 +132,7 @@ def _other_rows(batch: Batch | None, how: str) -> InvalidOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """Jobs on their way: the place of the first one (from 1), how many, and what waits for the answer."""
+    """Jobs under way: the place of the first one (from 1), their number, and the call that waits for the answer."""
 
     first: int
     count: int
@@ -138,8 +140,8 @@ class _Request:
 
 
 class Bulk:
-    """Additions in batches: while some are on their way, the next is made. Leaving the block sends what is left and
-    waits for all; after an error nothing more is sent. PartlyAdded is raised where the layout adds one by one.
+    """Additions in batches: the next one is made while others are under way. Leaving the block sends the remaining jobs
+    and waits for all; after an error nothing more is sent. Raises PartlyAdded where the layout adds one by one.
     """
 
     def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
@@ -153,17 +155,17 @@ class Bulk:
 
     @property
     def tally(self) -> Tally:
-        """How many were new, and how many known, of those that have arrived, and their ids."""
+        """The numbers of new and of known jobs among those that have arrived, and their ids."""
         return Tally(new=self._new, known=self._known, ids=self._ids)
 
     def put(self, new: NewJob) -> None:
-        """Add one, sooner or later. Raises what an earlier batch met with."""
+        """Add a job, now or with its batch. Raises the error of an earlier batch."""
         self._batch.append(new)
         if len(self._batch) == CHUNK:
             self._send()
 
     def settled(self) -> int:
-        """Wait for what is on its way; how many have arrived, without those of the batch in the making."""
+        """Wait for the requests under way. Return how many jobs have arrived, without those not yet sent."""
         while self._on_their_way:
             self._arrive()
         return self._new + self._known
@@ -191,7 +193,7 @@ class Bulk:
         self._new, self._known = self._new + new, self._known + len(added) - new
 
     def _partly(self, request: _Request, error: ServerError) -> PartlyAdded:
-        """Wait for what is on its way, and collect what became of all."""
+        """Wait for the requests under way, and collect the outcome of all."""
         partly = PartlyAdded(error)
         partly.note(request.first, request.count, error)
         while self._on_their_way:
@@ -215,7 +217,7 @@ class Bulk:
                 if self._batch:
                     self._send()
                 self.settled()
-        finally:  # after an error: what is on its way arrives all the same
+        finally:  # after an error too: the requests under way arrive nevertheless
             for request in self._on_their_way:
                 with suppress(WorkkitError):
                     request.answer()
@@ -223,14 +225,14 @@ class Bulk:
             self._ends.__exit__(kind, error, at)
 
 
-MOST_NAMED = 10  # rows that a sentence names
+MOST_NAMED = 10  # the most rows that a sentence names
 
 
 class PartlyAdded(Exception):
     """Some rows are not added, or may not be. Rows count from 1; nothing after row `last` was sent.
 
-    `error`: what the first trouble was; `refused`: the rows that are not added, with the reasons; `unknown`: the first
-    and the last of the rows of which some may be added and some not.
+    `error`: the first fault; `refused`: the rows that are not added, with the reasons; `unknown`: the first and the
+    last of the rows that may be added or not.
     """
 
     def __init__(self, error: ServerError) -> None:
@@ -240,10 +242,10 @@ class PartlyAdded(Exception):
         self.unknown: tuple[int, int] | None = None
         self.last = 0
         self._unsent: tuple[int, int] | None = None
-        self._answered = 0  # the last row of which the broker has said something
+        self._answered = 0  # the last row that the broker has answered
 
     def note(self, first: int, count: int, error: ServerError | None = None) -> None:
-        """Take in how a request of `count` rows from row `first` on has ended; without an error, all are added."""
+        """Record the outcome of a request of `count` rows from row `first` on. Without an error, all are added."""
         self.last = max(self.last, first + count - 1)
         if error is None:
             self._answered = self.last
@@ -258,8 +260,8 @@ class PartlyAdded(Exception):
             self._unsent = _joined(self._unsent, left)
 
     def worded(self, place: Callable[[int], str], *, row: Callable[[int], int] = lambda number: number) -> ServerError:
-        """Return the error with its row, and with what became of the others. `place` names one row, `row` numbers it as
-        the reader knows it.
+        """Return the error with its row, and with the outcome of the other rows. `place` names one row, `row` numbers
+        it as the user knows it.
         """
         self._place_unsent()
         said = []
@@ -291,7 +293,7 @@ class PartlyAdded(Exception):
         return self.last - refused - (last - first + 1)
 
     def _place_unsent(self) -> None:
-        """Take rows that were not sent as the end of all; where later ones were added, nobody knows of them."""
+        """Let the sent rows end before the unsent ones. If later rows were answered, the unsent ones are unknown."""
         if self._unsent is not None and self._unsent[0] > self._answered:
             self.last = min(self.last, self._unsent[0] - 1)
         elif self._unsent is not None:

@@ -1,4 +1,4 @@
-"""Which job a verb is about, what a verb that changes jobs checks first, and changes that can be undone."""
+"""The job of a verb, the checks of verbs that change jobs, and changes that can be undone."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workkit.verbs.opening import author_of
 
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
-    """Name the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule. `plain`: in
-    the layout, functions have job names.
+    """Return the target of a pause, as in `Control`: one job, a function, or with neither the whole schedule. `plain`:
+    in the layout, functions have job names.
 
     Raises InvalidFunction.
     """
@@ -36,7 +36,7 @@ def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:
 
 
 def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None, *, plain: bool = False) -> str:
-    """Name the target of a resume: also a job that is gone, whose pause is kept under its name or id.
+    """Return the target of a resume. The job may be gone: its pause is kept under its name or id.
 
     Raises NotFound, InvalidFunction.
     """
@@ -48,14 +48,14 @@ def paused_target(inspector: Inspector, which: str | Job | None, fn: Fn | None, 
 
 
 def check_one(which: str | Job | None, fn: Fn | None) -> None:
-    """Refuse a job and a function at once. Raises InvalidOptions."""
+    """Refuse a job together with a function. Raises InvalidOptions."""
     if which is not None and fn is not None:
         remedy = "Keep one: a job, or a function with all its jobs."
         raise InvalidOptions.about("which and fn=", "were both given", remedy, where="which", given=which)
 
 
 def pause_until(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
-    """Read why to pause, and until when. Raises InvalidOptions, TriggerError, PhraseError."""
+    """Read the reason and the end of a pause. Raises InvalidOptions, TriggerError, PhraseError."""
     if reason is not None and not isinstance(reason, str):
         raise option_error("reason", reason, "is not a text", 'Write reason="migration".')
     if until is None:
@@ -64,13 +64,13 @@ def pause_until(reason: str | None, until: str | datetime | None, *, tz: str, no
 
 
 def _until(until: Any, *, tz: str, now_ms: int) -> int:
-    from workkit.triggers.between import instant  # what reads words takes a while to import
+    from workkit.triggers.between import instant  # the parser of words takes a while to import
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     found: datetime | None
     try:
         found = instant("until", until, now, tz)
-    except PhraseError:  # "today at 9am" in the afternoon: its advice, to add the job at once, is not for a pause
+    except PhraseError:  # "today at 9am" in the afternoon: the advice to add the job at once does not fit a pause
         midnight = now.astimezone(zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
         try:
             found = instant("until", until, midnight.astimezone(UTC), tz)
@@ -107,8 +107,8 @@ def check_skip(job: Job) -> Job:
 
 
 def check_waits(job: Job) -> Job:
-    """Refuse a job without a run to come that could have another time: a dead one, and one that runs once and has
-    begun, or is due and waits for a slot. Raises InvalidOptions.
+    """Refuse a job without a future run that could get another time: a dead one, and one that runs once and has begun,
+    or is due and waits for a slot. Raises InvalidOptions.
     """
     check_dead(job)
     if _is_once(job) and job.state in ("running", "cancelling", "retrying"):
@@ -119,8 +119,8 @@ def check_waits(job: Job) -> Job:
 
 
 def check_snooze(job: Job) -> Job:
-    """Refuse a job without a run to come that could be put off: a dead one, one that runs, or waits for something else
-    than its time. Raises InvalidOptions.
+    """Refuse a job without a future run that could be put off: a dead one, one that runs, and one that waits for
+    anything but its time. Raises InvalidOptions.
     """
     if check_waits(job).state in ("running", "cancelling"):
         raise _refused(job, "is running", "Snooze it when this run has ended.")
@@ -128,7 +128,7 @@ def check_snooze(job: Job) -> Job:
 
 
 def check_run(job: Job, control: Control) -> Job:
-    """Refuse a job that is paused, and a one-shot that runs already or waits for a slot. Raises InvalidOptions."""
+    """Refuse a paused job, and a one-time job that runs already or waits for a slot. Raises InvalidOptions."""
     check_dead(job)
     targets = (SCHEDULE, f"fn:{job.fn}", f"job:{_key(job)}")
     if (paused := next((t for t in targets if t in control.paused), None)) is not None:
@@ -165,7 +165,7 @@ def _named(job: Job) -> str:
 
 
 def _typed(fn: str) -> str:
-    """A stored name in one word of a shell."""
+    """Quote a stored name as one word for a shell."""
     name = read_name(fn)
     return str(name) if name is not None and name.is_python else shlex.quote(fn)
 
@@ -175,7 +175,7 @@ Which = str | Job
 
 
 def text_of(which: Which) -> str:
-    """Name a job by a text: its name, its id, or the beginning of one. Raises InvalidOptions."""
+    """Return the text that names a job: its name, its id, or the beginning of one. Raises InvalidOptions."""
     if not isinstance(which, str | Job):
         trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
         raise InvalidOptions.about(repr(which), trouble, remedy, where="which", given=which)
@@ -209,14 +209,14 @@ def read_mark(text: Any) -> str:
 
 
 class Made(NamedTuple):
-    """A change that was made: the job as it is then, and how to undo it (None: it cannot be undone)."""
+    """A completed change: the job after it, and how to undo it (None: it cannot be undone)."""
 
     job: Job
     undo: Undo | None
 
 
 def make(broker: Producer, verb: Undoable, which: Which) -> Made:
-    """Change a job as the verb of this name does, and keep what undoes it. Raises what that verb raises."""
+    """Change a job by the verb of this name, and keep the data that undoes it. Raises as that verb does."""
     undos: list[Undo] = []
     admin = broker.admin.by(author_of(None), undos=undos)
     job = changeable(broker.inspector, which)

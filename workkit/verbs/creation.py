@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     Client = redis_client.Redis | redis_client.RedisCluster | valkey_client.Valkey | valkey_client.ValkeyCluster
 
 DIALECTS = ("published", "cuckoo")
-LARGEST = 512_000_000  # the most that a server takes as one value
+LARGEST = 512_000_000  # the most bytes that a server accepts as one value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A named set of jobs on one server. A value: it holds no connection. Made by `create`. `limit`: how many may run
-    at once; `turn_ms`: the time between two starts; None: nothing was said here. `own`: the options that its layout
-    alone takes; where they say where its server is, `redis` is one beside that, or None. `history`: what is kept of
-    past runs; None: nothing was said here. `max_payload`: bytes of an added job.
+    """A named set of jobs on one server. A value without a connection; `create` makes it. `limit`: the most jobs that
+    run at once; `turn_ms`: the time between two starts; None for either: not set here. `own`: the options of its layout
+    alone. If they name its server, `redis` is a Redis beside it, or None. `history`: the detail in which past runs are
+    kept; None: not set here. `max_payload`: the most bytes of an added job.
     """
 
     name: str
@@ -59,21 +59,21 @@ class Schedule:
 
     @property
     def amqp(self) -> str | None:
-        """The option `amqp`, where its layout takes it."""
+        """The option `amqp`, or None if the layout has none."""
         return getattr(self.own, "amqp", None)
 
     @property
     def namespace(self) -> str:
-        """The option `namespace`, where its layout takes it."""
+        """The option `namespace`, or None if the layout has none."""
         return getattr(self.own, "namespace", "")
 
     @property
     def management(self) -> str:
-        """The option `management`, where its layout takes it."""
+        """The option `management`, or None if the layout has none."""
         return getattr(self.own, "management", "")
 
     def __repr__(self) -> str:
-        """Show what differs from the defaults, the servers without their passwords."""
+        """Show the settings that differ from the defaults, and the servers without their passwords."""
         shown = self if self.own is None else replace(self, own=self.own.masked())
         if self.redis is None:
             return brief_repr(shown)
@@ -88,8 +88,8 @@ class Schedule:
     @overload
     def middleware(self, fn: None = None, /, *, on: str = "run") -> Callable[[F], F]: ...
     def middleware(self, fn: Any = None, /, *, on: str = "run") -> Any:
-        """Register a generator function with one `yield` around every run here, or with ``on="add"`` in the way of
-        every addition, and return it: `workkit.jobs.middleware.register`. Raises InvalidFunction.
+        """Register a generator function with one `yield` around every run here, or with ``on="add"`` around every
+        addition. Returns the function. See `workkit.jobs.middleware.register`. Raises InvalidFunction.
         """
         return _registered(fn, on=on, schedule=self.name, shards=self.shards)
 
@@ -103,10 +103,10 @@ class Schedule:
         **options: Unpack[AddOptions],
     ) -> Callable[[F], F]:
         """Plan a job that recurs, as a decorator of its function: ``@s.every("weekday at 9am", name="digest")``. `sync`
-        and listeners with `sync` make it so (spec/plans.md).
+        and listeners with `sync` add it (spec/plans.md).
 
-        `options` are those of `add`; without `name` it is the module and name of the function. The function stays as it
-        is, and is marked as by `@job`. Raises an `Invalid`.
+        `options` are those of `add`. The default of `name` is the module and name of the function. The function stays
+        as it is, and is marked as by `@job`. Raises an `Invalid`.
         """
         return _planned(self, {"every": every, "args": args, "kwargs": kwargs, **options})
 
@@ -119,7 +119,7 @@ class Schedule:
         kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[AddOptions],
     ) -> Callable[[F], F]:
-        """Plan a job that runs once, at an instant with its date: ``@s.at("2027-03-01 9am")``. As `every`."""
+        """Plan a job that runs once, at an instant with its date: ``@s.at("2027-03-01 9am")``. Otherwise as `every`."""
         return _planned(self, {"at": at, "args": args, "kwargs": kwargs, **options})
 
     def cron(
@@ -131,7 +131,7 @@ class Schedule:
         kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[AddOptions],
     ) -> Callable[[F], F]:
-        """Plan a job that recurs by a cron string: ``@s.cron("0 9 * * 1-5")``. As `every`."""
+        """Plan a job that recurs by a cron string: ``@s.cron("0 9 * * 1-5")``. Otherwise as `every`."""
         return _planned(self, {"cron": cron, "args": args, "kwargs": kwargs, **options})
 
 
@@ -142,9 +142,9 @@ def _planned(s: Schedule, given: Mapping[str, Any]) -> Callable[[F], F]:
 
 
 def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
-    """Register middleware, also where it is written as ``@s.middleware(on=...)``; return the function itself.
+    """Register middleware, also in the form ``@s.middleware(on=...)``; return the function itself.
 
-    A listener knows a schedule of several shards by their names. Raises InvalidFunction.
+    A listener knows the shards of a schedule by their own names. Raises InvalidFunction.
     """
     if fn is None:
         return partial(_registered, on=on, schedule=schedule, shards=shards)
@@ -171,26 +171,25 @@ def create(
     history: History | None = None,
     max_payload: int | str | None = None,
 ) -> Schedule:
-    """Name a schedule. No I/O.
+    """Create a schedule as a value. No I/O.
 
-    `redis` is a URL or a client, of redis-py or valkey-py, whose connection settings are used; else WORKKIT_REDIS_URL,
+    `redis` is a URL, or a client of redis-py or valkey-py: its connection settings are used. Else WORKKIT_REDIS_URL,
     REDIS_URL, then redis://127.0.0.1:6379/. `tz` is the zone in which words are read (else WORKKIT_TZ, then UTC).
     `dialect` "cuckoo" shares a schedule with the Clojure code that stores crons second first (else WORKKIT_DIALECT,
-    then "published"). `shards` (1 to 64) spreads it over so many slots of a cluster, each an ordinary schedule; every
-    program must give the same number. `limit` (how many jobs may run at once, over all listeners) and `rate`
+    then "published"). `shards` (1 to 64) spreads it over that number of slots of a cluster, each an ordinary schedule;
+    every program must use the same number. `limit` (the most jobs that run at once, over all listeners) and `rate`
     ("100/minute") are kept on the server from the first verb on, for every listener; the last program to set them wins.
     `layout` "gocraft" makes it a namespace that pools of the Go library gocraft/work share (else WORKKIT_LAYOUT, then
     "native"); "hutch" and "event" make it an exchange of RabbitMQ, shared with the Ruby library hutch and the Go
     library wppurking/event. Then `amqp` is the URL of the RabbitMQ (else WORKKIT_AMQP_URL, then
-    amqp://guest:guest@127.0.0.1:5672/), and `namespace` is what stands before the names of its queues (else
-    WORKKIT_NAMESPACE, then NAME.workkit): listeners with the same one share their messages. `redis`, where it is given
-    here, is then a Redis beside the RabbitMQ, which keeps limits, rates, unique keys, pauses and progress. `management`
-    is the URL of RabbitMQ's management API, which the doctor and the verbs that look ask where it answers (else
-    WORKKIT_AMQP_MANAGEMENT_URL, then the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full",
-    "counts", "off") says what is kept of past runs, also on the server; None leaves it as it is, at first "full"
-    (spec/history.md). An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB";
-    else WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. Raises InvalidSchedule, InvalidOptions,
-    TriggerError.
+    amqp://guest:guest@127.0.0.1:5672/), and `namespace` is the prefix of its queues' names (else WORKKIT_NAMESPACE,
+    then NAME.workkit): listeners with the same one share their messages. An explicit `redis` is then a Redis beside the
+    RabbitMQ, which keeps limits, rates, unique keys, pauses and progress. `management` is the URL of RabbitMQ's
+    management API. The doctor and the verbs that look use it where it answers (else WORKKIT_AMQP_MANAGEMENT_URL, then
+    the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full", "counts", "off") selects the
+    detail in which past runs are kept, also on the server; None leaves it as it is, at first "full" (spec/history.md).
+    An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB"; else
+    WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
@@ -255,7 +254,7 @@ def _zone_name(tz: Any) -> str:
 
 
 def check_schedule(s: Any, *, where: str = "s") -> None:
-    """Refuse what stands where a Schedule belongs, such as its name. Raises InvalidSchedule."""
+    """Refuse any value but a Schedule, such as its name. Raises InvalidSchedule."""
     if isinstance(s, Schedule):
         return
     shown = masked(one_line(s))

@@ -1,4 +1,4 @@
-"""Dead jobs: chosen, and put back or forgotten, page by page."""
+"""Dead jobs: selected, then put back or removed, page by page."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import turn_ms
 from workkit.verbs.new_job import recalled
 
-SHORTEST = 6  # digits of an id that stand for the whole
+SHORTEST = 6  # the fewest digits that select a job by its id
 
 T = TypeVar("T")
 Report = Callable[[int], object]
-"""Is called with how many jobs a long verb has done so far."""
+"""Called with the number of jobs that a long verb has finished so far."""
 
 
 def _quiet(_: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def chosen(
@@ -42,20 +42,21 @@ def chosen(
     now: Callable[[], datetime],
     report: Report = _quiet,
 ) -> list[Job]:
-    """Find dead jobs: one by name, by id, the beginning of one or a Job; those that a filter means; or all.
+    """Find dead jobs: one by name, by id, the beginning of one or a Job; those that match a filter; or all.
 
-    Latest first, each once; jobs that die while this reads are left out. A recurring job may be dead several times.
-    `report` gets how many were read so far. Raises NotFound where `which` names none, InvalidOptions for `where`.
+    Latest first, each once; jobs that die during the reading are left out. A recurring job may be dead several times.
+    `report` gets the number that were read so far. Raises NotFound where `which` names none, InvalidOptions for
+    `where`.
     """
     meant = read_where(where, "dead")
     pages = meant_jobs(lambda **how: _counted(inspector.jobs(state="dead", **how), report), meant, now=now)
-    found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death while reading shifts the pages
+    found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death during the reading shifts the pages
     found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first
     return found if which is None else named_dead(found, which, schedule=schedule)
 
 
 def named_dead(dead: Sequence[Job], which: str | Job, *, schedule: str) -> list[Job]:
-    """Pick those among dead jobs that `which` names. Raises NotFound."""
+    """Select the dead jobs that `which` names. Raises NotFound."""
     if isinstance(which, Job):
         mine = [job for job in dead if (job.dead_id == which.dead_id if which.dead_id else job.id == which.id)]
         if not mine:
@@ -120,8 +121,8 @@ def revive(
     most_bytes: int = MOST_BYTES,
     at_once: int = AT_ONCE,
 ) -> Iterator[tuple[Job, Revival]]:
-    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time as this is read; yield
-    each with the answer. Raises as `retry`, before anything is put back.
+    """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time while this is read.
+    Yield each with the answer. Raises as `retry`, before the first job is put back.
     """
     every_ms, others = pause_ms(rate), None
     if args is not None or kwargs is not None:
@@ -155,8 +156,8 @@ def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
 
 
 def discard_dead(admin: Admin, dead: Sequence[Job], *, report: Report = _quiet, at_once: int = AT_ONCE) -> int:
-    """Forget dead jobs, oldest first; return how many there were. `report` gets how many are done, page by page. Each
-    page has `at_once`: see `Layout.at_once`.
+    """Remove dead jobs, oldest first; return how many there were. `report` gets the number so far, page by page. Each
+    page has `at_once` jobs: see `Layout.at_once`.
     """
     count = done = 0
     for page in _pages(reversed(dead), at_once):
@@ -166,12 +167,12 @@ def discard_dead(admin: Admin, dead: Sequence[Job], *, report: Report = _quiet, 
 
 
 def pause_ms(rate: str | None) -> float:
-    """Read the pause between two jobs at a rate such as "100/minute"; 0 for none. Raises InvalidOptions."""
+    """Return the pause between two jobs, in ms, for a rate such as "100/minute"; 0 for None. Raises InvalidOptions."""
     return 0.0 if rate is None else turn_ms(rate)
 
 
 def check_other(args: Any, kwargs: Any) -> None:
-    """Refuse other arguments that are neither a list nor an object, or given twice. Raises InvalidArguments,
+    """Refuse new arguments that are neither a list nor an object, or come twice. Raises InvalidArguments,
     InvalidOptions.
     """
     if args is not None and kwargs is not None:
@@ -192,12 +193,12 @@ def check_other(args: Any, kwargs: Any) -> None:
 def other_arguments(
     job: Job, *, args: Arguments | None, kwargs: Mapping[str, Any] | None, most_bytes: int = MOST_BYTES
 ) -> Arguments:
-    """Write the other arguments of one dead job as JSON has them: `args`, or its own named ones with `kwargs` over
-    them. Refuse those that its function does not take, or that are too large. Raises InvalidArguments.
+    """Return the new arguments of one dead job as JSON has them: `args`, or its own named ones with `kwargs` over them.
+    Refuse those that its function does not accept, or that are too large. Raises InvalidArguments.
     """
     args = args if kwargs is None else {**(job.kwargs or {}), **kwargs}
     assert args is not None, "one of both"
-    with suppress(InvalidFunction):  # a record that cannot be read: `revive` says so
+    with suppress(InvalidFunction):  # an unreadable record: `revive` reports it
         if isinstance(args, Mapping):
             args = recalled(job, kwargs=args, plain=is_plain(job.fn)).kwargs or {}
         else:

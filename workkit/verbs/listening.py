@@ -1,4 +1,4 @@
-"""Listeners and forwarders of schedules, made from the arguments of the verbs; and how they own a process.
+"""Listeners and forwarders of schedules, made from the arguments of the verbs, and run as a whole process.
 
 The table of their options: `workkit.jobs.options`.
 """
@@ -31,7 +31,7 @@ def listener_of(
     *,
     once_imported: Callable[[Sequence[Schedule]], None] | None = None,
 ) -> Listener:
-    """Make a listener: see `schedule.listener`. `once_imported` is called with its schedules before it registers."""
+    """Make a listener: see `schedule.listener`. It calls `once_imported` with its schedules before it registers."""
     if not isinstance(s, Iterable) or isinstance(s, str):
         check_schedule(s)
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
@@ -54,7 +54,7 @@ def listener_of(
 
 
 def _check_patterns(schedules: Iterable[Schedule], how: How) -> None:
-    """Refuse a pattern among the names of a listener whose schedules have no job names."""
+    """Refuse a pattern among the names of a listener if its schedules have no job names."""
     given = (("consumers", dict(how.consumers)), ("jobs", dict(how.jobs or ())))
     patterns = [(option, name) for option, names in given for name in names if not is_plain(name) and is_consumed(name)]
     if not patterns or any(layout_of(one.layout).has_job_names for one in schedules):
@@ -114,7 +114,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
-    """Read how to listen, and after how many milliseconds a listener without a heartbeat loses its jobs.
+    """Read the options of a listener, and after how many milliseconds without a heartbeat it loses its jobs.
 
     Raises InvalidOptions, TriggerError.
     """
@@ -122,7 +122,7 @@ def read_how(options: Mapping[str, Any]) -> tuple[How, int]:
 
 
 def _read_forward(options: Mapping[str, Any]) -> tuple[How, int]:
-    """The same of `forward`, which runs no function. Raises InvalidOptions, TriggerError."""
+    """Read the options of `forward`, as `read_how` does. It runs no function. Raises InvalidOptions, TriggerError."""
     return _how(
         {"threads": 1, "folder": None, "publish": False, **read_options(options, place=FORWARD, verb="forward")}
     )

@@ -1,7 +1,8 @@
-"""A function with its arguments and options as a new job that has no time yet, its way through middleware, and a new
-job as a Job. No I/O.
+"""A new job without a time: a function with its arguments and options, its way through middleware, and its form as a
+Job. No I/O.
 
-What a check needs to know of a function is read at its first addition: see `Prepared`. Every check is made each time.
+The facts that the checks need of a function are read at its first addition: see `Prepared`. Every addition makes every
+check.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
 
 CALL = ("fn", "args", "kwargs", "call")
-KEYWORDS = (*CALL, *TIMES)  # of `add`, beside its options
+KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options
 _RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
-MOST_PREPARED = 10_000  # functions
+MOST_PREPARED = 10_000  # the most functions in memory
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Options:
-    """What the options of an addition say; nobody changes it. `start` and `end` are read with the time; `recurring`
-    names the options that were given and need a time that recurs. `late`: the instant may be up to a day past.
+    """The options of an addition; immutable. `start` and `end` are read with the time. `recurring`: the names of the
+    options that were used and need a time that recurs. `late`: the instant may be up to a day past.
     """
 
     run: RunOptions = UNSAID
@@ -60,7 +61,7 @@ NO_OPTIONS = Options()  # the usual value
 
 
 def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
-    """Check the options of `verb`, and read them as far as the job's time is not needed. Raises InvalidOptions,
+    """Check the options of `verb`, and read those that do not depend on the job's time. Raises InvalidOptions,
     TriggerError.
     """
     if not given:
@@ -80,14 +81,14 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
     )
 
 
-CHANGEABLE = ("args", "kwargs", "options", "meta")  # of a job, by middleware
-_CLOJURE_STARTS = ("#", "'", "(")  # how a name begins that is written as in Clojure
+CHANGEABLE = ("args", "kwargs", "options", "meta")  # the parts of a job that middleware may change
+_CLOJURE_STARTS = ("#", "'", "(")  # how the Clojure form of a name begins
 
 
 def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | None]:
     """Take the function and its arguments from the keywords of `add`: `fn`, `args`, `kwargs`, or `call`.
 
-    Raises InvalidOptions where both were given, or neither.
+    Raises InvalidOptions for both, or for neither.
     """
     call = given.get("call")
     if call is None:
@@ -108,11 +109,11 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
 
 
 class Prepared:
-    """What the checks of an addition need to know of one function: its stored name, what it takes by position, whether
-    it has structured parameters, and whether only Clojure peers run a function of that name.
+    """The facts of one function that the checks of an addition need: its stored name, its positional parameters,
+    whether it has structured parameters, and whether only Clojure peers run a function of that name.
 
-    `source` is the function whose parameters are read, with the code and the defaults that it had. A tool that reloads
-    a module in place gives it others, and then it is read again.
+    `source` is the function with the parameters, with its code and its defaults at that time. A tool that reloads a
+    module in place changes these; the function is then read again.
     """
 
     __slots__ = (
@@ -134,7 +135,7 @@ class Prepared:
         self.has_structured = structured(fn) is not None
 
     def surely_takes(self, args: Sequence[Any]) -> bool:
-        """Tell whether the function takes these arguments by position, as far as a quick look can tell."""
+        """Return whether the function surely accepts these positional arguments, by a quick check."""
         if not self.least <= len(args) <= self.most:
             return False
         for place, allowed in self.types:  # noqa: SIM110  a call of `all` costs more
@@ -147,8 +148,8 @@ _prepared: dict[FunctionType, Prepared] = {}
 
 
 def _prepare(fn: FunctionType) -> Prepared:
-    """Read a function for its additions, from now on. Raises InvalidFunction for one that no listener can import."""
-    if fn in _prepared:  # it was reloaded in place: nothing that was read of it before holds
+    """Read and remember a function for its additions. Raises InvalidFunction for one that no listener can import."""
+    if fn in _prepared:  # it was reloaded in place: the remembered facts are outdated
         forget_names()
         takes_whole.cache_clear()
         compiled_check.cache_clear()
@@ -169,12 +170,12 @@ def called(
     plain: bool = False,
     seeks: bool = False,
 ) -> NewJob:
-    """Make a job of a function and its arguments, checked as far as they are at hand; it has no time yet. `plain`:
-    in the layout, functions have job names. `seeks`: a function that is only named is at hand where this program has
-    imported it.
+    """Make a job of a function and its arguments. It has no time yet. The arguments are checked if the function is
+    available. `plain`: in the layout, functions have job names. `seeks`: a function that is only named is available if
+    this program has imported it.
 
-    Warns (WorkkitWarning) of arguments for Clojure that not every language reads unchanged. Raises InvalidFunction,
-    InvalidArguments.
+    Warns (WorkkitWarning) of arguments for Clojure that some languages change when they read them. Raises
+    InvalidFunction, InvalidArguments.
     """
     known, is_clojure = None, False
     if type(fn) is str and not plain:
@@ -216,8 +217,8 @@ def called(
 
 
 def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = None, plain: bool = False) -> NewJob:
-    """Make a job of the function of a stored one, with its options and other arguments: those not given are its own.
-    They are checked as for `add`, and it has no time. Raises InvalidArguments.
+    """Make a job of the function of a stored one, with its options and other arguments. Absent arguments are those of
+    the stored job. They are checked as for `add`. The job has no time. Raises InvalidArguments.
     """
     named = job.kwargs if kwargs is None else kwargs
     new = called(
@@ -237,25 +238,25 @@ def _read_text(fn: str) -> tuple[str, bool]:
 
 
 def is_said_as_clojure(fn: Fn) -> bool:
-    """Tell whether a function is given as Clojure writes it, so that a Clojure peer may have it too."""
+    """Return whether a function is written in the Clojure form, so that a Clojure peer may have it too."""
     return isinstance(fn, str) and (fn.startswith(_CLOJURE_STARTS) or isinstance(fn, Clojure))
 
 
 def is_foreign(fn: Fn) -> bool:
-    """Tell whether only Clojure peers run a function: it is given as their form, or no Python function has its name."""
+    """Return whether only Clojure peers run a function: it has the Clojure form, or no Python function has its name."""
     stored = stored_name(fn)
     name = read_name(stored)
     return isinstance(fn, Clojure) or not (is_plain(stored) or (name is not None and name.is_python))
 
 
 def _window_key(new: NewJob) -> str:
-    """Say by what equal calls are known: function and arguments. Raises InvalidArguments."""
+    """Return the key of equal calls: function and arguments. Raises InvalidArguments."""
     content = wire.payload(cron="", job="", args=new.args, extra={"kwargs": new.kwargs or {}})
     return f"{new.fn} {sha1(content, usedforsecurity=False).hexdigest()}"
 
 
 def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
-    """Show a new job as a Job: as it was `added`, or before that, as it would be."""
+    """Return a new job as a Job: as it was `added`, or before that, as it would be."""
     due_ms, trigger = new.due_ms if added is None else added.due_ms, new.trigger
     if new.entrance.debounce_ms is not None and due_ms is not None:  # its window may have ended earlier
         trigger = once(datetime.fromtimestamp(due_ms // 1000, UTC))
@@ -277,9 +278,10 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
 
 
 def through_middleware(new: NewJob, *, schedule: str, fn: Fn) -> NewJob:
-    """Show a job to the schedule's middleware, and return it as it is added. What middleware changed is checked again.
+    """Pass a job through the schedule's middleware, and return it as it is added. Changes of middleware are checked
+    again.
 
-    Raises what middleware raises to refuse the job, and an `Invalid` for what it may not change.
+    Raises the error by which middleware refuses the job, and an `Invalid` for a change that middleware may not make.
     """
     if schedule not in ENTERING:
         return new

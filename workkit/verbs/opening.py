@@ -1,4 +1,4 @@
-"""What every verb needs first: the brokers that reach a schedule, the schedules of a server, and who makes a change."""
+"""The basis of every verb: the brokers of a schedule, the schedules of a server, and the author of a change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def producer_of(s: Schedule) -> Producer:
-    """The broker through which this process adds and looks; the same every time. Raises InvalidSchedule."""
+    """Return the broker through which this process adds and looks; the same every time. Raises InvalidSchedule."""
     found, pid = _quick.get(id(s)), os.getpid()
     if found is not None and found[1] == pid:
         return found[2]
@@ -37,9 +37,9 @@ def producer_of(s: Schedule) -> Producer:
     return producer
 
 
-MOST_OPEN = 64  # schedules of this process whose connections are kept
+MOST_OPEN = 64  # the most schedules of this process with an open connection
 _quick: dict[int, tuple[Schedule, int, Producer]] = {}
-"""The same for one object, without a comparison of values: by its id, which no other has while the object is here."""
+"""Brokers by the `id()` of the schedule object, found without comparing values. Each entry keeps its object alive."""
 
 
 @lru_cache(maxsize=MOST_OPEN)
@@ -52,7 +52,7 @@ def _opened(s: Schedule, pid: int) -> Producer:
 
 
 def inspectors_of(schedules: Iterable[Schedule]) -> dict[str, Callable[[], Inspector]]:
-    """The sides that look at some schedules, by name. They connect when they are called."""
+    """Return functions that open the inspectors of these schedules, by name. They connect when they are called."""
     return {s.name: partial(_inspector, s) for s in schedules}
 
 
@@ -61,12 +61,12 @@ def _inspector(s: Schedule) -> Inspector:
 
 
 def present(s: Schedule) -> datetime:
-    """Now, by the clock of the schedule's server: what it dates is early, late or old by that clock alone."""
+    """Return the present by the clock of the schedule's server: its dates are compared with this clock only."""
     return datetime.fromtimestamp(producer_of(s).now_ms() / 1000, UTC)
 
 
 def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
-    """Brokers for one listener, one for each shard."""
+    """Return brokers for one listener, one for each shard."""
     from workkit.brokers.connect import open_brokers
 
     check_schedule(s)
@@ -80,12 +80,12 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
         layout=s.layout,
     )
     if s.limit is not None or s.turn_ms is not None or s.history is not None:
-        producer_of(s)  # says so to all listeners
+        producer_of(s)  # writes the limits for all listeners
     return list(brokers)
 
 
 def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Broker], Producer]:
-    """Brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
+    """Return brokers for the listener of a forward, and the producer of its other side. Raises InvalidSchedule."""
     from workkit.brokers.connect import open_broker
 
     check_schedule(s)
@@ -102,7 +102,7 @@ def forwarding_ends(s: Schedule, to: Any, *, timeout_ms: int) -> tuple[list[Brok
 
 
 def forget() -> None:
-    """Open the brokers of producers anew, as the server of this process is another one now."""
+    """Forget the brokers of producers: this process uses another server now. The next use opens new ones."""
     _opened.cache_clear()
     _quick.clear()
 
@@ -118,21 +118,21 @@ def _declare(s: Schedule, broker: Producer) -> None:
 def schedules(*, redis: str | Client | None = None, layout: str | None = None) -> list[Schedule]:
     """List the schedules of a server, by their names: `redis` and `layout` are those of `create`.
 
-    A schedule is there from its first job, listener, pause or plan on, and as long as the server keeps anything of it,
-    such as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. With layout
-    "gocraft" the namespaces are listed. The names of all keys are looked through in pages, a million in about two
-    seconds; the server serves others meanwhile.
+    A schedule exists from its first job, listener, pause or plan on, as long as the server keeps any of its data, such
+    as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. With layout "gocraft"
+    the namespaces are listed. This scans the names of all keys in pages, a million in about two seconds; the server
+    serves others meanwhile.
 
     Raises ServerUnreachable; ServerRefused for a user who may not SCAN; InvalidSchedule; Unsupported for RabbitMQ,
-    which does not tell the exchanges of schedules from others.
+    which does not distinguish the exchanges of schedules from others.
     """
     found, _ = schedules_at(redis, layout=layout)
     return found
 
 
 def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None) -> tuple[list[Schedule], bool]:
-    """List the schedules of a server as `schedules` does, and say whether these are all: it looks for so many `seconds`
-    at most.
+    """List the schedules of a server as `schedules` does, and return whether these are all. The search ends after
+    `seconds`.
     """
     from workkit.brokers.connect import find_schedules
 
@@ -140,13 +140,13 @@ def schedules_at(redis: Any, *, layout: str | None, seconds: float | None = None
     found = find_schedules(redis=redis, layout=chosen.name, seconds=seconds)
     made: list[Schedule] = []
     for name, shards in (_as_wholes(found.names) if chosen.takes("shards") else dict.fromkeys(found.names, 1)).items():
-        with suppress(InvalidSchedule):  # a key of another program, whose name no schedule has
+        with suppress(InvalidSchedule):  # a key of another program; no schedule can have its name
             made.append(create(name, redis=redis, layout=chosen.name, shards=shards))
     return made, found.is_whole
 
 
 def _as_wholes(names: Iterable[str]) -> dict[str, int]:
-    """Put the shards of a schedule together: its name, and how many shards it has at least."""
+    """Join the shards of schedules: return the name of each schedule, with the least number of its shards."""
     from workkit.brokers.shards import shard_in
 
     wholes: dict[str, int] = {}
@@ -157,7 +157,7 @@ def _as_wholes(names: Iterable[str]) -> dict[str, int]:
 
 
 def is_known(s: Schedule) -> bool | None:
-    """Say whether the server knows a schedule; None where it does not tell, or not this user. Raises
+    """Return whether the server knows a schedule; None where it does not answer that, or not for this user. Raises
     ServerUnreachable, InvalidSchedule.
     """
     try:
@@ -167,20 +167,20 @@ def is_known(s: Schedule) -> bool | None:
 
 
 def queues_of(s: Schedule, jobs: Sequence[str] = ()) -> list[QueueInfo]:
-    """List the queues of a schedule: see `Queues`. Raises Unsupported on Redis: `counts` says all that there is."""
+    """List the queues of a schedule: see `Queues`. Raises Unsupported on Redis, where `counts` has all numbers."""
     trouble, remedy = "are something that only layouts on RabbitMQ have", f"Count its jobs: workkit stats {s.name}."
     return cast("Queues", _with(Keeps.QUEUES, s, f"queues of {s.name}", trouble, remedy)).queues(jobs=jobs)
 
 
 def by_time_of(s: Schedule) -> ByTime:
-    """The side that looks at jobs by their times: see `ByTime`. Raises Unsupported where the server cannot."""
+    """Return the interface that reads jobs by their times: see `ByTime`. Raises Unsupported where the server cannot."""
     trouble = f"cannot be counted by its time in {layout_of(s.layout).server}"
     remedy = f"Count them: workkit stats {s.name}."
     return cast("ByTime", _with(Keeps.BY_TIME, s, "what is planned", trouble, remedy))
 
 
 def limits_of(s: Schedule, *, like: str = "") -> list[LimitUse]:
-    """Tell which limits are in use: see `Limits`. Raises Unsupported."""
+    """List the limits that are in use: see `Limits`. Raises Unsupported."""
     layout = layout_of(s.layout)
     remedy = "Put a Redis beside it, which counts them: redis=." if Keeps.LIMITS in layout.keeps_beside else ""
     side = _with(Keeps.LIMITS, s, "limits", f"are not kept by {layout.server}", remedy)
@@ -188,7 +188,7 @@ def limits_of(s: Schedule, *, like: str = "") -> list[LimitUse]:
 
 
 def _with(side: Keeps, s: Schedule, what: str, trouble: str, remedy: str) -> Inspector:
-    """The inspector of a schedule, where it has this optional side. Raises Unsupported."""
+    """Return the inspector of a schedule that supports an optional feature. Raises Unsupported."""
     if side not in layout_of(s.layout).kept(with_redis=s.redis is not None):
         raise Unsupported.about(what, trouble, remedy)
     return producer_of(s).inspector
@@ -197,7 +197,7 @@ def _with(side: Keeps, s: Schedule, what: str, trouble: str, remedy: str) -> Ins
 ENVIRONMENT = "WORKKIT_BY"
 
 via: ContextVar[Via] = ContextVar("via", default="python")
-"""Through which face this program makes its changes. The command line sets it."""
+"""The interface through which this program makes its changes. The command line sets it."""
 
 
 _acting: ContextVar[Author | None] = ContextVar("acting", default=None)
@@ -205,7 +205,7 @@ _acting: ContextVar[Author | None] = ContextVar("acting", default=None)
 
 @contextmanager
 def acting(author: Author) -> Iterator[None]:
-    """Make all changes of this thread, whose callers do not say who makes them, in somebody's name."""
+    """Record an author for all changes of this thread, inside the block, where the caller names none."""
     token = _acting.set(author)
     try:
         yield
@@ -214,7 +214,7 @@ def acting(author: Author) -> Iterator[None]:
 
 
 def author_of(by: Any) -> Author:
-    """Read who makes a change; None: who acts in this thread, else as WORKKIT_BY says, else USER@HOST. Raises
+    """Read the author of a change; None: the author of this thread, else WORKKIT_BY, else USER@HOST. Raises
     InvalidOptions.
     """
     if by is None and (author := _acting.get()) is not None:
@@ -230,11 +230,11 @@ def author_of(by: Any) -> Author:
 
 @cache
 def _user_at_host() -> str:
-    import getpass  # these take a while to import
+    import getpass  # takes a while to import
     import socket
 
     try:
         user = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container may run a user that has no name
+    except (OSError, KeyError, ImportError):  # a container may run a user without a name
         user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "?"
     return f"{user}@{socket.gethostname()}"[:LONGEST_BY]

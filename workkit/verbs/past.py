@@ -1,5 +1,5 @@
-"""The verbs `runs`, `history`, `stats` and `changes`: single runs, counts over a span, who changed what; and a job that
-is over.
+"""The verbs `runs`, `history`, `stats` and `changes`: single runs, counts over a span, the author of each change. And
+the job that is over.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from workkit.verbs.control import Which, check_one, target, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import present, producer_of
 
-RING = 60  # runs of a recurring job that are always there
-SKEW_MS = 60_000  # by which an entry of the stream may be older than the run in it says
+RING = 60  # the runs of a recurring job that are always kept
+SKEW_MS = 60_000  # the most milliseconds by which an entry of the stream may be older than the time of its run
 SPANS: dict[str, Tier] = {"minute": "1", "5 minutes": "5", "hour": "h", "day": "d"}
 
 
 def runs(
     s: Schedule, which: Which | None = None, *, fn: Fn | None = None, state: str | None = None, limit: int = 60
 ) -> list[PastRun]:
-    """Read the last runs of one job, or of the whole schedule, the last one first; spec/history.md says which are kept.
-    `fn`: only those of a function; `state`: only those that ended so, "done", "late", "failed", "retried", "dead",
-    "discarded", "cancelled", "missed" or "left-out".
+    """Read the last runs of one job, or of the whole schedule, the last one first. spec/history.md lists which are
+    kept. `fn`: only those of a function; `state`: only those with this ending, "done", "late", "failed", "retried",
+    "dead", "discarded", "cancelled", "missed" or "left-out".
 
-    Of a recurring job, the last 60 are always there. A job that is over is known as long as history has it. Raises
+    Of a recurring job, the last 60 are always kept. A job that is over is known as long as history has it. Raises
     NotFound, InvalidOptions, InvalidFunction; Unsupported where the layout keeps no history.
     """
     most, meant = read_limit(limit), of_runs(Where(), fn=None if fn is None else known_name(fn), state=state)
@@ -50,12 +50,13 @@ def runs(
 
 
 def log(s: Schedule, which: Which | PastRun) -> list[str]:
-    """Read the last lines that a run has logged, the first one first: those of a past run that failed, as `runs` gives
-    it; or of a job, those of its run in progress, else of its last run that failed. Empty where nothing is kept.
+    """Read the last lines that a run has logged, the first one first. A past run that failed, as `runs` returns it, has
+    its own lines; a job has those of its run in progress, else of its last run that failed. Empty where nothing is
+    kept.
 
-    What the handler logs by `logging` in its thread, coroutine or worker process is kept, as the levels of the loggers
-    let it through: 200 lines and 16 kB of each run. While it runs the lines are written once a second; a run that ends
-    well keeps none (spec/history.md 7). Raises NotFound; Unsupported where the layout keeps none.
+    Lines of the handler's thread, coroutine or worker process, by `logging`, are kept if the levels of the loggers
+    permit them: 200 lines and 16 kB of each run. During the run the lines are written once a second; a successful run
+    keeps none (spec/history.md 7). Raises NotFound; Unsupported where the layout keeps none.
     """
     inspector = producer_of(s).inspector
     if isinstance(which, PastRun) or (isinstance(which, Job) and which.dead_id is not None):
@@ -74,8 +75,8 @@ def history(
     """Count the runs of a span that ends now, in buckets, the first one first: those of the schedule, of one recurring
     job, or of a function.
 
-    `over`: a length of time; None: the last day. `each`: what one bucket covers, "minute" (of the schedule only),
-    "5 minutes", "hour" or "day"; None: as finely as history has it. The cells of buckets can be added. Raises NotFound,
+    `over`: a length of time; None: the last day. `each`: the length of one bucket, "minute" (of the schedule only), "5
+    minutes", "hour" or "day"; None: the finest that history has. The cells of buckets can be added. Raises NotFound,
     InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
     """
     check_one(which, fn)
@@ -87,12 +88,11 @@ def history(
 
 
 def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | timedelta | None = None) -> dict[str, Cell]:
-    """Add up the runs of a span that ends now by function, such as "app.mail.send"; the one with most runs first.
+    """Count the runs of a span that ends now by function, such as "app.mail.send"; the one with most runs first.
 
-    `over`: a length of time; None: the last day. `Cell` has the counts `done`, `retried`, `dead`, `discarded`,
-    `missed` and `late`; `durations.below_ms(0.95)` is the time below which 95% of the runs took. Each hour counts about
-    100 functions and recurring jobs by themselves. Raises InvalidOptions, TriggerError; Unsupported where the layout
-    keeps no history.
+    `over`: a length of time; None: the last day. `Cell` has the counts `done`, `retried`, `dead`, `discarded`, `missed`
+    and `late`; 95% of the runs took less than `durations.below_ms(0.95)`. Each hour counts about 100 functions and
+    recurring jobs separately. Raises InvalidOptions, TriggerError; Unsupported where the layout keeps no history.
     """
     if by != "function":
         raise option_error("by", by, "is nothing by which runs are counted", 'Accepted: "function".')
@@ -107,15 +107,15 @@ def stats(s: Schedule, *, by: Literal["function"] = "function", over: str | time
 
 
 def changes(s: Schedule, which: Which | None = None, *, limit: int = 60) -> list[Change]:
-    """Read who changed what by a verb, the last change first: of one job, also of one that is over, or of all. About
-    10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
+    """Read the changes that verbs made, each with its author, the last one first: of one job, also of one that is over,
+    or of all. About 10,000 are kept. Raises InvalidOptions; Unsupported where the layout keeps no history.
     """
     most, text, inspector = read_limit(limit), None if which is None else text_of(which), producer_of(s).inspector
     return list(islice((one for one in inspector.history.changes() if text is None or one.is_about(text)), most))
 
 
 def read_limit(limit: Any) -> int:
-    """Check how many runs are asked for. Raises InvalidOptions."""
+    """Check the requested number of runs. Raises InvalidOptions."""
     if type(limit) is not int or limit < 1:
         raise option_error("limit", limit, "is not a number of runs", "Accepted: a whole number from 1.")
     return limit
@@ -124,7 +124,8 @@ def read_limit(limit: Any) -> int:
 def runs_of(
     inspector: Inspector, which: str | None, *, limit: int, where: Where | None = None, now: datetime | None = None
 ) -> list[PastRun]:
-    """Read the last runs of one job, or of all, the last one first; only those that are meant, by the instant `now`.
+    """Read the last runs of one job, or of all, the last one first; only those that match the filter at the instant
+    `now`.
 
     Raises NotFound where nothing is known of the job.
     """
@@ -147,7 +148,7 @@ def runs_of(
 
 
 def _of_text(inspector: Inspector, which: str, *, limit: int) -> list[PastRun]:
-    """Find the runs of a job that is no longer there."""
+    """Find the runs of a job that no longer exists."""
     if kept := _of_ring(inspector, which, limit=limit, id=None, name=None, fn=None):
         return kept
     return list(islice((run for run in inspector.history.runs() if is_run_of(run, which)), limit))
@@ -156,7 +157,9 @@ def _of_text(inspector: Inspector, which: str, *, limit: int) -> list[PastRun]:
 def _of_ring(
     inspector: Inspector, field: str, *, limit: int, id: str | None, name: str | None, fn: str | None
 ) -> list[PastRun]:
-    """Read a ring. What single runs know beside it, such as the error, is added; so are older runs beyond the ring."""
+    """Read a ring. The details that single runs have, such as the error, are added, and so are runs older than the
+    ring.
+    """
     ring = list(inspector.history.lately([field])[field])
     if not ring:
         return []
@@ -184,7 +187,7 @@ def _ms(at: datetime | None) -> int:
 
 
 def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:
-    """Find a job that the schedule has, or that is over and still in its history. Raises NotFound."""
+    """Find a job of the schedule, or one that is over and still in its history. Raises NotFound."""
     try:
         return inspector.job(which)
     except NotFound:
@@ -195,7 +198,7 @@ def job_of(inspector: Inspector, which: str, *, schedule: str) -> Job:
 
 
 def read_span(over: str | timedelta | None, each: str | None, *, has_subject: bool) -> tuple[int, Tier]:
-    """Read which span is asked for, in ms, and what one bucket covers. Raises InvalidOptions, TriggerError."""
+    """Read the requested span, in ms, and the length of one bucket. Raises InvalidOptions, TriggerError."""
     span_ms = 86_400_000 if over is None else round(duration(over, name="over") / timedelta(milliseconds=1))
     if span_ms < 1:
         raise option_error("over", over, "is no time at all", 'Write a length such as "1 day".')
@@ -216,7 +219,7 @@ def read_span(over: str | timedelta | None, each: str | None, *, has_subject: bo
 
 
 def subject_of(inspector: Inspector, which: str) -> str:
-    """Name the subject of a recurring job's counts, also of one that is over. Raises NotFound."""
+    """Return the subject under which a recurring job is counted, also of one that is over. Raises NotFound."""
     try:
         job = inspector.job(which)
     except NotFound:
@@ -227,5 +230,5 @@ def subject_of(inspector: Inspector, which: str) -> str:
 
 
 def summed(buckets: Sequence[Bucket]) -> Cell:
-    """Add the counts of buckets up."""
+    """Return the sum of the counts of buckets."""
     return reduce(add, (bucket.cell for bucket in buckets), Cell())

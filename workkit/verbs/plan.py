@@ -1,5 +1,5 @@
-"""Named jobs and a plan of them: what must change so that they are equal, found without I/O, and carried out; and the
-plans in the pyproject.toml of a project: ``[tool.workkit.schedules.app-tasks.digest]``.
+"""Plans of named jobs: find the changes that make the jobs equal to a plan, without I/O, and make them. And the plans
+in the pyproject.toml of a project: ``[tool.workkit.schedules.app-tasks.digest]``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ MOST_TOLD = 20  # names of each kind in the record of a sync
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What `sync` does, or would do: names of jobs. `before` and `after` hold the jobs themselves, by name: the present
-    jobs that the plan or `removed` names, and the planned jobs. Of plans of code, `over`: jobs whose last run has
-    begun; `older`: modules and files of which a newer plan holds, so that nothing of theirs was done.
+    """The changes that `sync` makes, or would make: names of jobs. `before` and `after` hold the jobs themselves, by
+    name: the present jobs that the plan or `removed` names, and the planned jobs. Only for plans of code, `over`: jobs
+    with a last run that has begun; `older`: modules and files with a newer plan on the server, so that nothing of
+    theirs changed.
     """
 
     added: tuple[str, ...] = ()
@@ -54,7 +55,7 @@ class Plan:
 
 
 def read_plan(plan: Mapping[str, Mapping[str, object]], *, s: Schedule, now_ms: NowMs) -> dict[str, NewJob]:
-    """Read every entry of a plan as the job that goes to a broker, by name. Raises an `Invalid` that names the job."""
+    """Return the job for a broker of every entry of a plan, by name. Raises an `Invalid` that names the job."""
     if not isinstance(plan, Mapping):
         trouble, remedy = f"is a {type(plan).__name__}", "Give a mapping: name -> add's keywords."
         raise InvalidOptions.about("the plan", trouble, remedy, where="plan", given=plan)
@@ -79,8 +80,8 @@ def _row(name: str, entry: Any) -> dict[str, Any]:
 def compare(
     after: Mapping[str, Job], *, contents: Mapping[str, str], standing: Mapping[str, Named], prune: bool
 ) -> Plan:
-    """Find what must change: `contents` tell the planned jobs apart, by name, as `standing` does the present jobs.
-    `prune`: recurring jobs that are not in the plan go.
+    """Find the necessary changes. `contents` identify the planned jobs, by name, as `standing` does the present jobs.
+    `prune`: remove recurring jobs that are not in the plan.
     """
     known = {name: contents[name] == standing[name].content for name in after if name in standing}
     removed = tuple(
@@ -97,19 +98,19 @@ def compare(
 
 
 def _carry_out(plan: Plan, wanted: Mapping[str, NewJob], *, broker: Producer, author: Author) -> None:
-    """Do what a plan says, and record it first: `wanted` holds its jobs by name."""
+    """Make the changes of a plan, and record them first. `wanted` holds its jobs by name."""
     note_sync(plan, broker=broker, author=author)
     with Bulk(broker.adding, schedule=broker.schedule) as bulk:
         for name in (*plan.added, *plan.changed):
             bulk.put(wanted[name])
     admin = broker.admin.by(author)
     for name in plan.removed:
-        with suppress(NotFound):  # it ended meanwhile
+        with suppress(NotFound):  # the job ended meanwhile
             admin.cancel(plan.before[name])
 
 
 def note_sync(plan: Plan, *, broker: Producer, author: Author) -> None:
-    """Record what a plan changes, if it changes anything."""
+    """Record the changes of a plan, if there are any."""
     acts = {"added": plan.added, "changed": plan.changed, "removed": plan.removed}
     if count := sum(map(len, acts.values())):
         told = {word: [name[:LONGEST_BY] for name in names[:MOST_TOLD]] for word, names in acts.items() if names}
@@ -119,7 +120,7 @@ def note_sync(plan: Plan, *, broker: Producer, author: Author) -> None:
 def sync_given(
     s: Schedule, plan: Mapping[str, Mapping[str, object]], *, prune: bool, dry_run: bool, by: str | None
 ) -> Plan:
-    """Make named jobs equal to a plan that is given: see `schedule.sync`."""
+    """Make named jobs equal to an explicit plan: see `schedule.sync`."""
     broker, author = producer_of(s), author_of(by)
     now_ms = broker.now_ms()
     wanted = read_plan(plan, s=s, now_ms=lambda: now_ms)
@@ -162,7 +163,7 @@ def entries(table: Mapping[str, Any], *, where: str) -> dict[str, Mapping[str, A
 
 
 def plan_of_project(file: Path, schedule: str) -> PlanSource | None:
-    """Read what the pyproject.toml of a project plans for a schedule; None where it plans nothing. Raises NotFound,
+    """Read the plan of a schedule in the pyproject.toml of a project; None if it has none. Raises NotFound,
     InvalidOptions.
     """
     read = read_toml(file)

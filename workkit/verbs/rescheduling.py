@@ -1,7 +1,7 @@
-"""Give a job another time and keep everything else, or save another content of it; and put either back.
+"""Give a job another time and keep everything else, or save new content of a job; and undo either.
 
-`saved` is what the web face saves: it writes only where that stands which was seen. `schedule.add` asks nothing of what
-stands, so it cannot say that somebody else was quicker.
+The web pages save jobs by `saved`, which writes only if the stored job is still the one that the user saw.
+`schedule.add` does not compare, so it cannot detect another change in between.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def rescheduled(
     seen: str | None = None,
     dry_run: bool = False,
 ) -> Rescheduled:
-    """Give a job the time of `given`: one of the keywords of `add` for it, and perhaps `tz`. In place of the keyword
-    `typed` is a text as people type it: `when`, but "every" may be left out if the job recurs. `seen`: the id that the
-    job must have. `dry_run`: write nothing.
+    """Give a job the time of `given`: one of the keywords of `add` for it, and perhaps `tz`. In place of such a
+    keyword, `typed` is a text as people type it: like `when`, but a recurring job may omit "every". `seen`: the id that
+    the job must have. `dry_run`: write nothing.
 
-    Raises NotFound, ChangedMeanwhile, Unsupported; an `Invalid` for a time that cannot be read, and for a job that has
-    no run which could have another time.
+    Raises NotFound, ChangedMeanwhile, Unsupported; an `Invalid` for a time that cannot be read, and for a job without a
+    run that could get another time.
     """
     broker, author = producer_of(s), author_of(by)
     before = changeable(broker.inspector, which)
@@ -76,8 +76,8 @@ def rescheduled(
 def snoozed(
     s: Schedule, words: Sequence[Which], time: str | timedelta, *, by: str | None = None, dry_run: bool = False
 ) -> list[Rescheduled]:
-    """Put the next run of each job off, all or none; a job that is named twice once. Raises NotFound, InvalidOptions,
-    TriggerError, Unsupported.
+    """Put the next run of each job off, all or none. A job that is named twice is put off once. Raises NotFound,
+    InvalidOptions, TriggerError, Unsupported.
     """
     time_ms = -(-duration(time, name="time") // MILLISECOND)
     broker, author = producer_of(s), author_of(by)
@@ -88,7 +88,7 @@ def snoozed(
 
 
 def put_back(s: Schedule, job: Job, *, over: Job) -> Job:
-    """Give `over` the time back that it had as `job`, with its next run. Raises ChangedMeanwhile, NotFound."""
+    """Give `over` the time and the next run that it had as `job`. Raises ChangedMeanwhile, NotFound."""
     broker = producer_of(s)
     now_ms = broker.now_ms()
     due_ms = None if job.due is None else epoch_ms(job.due)
@@ -115,7 +115,7 @@ def _read(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> Ne
 
 
 def _refused(inspector: Inspector, seen: Job) -> ChangedMeanwhile | InvalidOptions:
-    """Make the error for a job that the step did not find as it was seen. Raises NotFound where it is over."""
+    """Make the error for a job that differs from `seen` on the server. Raises NotFound where it is over."""
     now = inspector.job(seen.name or seen.id)
     if now.id != seen.id:
         return _changed(now)
@@ -138,7 +138,7 @@ WAITS = ("waiting", "due", "paused", "held", "retrying")
 
 
 def imagined(s: Schedule, given: Mapping[str, Any], *, stands: Job | None = None) -> Job:
-    """Make the job that `saved` would write. Raises what it raises, but for the server's."""
+    """Return the job that `saved` would write. Raises as `saved`, except errors of the server."""
     return as_job(_new(producer_of(s), s, given, stands), schedule=s.name)
 
 
@@ -165,7 +165,7 @@ def saved(
         return None
     admin = broker.admin.by(author)
     if seen is not None and seen.name != new.terms.name:
-        with suppress(NotFound):  # it ended meanwhile
+        with suppress(NotFound):  # the job ended meanwhile
             admin.cancel(seen)
     admin.note("add" if seen is None else "edit", {"name": new.terms.name, "id": added.id})
     return as_job(new, schedule=s.name, added=added)
@@ -211,9 +211,7 @@ def _added_before() -> ChangedMeanwhile:
 
 
 def put_content_back(s: Schedule, job: Job, *, over: Job, by: str | None = None) -> Job | None:
-    """Put the former content of a job back, with its next run, if `over` still stands in its place; None where it does
-    not.
-    """
+    """Restore the former content of a job, with its next run, if `over` is still stored in its place; else None."""
     broker, author = producer_of(s), author_of(by)
     due_ms = _ms(job.due) if job.due is not None and job.state in WAITS else None
     if due_ms is None and job.trigger is not None:
@@ -242,7 +240,7 @@ def _new(broker: Producer, s: Schedule, given: Mapping[str, Any], stands: Job | 
     if stands is None or stands.trigger is None:
         return addition(given, s=s, now_ms=broker.now_ms, seeks=True)
     rest = {name: value for name, value in given.items() if name not in OF_TIME}
-    any_time = {"every": "minute"} if stands.trigger.recurs else {"in_": "1 minute"}  # the job's own takes its place
+    any_time = {"every": "minute"} if stands.trigger.recurs else {"in_": "1 minute"}  # the job's own time replaces it
     new = addition({**rest, **any_time}, s=s, now_ms=broker.now_ms, seeks=True)
     new.trigger, new.queued = replace(stands.trigger, warnings=()), False
     if new.terms.spread_ms == stands.terms.spread_ms and stands.due is not None and stands.state in WAITS:

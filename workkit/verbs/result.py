@@ -1,4 +1,4 @@
-"""The verb `result`: which job is meant, waiting for its end, and the errors that say why there is none."""
+"""The verb `result`: find the job, wait for its end, and raise the error that explains why it has no result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of
 from workkit.verbs.past import job_of
 
-LOOK_MS = 5_000  # the longest wait without a look whether the job is still there: some endings write no result
+LOOK_MS = 5_000  # ms; the longest wait without a check that the job still exists: some endings write no result
 _OCCURRENCE = re.compile(r"([0-9a-f]{40})@(-?\d{1,17})(#\S+)?")
 _ID = re.compile(r"[0-9a-f]{40}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,16 +31,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """Whose result is wanted: a job, where it was added now none of an earlier job of its id; or one occurrence."""
+    """The result to find: that of a job (of one that was added now, none of an earlier job with its id), or of one
+    occurrence.
+    """
 
     id: str
     which: str
     schedule: str
-    due_ms: int | None = None  # none that was due before
+    due_ms: int | None = None  # ms; results of earlier due times do not count
     occurrence: str | None = None
 
     def among(self, found: Sequence[Result]) -> Result | None:
-        """Choose it from results, the last one first. An entry of no occurrence says only that the job is gone."""
+        """Find it from results, the last one first. Without an occurrence, an entry only means that the job is gone."""
         mine = [one for one in found if self.due_ms is None or one.due_ms >= self.due_ms]
         if self.occurrence is not None:
             return next((one for one in mine if one.occurrence == self.occurrence), None)
@@ -48,21 +50,22 @@ class _Wanted:
 
 
 def read_wait(wait: Any) -> int:
-    """Read how long to wait, in ms; None: not at all. Raises TriggerError, InvalidOptions."""
+    """Read how long to wait, in ms; None: do not wait. Raises TriggerError, InvalidOptions."""
     return 0 if wait is None else int(milliseconds(0)(wait, "wait"))
 
 
 def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
-    """Return what the handler of a job with `keep` returned, as JSON carries it; wait for its end, `wait` at most.
+    """Return the value that the handler of a job with `keep` returned, as JSON has it. Waits for its end, `wait` at
+    most.
 
     `which` is a Job, an id, the beginning of one, or a name. Of a recurring job it is the latest run with a result, or
-    the one that is named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes
-    those who wait; any number may wait for, or read, one result.
+    the one named as ``ID@DUE``, the due time in ms since 1970. `wait=None` does not wait. The server wakes the waiting
+    callers; any number may wait for, or read, one result.
 
     Raises JobFailed (with `type`, `message`, `traceback`) for a job that failed for good, or was discarded or
     cancelled; ResultPending for one that is not over, and ResultTimeout if it is not over after `wait`; NoResult for
-    one that keeps none, or whose value could not be kept; NotFound for one that is not known, or whose result has
-    expired; TriggerError; Unsupported where the layout keeps no results.
+    one that keeps none, or if its value could not be stored; NotFound for an unknown one, or if its result has expired;
+    TriggerError; Unsupported where the layout keeps no results.
     """
     wait_ms = read_wait(wait)
     inspector = producer_of(s).inspector
@@ -78,14 +81,14 @@ def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -
         job = _there(inspector, wanted.id)
         left_ms = (ends_at - time.monotonic()) * 1000
         if job is None or job.state == "dead" or _is_behind(job, wanted) or not _may_keep(job) or left_ms <= 0:
-            if (one := wanted.among(results(wanted.id))) is not None:  # it has ended between the two looks
+            if (one := wanted.among(results(wanted.id))) is not None:  # it has ended between the two reads
                 return _value(one, wanted)
             raise _none(inspector, job, wanted, wait_ms)
         found = results(wanted.id, after=place, wait_ms=min(LOOK_MS, max(1, round(left_ms)))) or found
 
 
 def _wanted(inspector: Inspector, which: Which, schedule: str) -> _Wanted:
-    """Find the job that is meant. Raises NotFound."""
+    """Find the job of the result. Raises NotFound."""
     text = text_of(which)
     if isinstance(which, Job):
         due_ms = _ms(which.due) if which.trigger is None and which.due is not None else None
@@ -110,13 +113,13 @@ def _there(inspector: Inspector, id: str) -> Job | None:
 
 
 def _may_keep(job: Job) -> bool:
-    """Say whether a job may keep its result. Where its function is not imported here, nobody knows its `@job`."""
+    """Return whether a job may keep its result. The `@job` of a function that is not imported here is unknown."""
     marked = imported_options(job.fn)
     return marked is None or job.options.over(marked).keep_ms is not None
 
 
 def _is_behind(job: Job, wanted: _Wanted) -> bool:
-    """Say whether a recurring job has gone past the occurrence that is wanted."""
+    """Return whether a recurring job has moved past the wanted occurrence."""
     if wanted.occurrence is None or job.due is None or job.state not in ("waiting", "due", "paused"):
         return False
     occurrence = _OCCURRENCE.fullmatch(wanted.occurrence)
@@ -143,7 +146,7 @@ def _failed(wanted: _Wanted, failure: Failure, *, ending: str) -> JobFailed:
 
 
 def _none(inspector: Inspector, job: Job | None, wanted: _Wanted, wait_ms: int) -> Exception:
-    """Make the error that says why there is no result."""
+    """Make the error that explains why there is no result."""
     said = {"where": wanted.schedule, "given": wanted.which}
     if job is None:
         try:

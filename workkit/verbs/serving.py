@@ -1,4 +1,4 @@
-"""The verbs that run jobs: listen, forward, drain. They load what listens only when they are called."""
+"""The verbs that run jobs: listen, forward, drain. They import the listener only when they are called."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
 
 
 def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
-    """Run due jobs here until SIGINT or SIGTERM: finish what runs within the deadline, give back the rest.
+    """Run due jobs here until SIGINT or SIGTERM: finish running jobs within the deadline, give back all others.
 
     `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
     imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
     consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
-    deadline="25s", listener_name=None (what it is called where listeners are shown; None: by its host and process),
-    strict=False (schedules strictly in order), burst=False (only what is due now),
-    listener_timeout="10s" (others take over from a listener without heartbeat for so long), health_port=None (a port,
-    or "ADDRESS:PORT", for /livez, /readyz and /metrics), keep_unfit="10m" (for so long from its due time, a job whose
-    arguments do not fit is left for other listeners; then it is dead), publish=True (False: do not tell on the server
-    which functions it knows), sync=False (True, or a pyproject.toml: first make the planned jobs of imported modules
-    so, and those of the file, unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises
-    ServerUnreachable where the server cannot be reached at the start; later it waits. What it has to report goes to the
-    standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times listener_timeout ends
-    the process with status 70.
+    deadline="25s", listener_name=None (its name where listeners are shown; None: its host and process), strict=False
+    (schedules strictly in order), burst=False (only jobs that are due now), listener_timeout="10s" (without a heartbeat
+    for this time, a listener loses its jobs to others), health_port=None (a port, or "ADDRESS:PORT", for /livez,
+    /readyz and /metrics), keep_unfit="10m" (a job with arguments that do not fit is left for other listeners for this
+    time from its due time; then it is dead), publish=True (False: do not publish on the server which functions it
+    knows), sync=False (True, or a pyproject.toml: first carry out the plans of imported modules, and of the file,
+    unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises ServerUnreachable where the
+    server cannot be reached at the start; later it waits. Its reports go to the standard logger `workkit`: a dead job
+    is one ERROR. A loop that does nothing for three times listener_timeout ends the process with status 70.
     """
     from workkit.verbs.listening import until_stopped
 
@@ -39,7 +38,9 @@ def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unp
 
 
 def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Listener:
-    """The same, not yet started: ``.start() .stop(deadline) .quiet() .resume() .wait()``; ``with`` starts and stops."""
+    """Make the listener of `listen`, not yet started. It has ``.start() .stop(deadline) .quiet() .resume() .wait()``;
+    ``with`` starts and stops it.
+    """
     from workkit.verbs.listening import listener_of
 
     if not how.get("sync"):
@@ -55,8 +56,9 @@ def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tall
 
     A job of `s` has ended once `to` has acknowledged it: at least once, and once while no process and no server dies.
     While `to` cannot be reached, or is full, its jobs wait. One that the layout of `to` refuses is dead in `s`, with
-    the reason. `how`: deadline="25s", burst=False (only what is due now), listener_timeout="10s", health_port=None, as
-    in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the start.
+    the reason. `how`: deadline="25s", burst=False (only jobs that are due now), listener_timeout="10s",
+    health_port=None, as in `listen`. Raises InvalidSchedule; ServerUnreachable where a server cannot be reached at the
+    start.
     """
     from workkit.verbs.listening import until_stopped
 
@@ -64,7 +66,9 @@ def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tall
 
 
 def forwarder(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Listener:
-    """The same as `forward`, not yet started, as `listener` is: ``with`` starts and stops it in a thread of its own."""
+    """Make the listener of `forward`, not yet started. ``with`` starts and stops it in a thread of its own, as
+    `listener`.
+    """
     from workkit.verbs.listening import forwarder_of
 
     return forwarder_of(s, to, how)
@@ -79,12 +83,12 @@ def drain(
     raise_errors: bool = True,
     **how: Unpack[ListenOptions],
 ) -> Tally:
-    """Run what is due, here and one by one, until nothing is; for tests and one-off runs.
+    """Run the due jobs, here and one by one, until none is due; for tests and one-off runs.
 
-    `now` pretends that time passes until then, as if a listener was there: each occurrence of a recurring job, and each
-    further attempt, runs at its own time. `to`: jobs are published there, as by `forward`. `limit` ends after so many
-    runs. An error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it
-    is only counted, as `failed` or `retried`.
+    `now` simulates the time until then, as if a listener was there: each occurrence of a recurring job, and each
+    further attempt, runs at its own time. `to`: publish the jobs there, as `forward` does. `limit`: the most runs. An
+    error of a handler is recorded, then raised, also if another attempt follows; with `raise_errors` False it is only
+    counted, as `failed` or `retried`.
     """
     from workkit.verbs.listening import drained
 

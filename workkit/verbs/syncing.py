@@ -1,7 +1,7 @@
 """The sync of plans that come with the code: the decorated functions of imported modules, and tables of a file.
 
-Which of two versions of a plan holds is decided on the server (spec/plans.md). The plan that holds is carried out at
-each start, so that a sync that was cut short is completed by the next one.
+The server decides which of two versions of a plan holds (spec/plans.md). Each start carries out the plan that holds, so
+the next start completes an interrupted sync.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workkit.verbs.plan import Plan, compare, note_sync, plan_of_project
 
 
 def _sources_of(schedule: str, file: Path | None) -> list[PlanSource]:
-    """Find what is planned for a schedule: by modules that are imported, and by a file, if one is given."""
+    """Find the plans of a schedule: those of imported modules, and that of `file`, unless it is None."""
     found = planned_here(schedule)
     of_file = None if file is None else plan_of_project(file, schedule)
     return found if of_file is None else [*found, of_file]
@@ -54,7 +54,7 @@ def sync_planned(
     dry_run: bool = False,
     by: str | None = None,
 ) -> Plan:
-    """Make what is planned for a schedule so: see `schedule.sync`. Raises InvalidOptions where nothing is planned."""
+    """Carry out the plans of a schedule: see `schedule.sync`. Raises InvalidOptions where nothing is planned."""
     broker, version, author = producer_of(s), _read_version(plan_version), author_of(by)
     sources = _sources_of(s.name, file)
     gone = _gone(sources, broker.plans.made())
@@ -75,8 +75,8 @@ def sync_planned(
 
 
 def _gone(sources: Sequence[PlanSource], made: Mapping[str, Made]) -> list[PlanSource]:
-    """Find the sources that have made jobs, and plan nothing any more, as far as this program can tell: modules that
-    are imported here and plan nothing, and others of which a job has moved to one of these sources.
+    """Find the sources that have made jobs, and no longer plan any, as far as this program knows: modules that are
+    imported here and plan nothing, and others if one of their jobs has moved to one of these sources.
     """
     owners = {name: source for source in sources for name in source.jobs}
     known = {source.name for source in sources}
@@ -84,7 +84,7 @@ def _gone(sources: Sequence[PlanSource], made: Mapping[str, Made]) -> list[PlanS
     for name, one in sorted(made.items()):
         if one.source in known:
             continue
-        if name in owners:  # the plan that has it now says how new this is
+        if name in owners:  # the plan that has the job now decides how new it is
             found[one.source] = replace(owners[name], name=one.source, jobs={})
         elif one.source in sys.modules:
             found.setdefault(one.source, PlanSource(name=one.source, written_ms=written_ms(one.source)))
@@ -92,8 +92,8 @@ def _gone(sources: Sequence[PlanSource], made: Mapping[str, Made]) -> list[PlanS
 
 
 def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> None:
-    """Make what is planned so, for each schedule of a listener, and announce it. A server that takes no writes for now
-    keeps no listener from starting.
+    """Carry out the plans of each schedule of a listener, and announce it. The listener starts even if a server takes
+    no writes for now.
     """
     given = BY_NAME["sync"].read(how["sync"], "sync")
     file = given if isinstance(given, Path) else None
@@ -113,7 +113,7 @@ def sync_at_start(schedules: Sequence[Schedule], *, how: Mapping[str, Any]) -> N
             events.emit("outdated", s.name, sources=done.older)
 
 
-_TRIES = 5  # a job whose time passes while it is on its way is read again
+_TRIES = 5  # the most attempts of a sync: a job that becomes due while it is sent is read again
 _AT_ONCE = 500
 
 
@@ -128,8 +128,8 @@ def _sync_code(
     dry_run: bool = False,
     author: Author,
 ) -> Plan:
-    """Make the jobs of these plans so, where no newer plan holds: see `schedule.sync`. `version`: as the option
-    `plan_version` is kept.
+    """Carry out these plans, where no newer plan holds: see `schedule.sync`. `version`: the option `plan_version` as it
+    is stored.
     """
     owners = _owners(sources)
     for source in sources:
@@ -157,7 +157,7 @@ def _sync_code(
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Sync:
-    """One sync of plans that hold, as far as it is."""
+    """One sync of the plans that hold, with its progress."""
 
     s: Schedule
     broker: Producer
@@ -169,8 +169,8 @@ class _Sync:
     made: Mapping[str, Made] = field(default_factory=dict)
 
     def look(self, *, prune: bool) -> Plan:
-        """Find what must change."""
-        now_ms = self.broker.now_ms() + 1  # what is due in this moment is refused as late, on a stopped clock for ever
+        """Find the necessary changes."""
+        now_ms = self.broker.now_ms() + 1  # a job that is due now is refused as late, forever if the clock is stopped
         self.made, standing = self.broker.plans.made(), self.broker.plans.named()
         self.wanted, over = {}, []
         for source in self.sources.values():
@@ -199,7 +199,7 @@ class _Sync:
         return replace(found, removed=tuple(removed), over=tuple(over), older=tuple(sorted(self.older)), before=before)
 
     def done(self, *, prune: bool, author: Author) -> Plan:
-        """Change it, and tell what has changed."""
+        """Make the changes, and return those that were made."""
         first: Plan | None = None
         for _ in range(_TRIES):
             plan = self.look(prune=prune)
@@ -212,7 +212,7 @@ class _Sync:
             self._withdraw()
             for name in plan.removed:
                 if name not in withdrawn:
-                    with suppress(NotFound):  # it ended meanwhile
+                    with suppress(NotFound):  # the job ended meanwhile
                         self.broker.admin.by(author).cancel(plan.before[name])
             if not again:
                 break
@@ -220,7 +220,7 @@ class _Sync:
         return replace(first, older=tuple(sorted(self.older)))
 
     def _put(self, plan: Plan) -> bool:
-        """Add what is new, and what differs; also what is not noted as made. Say whether to look again."""
+        """Add the jobs that are new, that differ, or that are not recorded as made. Return whether to look again."""
         noted = {name for name in plan.unchanged if (made := self.made.get(name)) and made.source == self.owners[name]}
         rows = [
             (name, self.wanted[name]) for name in (*plan.added, *plan.changed, *plan.unchanged) if name not in noted
@@ -239,7 +239,7 @@ class _Sync:
         self.older.add(source)
 
     def _withdrawn(self) -> Iterable[str]:
-        """The jobs that the plans that hold have made, and no longer have."""
+        """Return the jobs that the plans that hold have made, and no longer have."""
         return [name for name, made in self.made.items() if made.source in self.sources and name not in self.owners]
 
     def _withdraw(self) -> None:
@@ -255,7 +255,7 @@ class _Sync:
 
 
 def _owners(sources: Sequence[PlanSource]) -> dict[str, str]:
-    """Say which source has each name. Raises InvalidOptions for a name that two have."""
+    """Return the source of each name. Raises InvalidOptions for a name that two have."""
     owners: dict[str, str] = {}
     for source in sources:
         for name in source.jobs:
@@ -274,7 +274,7 @@ def _check(name: str, planned: Planned, s: Schedule) -> None:
 
 
 def _read(name: str, planned: Planned, *, s: Schedule, now_ms: int) -> NewJob | None:
-    """Read a job as `add` does; None where all of its runs lie in the past. Raises an `Invalid`."""
+    """Read a job as `add` does; None if all of its runs are in the past. Raises an `Invalid`."""
     of = replace(s, tz=planned.tz or s.tz, dialect=planned.dialect or s.dialect)
     row = {**planned.given, "name": name}
     try:
@@ -284,7 +284,7 @@ def _read(name: str, planned: Planned, *, s: Schedule, now_ms: int) -> NewJob | 
             addition(row, s=of, now_ms=lambda: round(PRESENTS[0].timestamp() * 1000))
         except TriggerError:
             raise located(error, f"job {name}") from error.__cause__
-        return None  # only the present is what it does not fit
+        return None  # the job is valid; only its end or its instant has passed
     except WorkkitError as error:
         raise located(error, f"job {name}") from error.__cause__
 

@@ -1,4 +1,4 @@
-"""`add` and `now`: one job, said back as it was understood."""
+"""`add` and `now`: add one job, and print it as it was understood."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _call_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A function as it was typed, and its arguments; `words` are the positional ones as they were typed."""
+    """A function as it was typed, and its arguments. `words`: the positional ones as they were typed."""
 
     fn: str
     words: tuple[str, ...]
@@ -78,7 +78,7 @@ class Call:
     kwargs: dict[str, Any]
 
     def checked(self) -> tuple[dict[str, Any], str | None]:
-        """Give the keywords of `schedule.add`, and a note where this folder cannot vouch for the function.
+        """Return the keywords of `schedule.add`, and a note if the files of this folder do not confirm the function.
 
         Raises InvalidFunction, InvalidArguments.
         """
@@ -174,7 +174,7 @@ def now_command(schedule: str, call: Call, as_json: bool, run: dict[str, Any], s
 
 @contextmanager
 def _quoting(schedule: str, words: Sequence[str], zone: tzinfo) -> Iterator[None]:
-    """Where the block refuses the time or the function, look whether the time was typed without quotes, and say so."""
+    """If the block refuses the time or the function, report a time that was typed without quotes."""
     try:
         yield
     except (InvalidFunction, TriggerError) as error:
@@ -192,7 +192,7 @@ def _quoted(words: Iterable[str]) -> str:
 
 
 def argument(text: str) -> Any:
-    """Read one ARG: what JSON makes of it, else the text itself."""
+    """Read one ARG as JSON; a text that is not JSON stays a text."""
     try:
         return json.loads(text, parse_constant=_not_json)
     except (ValueError, RecursionError):
@@ -200,7 +200,7 @@ def argument(text: str) -> Any:
 
 
 def _keywords(texts: Iterable[str]) -> dict[str, Any]:
-    """Read what ``--kwarg NAME=VALUE`` gives. Raises UsageError."""
+    """Read the values of ``--kwarg NAME=VALUE``. Raises UsageError."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -218,7 +218,7 @@ def _not_json(constant: str) -> Any:
 
 
 def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
-    """Add a job as `schedule.add` does; what it dropped is a line of the output here, and no warning."""
+    """Add a job as `schedule.add` does. The options that it dropped become a line of the output, not a warning."""
     from workkit.verbs.addition import addition, sent
     from workkit.verbs.opening import producer_of
 
@@ -226,7 +226,7 @@ def _added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
 
 
 def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
-    """Make the job that `schedule.add` would send, by this machine's clock; no server is asked."""
+    """Make the job that `schedule.add` would send, by this machine's clock, without a server."""
     from workkit.verbs.addition import addition
     from workkit.verbs.new_job import as_job
 
@@ -235,8 +235,8 @@ def _imagined(s: Schedule, given: Mapping[str, Any]) -> Job:
 
 
 def _standing(s: Schedule, job: Job) -> Job:
-    """Read the job that was there already if it is another one: a key or a window may keep one with other arguments
-    and another time.
+    """Read the stored job if it differs from the added one: a key or a window may keep a job with other arguments and
+    another time.
     """
     from workkit import schedule as verbs
 
@@ -244,7 +244,7 @@ def _standing(s: Schedule, job: Job) -> Job:
         return job
     try:
         found = verbs.job(s, job.id)
-    except (NotFound, Unsupported):  # it ended meanwhile, or the layout finds no job that waits
+    except (NotFound, Unsupported):  # it ended meanwhile, or the layout finds no waiting job
         return job
     return job if _content(found) == _content(job) else replace(found, new=False)
 
@@ -260,7 +260,7 @@ def _became(job: Job) -> str:
 
 
 def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins: bool = False) -> None:
-    """Print what was added; `begins`: nobody knew its schedule before."""
+    """Print the added job. `begins`: its schedule was unknown before."""
     if as_json:
         more = {"id": job.id or None, "new": job.new, "replaced": job.replaced, "dropped": list(job.dropped)}
         terminal.data(record.compact({**record.job_record(job), **more, "new_schedule": begins}))
@@ -278,7 +278,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins
 
 
 def when_line(job: Job, now: datetime) -> str:
-    """Say when a job fires: at once; once, an instant in its zone and in UTC; or the words and the next instant."""
+    """Say when a job runs: at once; once, as an instant in its zone and in UTC; or the words and the next instant."""
     trigger = job.trigger
     if trigger is None:
         return "at once"

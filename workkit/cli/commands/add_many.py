@@ -1,4 +1,4 @@
-"""`add-many`: jobs from a JSON Lines file, as many as there are."""
+"""`add-many`: add jobs from a JSON Lines file of any length."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from workkit.errors import InvalidArguments, NotFound
 from workkit.text import wording
 from workkit.text.cells import shorten
 
-BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar, its numbers and its count of rows; and of the file's name
-BAR_STEPS = 200  # the bar is drawn so many times at most
+BESIDE_NAME, SHORTEST_NAME = 64, 8  # columns of the bar with its numbers and count of rows; of the file's name
+BAR_STEPS = 200  # the bar is drawn at most this often
 ERASE_BAR = "\x1b[1A\x1b[2K"  # the line above, where click leaves the bar
 ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 
@@ -102,7 +102,7 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
 
 
 class Rows:
-    """The rows of a file, read as they are taken; it knows where it is, for what is wrong there."""
+    """The rows of a file, read one by one. It knows the line that was read last, for error messages."""
 
     def __init__(self, source: BinaryIO, name: str, report: Callable[[int, int], None]) -> None:
         self.source, self.name, self.report = source, name, report
@@ -110,7 +110,7 @@ class Rows:
         self._empty: list[int] = []
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Read one object a line; empty lines are passed over."""
+        """Read one object a line; empty lines are skipped."""
         read = 0
         for number, text in enumerate(self.source, 1):
             self.line = number
@@ -127,13 +127,13 @@ class Rows:
         return f"row {self.line:,} of {self.name}"
 
     def line_of(self, number: int) -> int:
-        """Tell the line of a row: rows are counted without empty lines."""
+        """Return the line of a row. Rows are counted without empty lines."""
         for line in self._empty:
             number += line <= number
         return number
 
     def place_of(self, number: int) -> str:
-        """The line of a row, as `place` says it."""
+        """Name the line of a row, as `place` does."""
         return f"row {self.line_of(number):,} of {self.name}"
 
 
@@ -153,7 +153,7 @@ def _row(line: bytes) -> Mapping[str, Any]:
 
 @contextmanager
 def _progress(source: BinaryIO, name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far reading is: a bar on a terminal, where the size is known, else a line every ten seconds."""
+    """Show the progress of the reading: a bar on a terminal if the size is known, else a line every ten seconds."""
     size = _size(source)
     if size is None or not terminal.is_terminal(sys.stderr):
         yield _lines(name)

@@ -1,4 +1,4 @@
-"""`changes`: who changed what, of one job or of a schedule; `mark`: a release, kept among the changes."""
+"""`changes`: the author of each change, of one job or of a schedule. `mark`: a release, kept among the changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `skip`, `snooze`, `run` and `cancel`: whether and when jobs run, changed by hand."""
+"""`pause`, `resume`, `skip`, `snooze`, `run` and `cancel`: change by hand whether and when jobs run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters),
 
 
 def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the schedule, the jobs of it, ``--by``, ``-v`` and the server."""
+    """Add the schedule, its jobs, ``--by``, ``-v`` and the server."""
 
     def added(function: Callable[..., Any]) -> Callable[..., Any]:
         function = by_option(verbose_option(server_options(function)))
@@ -155,7 +155,7 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
         verbs.resume(s, word, by=by)
         try:
             return f"resumed {titled(verbs.job(s, word))}"
-        except NotFound:  # the job is over; its pause was left
+        except NotFound:  # the job is over; its pause was still there
             return f"resumed {wording.printable(word)}"
 
     return each(which, find, one)
@@ -308,13 +308,13 @@ def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server
 
 
 def until_and_why(pause: Pause, zone: tzinfo) -> str:
-    """Say of a pause what was said: `` until Saturday 21 November 2026 at 9:00 UTC (migration)``."""
+    """Write the end and the reason of a pause: `` until Saturday 21 November 2026 at 9:00 UTC (migration)``."""
     till = f" until {wording.instant_text(pause.until, zone)}" if pause.until else ""
     return till + (f" ({wording.printable(pause.reason)})" if pause.reason else "")
 
 
 def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
-    """Say that a schedule or functions are paused; single jobs show it themselves."""
+    """Say that a schedule or functions are paused. Single jobs show their own pauses."""
     from workkit.verbs.opening import producer_of
 
     control = producer_of(s).inspector.control()
@@ -329,7 +329,7 @@ def pauses(s: Schedule, zone: tzinfo) -> Iterator[str]:
 
 
 def _function(which: tuple[str, ...], fn: str | None) -> Any:
-    """FUNCTION as the verbs take it; a note where this folder cannot vouch for it."""
+    """Return FUNCTION as the verbs accept it. Print a note if the files of this folder do not confirm it."""
     if fn is None:
         return None
     if which:
@@ -343,8 +343,9 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
 
 
 def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:
-    """Find what every word names; only where all are found, do it to each, once. A line for what was done, and an error
-    for what could not be; the exit status. `hint`: what may be meant where a word behind the first one names no job.
+    """Find the job that every word names; only if all are found, act on each, once. Print a line for each success, and
+    an error for each failure; return the exit status. `hint`: advice for a word behind the first one
+    that names no job.
     """
     found: dict[str, T] = {}
     errors: list[WorkkitError] = []
@@ -366,7 +367,7 @@ def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], st
     for one in found.values():
         try:
             terminal.say(act(one), indent=2)
-        except HOPELESS as error:  # it ended or changed meanwhile
+        except HOPELESS as error:  # the job ended or changed meanwhile
             errors.append(error)
             failure.show_error(error)
     if not errors:
@@ -375,7 +376,7 @@ def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], st
 
 
 def json_value(name: str, text: str, *kinds: type) -> Any:
-    """Read JSON behind a flag: a list, or an object. Raises UsageError."""
+    """Read the JSON value of a flag: a list, or an object. Raises UsageError."""
     example = "'[1, \"two\"]'" if list in kinds else "'{\"top\": 20}'"
     try:
         value = json.loads(text)
@@ -389,7 +390,7 @@ def json_value(name: str, text: str, *kinds: type) -> Any:
 
 
 def titled(job: Job) -> str:
-    """Name a job in a line: its id, its name and its call."""
+    """Name a job in one line: its id, its name and its call."""
     name = f"  {wording.printable(job.name)}" if job.name else ""
     return f"{job.short_id}{name}  {call_text(job)}"
 

@@ -1,4 +1,4 @@
-"""`retry` and `discard`: what stands in the dead set, put back to be run anew, or forgotten."""
+"""`retry` and `discard`: put jobs of the dead set back, or remove them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
 
 PART_FAILED = 1
-SHOWN = 5  # of many, before asking and after
+SHOWN = 5  # of many jobs, before the question and after
 
 
 def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the ways to choose among the dead."""
+    """Add the options that select dead jobs."""
     for option in (
         click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
         click.option("--dry-run", cls=Option, is_flag=True, help="print those that are meant, change nothing"),
@@ -188,14 +188,14 @@ def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: 
 
 
 def _with(job: Job, other: Arguments) -> Job:
-    """Show a job as it runs with other arguments."""
+    """Return a job as it runs with other arguments."""
     return replace(job, kwargs=dict(other)) if isinstance(other, Mapping) else replace(job, args=tuple(other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was found in the dead set: those that are `meant`, latest first. What follows is done to these, however
-    many die while somebody is asked. `missed`: an error for each word that names none; then nothing is done.
+    """The selected dead jobs, `meant`, latest first. The command acts on these only, even if more jobs die while it
+    waits for an answer. `missed`: an error for each word that names none; if there is one, the command does nothing.
     """
 
     admin: Admin
@@ -216,10 +216,10 @@ class Choice:
         misfits: Mapping[int, InvalidArguments] = MappingProxyType({}),
         after: Mapping[int, Job] = MappingProxyType({}),
     ) -> int | None:
-        """Show the changes, and ask. Return an exit status where the command ends here, else None.
+        """Show the changes, and ask. Return an exit status if the command ends here, else None.
 
-        Both mappings have the `id()` of a job as key. `misfits`: why its arguments do not fit. `after`: the job with
-        its other arguments.
+        Both mappings have the `id()` of a job as key. `misfits`: the reason why its arguments do not fit. `after`: the
+        job with its other arguments.
         """
         count = wording.plural(len(self.meant), "dead job")
         if self.missed:
@@ -255,7 +255,7 @@ class Choice:
         return None
 
     def status(self, refused: Sequence[WorkkitError], *, most: int | None = None) -> int:
-        """Say what could not be done, `most` of it one by one; the exit status."""
+        """Print the failures, `most` of them one by one; return the exit status."""
         for error in refused[:most]:
             failure.show_error(error)
         if most is not None and len(refused) > most:
@@ -264,7 +264,7 @@ class Choice:
 
 
 def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
-    """Read the dead set once, and say which words name none in it."""
+    """Read the dead set once, and record the words that name none of its jobs."""
     from workkit.brokers.layout import layout_of
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import author_of, present, producer_of

@@ -1,5 +1,5 @@
-"""`dead --by error`: how many errors are behind the dead jobs. Errors that differ only in what varies are one. Beside
-it `dead --acknowledge`, and which of the dead are acknowledged.
+"""`dead --by error`: the errors of the dead jobs. Errors that differ only in variable parts count as one. Also
+`dead --acknowledge`, and which dead jobs are acknowledged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ERRORS = (
 
 
 def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
-    """Note that what is dead now is known. A part of it cannot be: what is kept is one instant."""
+    """Acknowledge all present dead jobs. Never a part of them, because the server keeps one instant."""
     from workkit.contract.admin import Acknowledged
     from workkit.verbs.opening import author_of, producer_of
 
@@ -53,7 +53,7 @@ def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
 
 
 def known_until(s: Schedule) -> float:
-    """Tell up to when deaths are acknowledged, in epoch milliseconds; 0 where nobody or nothing says so."""
+    """Return the time up to which deaths are acknowledged, in epoch milliseconds; 0 if it is unknown."""
     from workkit.verbs.opening import producer_of
 
     with suppress(Unsupported):
@@ -84,7 +84,7 @@ def _died_ms(job: Job) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class DeadError:
-    """One error, and the jobs that died of it. `job` is the last one that did."""
+    """One error, and the jobs that died of it. `job` is the last of them."""
 
     print: Fingerprint
     job: Job
@@ -96,7 +96,7 @@ class DeadError:
 
 
 def by_error(dead: Iterable[Job]) -> list[DeadError]:
-    """Put dead jobs together by their error; the one with the most jobs first."""
+    """Group dead jobs by their error; the one with the most jobs first."""
     found: dict[str, DeadError] = {}
     for job in dead:
         print_ = print_of(job)

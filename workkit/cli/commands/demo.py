@@ -1,4 +1,4 @@
-"""`demo`: a private server, four jobs and a listener, for twelve seconds. What it prints, it has measured."""
+"""`demo`: a private server, four jobs and a listener, for twelve seconds. All printed numbers are measured."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _played(server: EmbeddedServer, shows: bool) -> str | None:
 
 
 def _show_next(following: Sequence[tuple[str, str]]) -> None:
-    """Say what to try next, as it works in this folder."""
+    """Suggest the next commands, as they work in this folder."""
     terminal.say(f"\nNext, in this folder, with a file app.py that holds {FILE}:")
     lines = [(f"  {program()} {words}", remark) for words, remark in following]
     width = max(cells(line) for line, _ in lines) + 4
@@ -127,7 +127,7 @@ def _server(keep: bool) -> Iterator[EmbeddedServer]:
 
 
 def _added(s: Schedule) -> dict[str, Job]:
-    """Add the four jobs and try a fifth, saying back what was understood; by what they are."""
+    """Add the four jobs and try a fifth, and print each as it was understood. Return them by their kinds."""
     from workkit import schedule as verbs
     from workkit.demo import hello, tick
 
@@ -170,7 +170,7 @@ def _understood(key: str, job: Job) -> str:
 
 
 def _short(error: PhraseError) -> str:
-    """Leave out what the line shows already: the whole text, the column, and the command to try."""
+    """Leave out the parts that the line shows already: the whole text, the column, and the command to try."""
     if not isinstance(error.given, str) or error.position is None or error.suggestion is None:
         return str(error)
     word = error.given[error.position :].split()[0]
@@ -178,7 +178,7 @@ def _short(error: PhraseError) -> str:
 
 
 class Heard(io.TextIOBase):
-    """A stdout that remembers what each job printed, and passes on the rest."""
+    """A stdout that keeps the output of each job, and passes on all other text."""
 
     def __init__(self, out: TextIO) -> None:
         from workkit import current_job
@@ -195,12 +195,12 @@ class Heard(io.TextIOBase):
         return len(text)
 
     def take(self, job: str) -> str:
-        """Give what a job printed since this was asked last."""
+        """Return the output of a job since the last call."""
         return "".join(self.texts.pop(job, [])).strip()
 
 
 class Watch:
-    """A subscriber that prints the demo's lines, and counts what ran."""
+    """A subscriber that prints the demo's lines, and counts the runs."""
 
     def __init__(self, heard: Heard, out: TextIO) -> None:
         self.heard, self.out = heard, out
@@ -228,7 +228,7 @@ class Watch:
         self._say(Event(name="stopped"), f"ran {tally.ran:,}, failed {tally.failed:,}.{still}")
 
     def wait(self, wanted: dict[str, int], *, since: float) -> None:
-        """Wait until the time is up; a little longer where something that should have run has not."""
+        """Wait until the time is over, a little longer if a job has not run as often as it should."""
         with self.changed:
             while (now := time.monotonic()) < since + LONGEST:
                 if now >= since + SECONDS and not self.missing(wanted):
@@ -250,8 +250,8 @@ class Watch:
 
 
 def _listened(s: Schedule, jobs: dict[str, Job], *, for_ever: bool = False) -> str | None:
-    """Listen until the demo is over, and say what went wrong, if anything. `for_ever`: until somebody ends it; else
-    ending it is an interruption. None: it was interrupted, and nothing went wrong so far.
+    """Listen until the demo is over. Return the failure, or None. `for_ever`: until the user ends it; otherwise that is
+    an interruption. After an interruption, None means no failure so far.
     """
     from workkit import events
     from workkit import schedule as verbs
@@ -288,7 +288,7 @@ PROGRAM = "workkit"
 
 
 def program() -> str:
-    """Give ``workkit`` where a shell finds this very program under that name; else its path, or ``python -m workkit``.
+    """Return ``workkit`` if a shell finds this very program under that name; else its path, or ``python -m workkit``.
 
     A path under the current folder is relative to it: ``.venv/bin/workkit``.
     """
@@ -304,7 +304,7 @@ def program() -> str:
 
 
 def _is_found(name: str, program: Path) -> bool:
-    """Tell whether a shell runs this program by its bare name."""
+    """Return whether a shell runs this program by its bare name."""
     found = shutil.which(name)
     return found is not None and os.path.abspath(found) == os.path.abspath(program)
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong with server, schedules and listeners; on request it repairs what is safe to repair."""
+"""`doctor`: find faults of the server, schedules and listeners; on request, repair those that are safe to repair."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 FINDINGS = 1
-ROUNDS = 3  # of repairs after the one that was asked for, at most
-MOST_TOLD = 20  # kinds of faults in the record of a repair
-SHOWN = 10  # of one kind; the rest is counted
+ROUNDS = 3  # the most rounds of repairs after the requested one
+MOST_TOLD = 20  # the most kinds of faults in the record of a repair
+SHOWN = 10  # findings of one kind; the others are counted
 BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
 DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patient:
-    """One schedule under examination, and what was found there."""
+    """One schedule under examination, with its findings."""
 
     name: str
     broker: Broker
@@ -57,7 +57,7 @@ class Patient:
 
 
 def _patience() -> str:
-    """Say for the help after how long what waits nowhere is a fault, in each layout."""
+    """Say for the help after how long an orphan is a fault, in each layout."""
     usual = layout_of(NATIVE).patience
     others = [
         f"{one.patience} on {one.server}" if one.place else f"{one.patience} with --layout {one.name}"
@@ -155,7 +155,7 @@ def _brokers(made: Iterable[Schedule]) -> list[Broker]:
 
 
 def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
-    """Check each schedule; a fault of the server is named once."""
+    """Check each schedule. A fault of the server is reported once."""
     patients: list[Patient] = []
     of_server: set[tuple[str, tuple[str, ...]]] = set()
     for broker in brokers:
@@ -171,7 +171,7 @@ def _examined(brokers: Iterable[Broker], patience_ms: int) -> list[Patient]:
 
 
 def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms: int, repaired: dict[int, bool]) -> int:
-    """Give the exit status: whether anything is wrong; after repairs, whether anything still is."""
+    """Return the exit status: whether there is a fault; after repairs, whether one remains."""
     if not any(repaired.values()):
         return FINDINGS if any(patient.findings for patient in patients) else 0
     left = sum(len(patient.findings) for patient in _examined(brokers, patience_ms))
@@ -187,7 +187,7 @@ def _status(brokers: Iterable[Broker], patients: Sequence[Patient], patience_ms:
 def _settings(
     settings: Settings, *, server: str, given: str | None, names: Sequence[str], named: bool
 ) -> Iterator[str]:
-    """Write each setting, and where it came from, one a line."""
+    """Write each setting with its origin, one a line."""
     rows = [("server", masked(server), _server_origin(given))]
     for key, (attribute, _, _) in READERS.items():
         env = f"WORKKIT_{key.upper().replace('-', '_')}"
@@ -196,7 +196,7 @@ def _settings(
             rows.append((key, ",".join(names), "command line"))
         elif key == "dialect" and is_typed(key):
             rows.append((key, os.environ[env], "--dialect"))
-        elif os.environ.get(env) and (key != "dialect" or stored is None):  # a setting is handed on by the environment
+        elif os.environ.get(env) and (key != "dialect" or stored is None):  # the environment passes a setting on
             rows.append((key, os.environ[env], env))
         elif stored not in (None, ()):
             value = ",".join(stored) if isinstance(stored, tuple) else str(stored)
@@ -227,7 +227,7 @@ def _flags(server: str | None) -> Flags:
 
 
 def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> None:
-    """Print the findings, at most so many of each kind."""
+    """Print the findings, at most `most` of each kind."""
     of_server = [f for patient in patients for f in patient.findings if not f.schedule]
     if of_server:
         _section("server", of_server, flags, name=patients[0].name, most=most)
@@ -237,8 +237,8 @@ def _show(patients: Sequence[Patient], flags: Flags, *, most: int | None) -> Non
 
 
 def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str, most: int | None) -> None:
-    """Print the findings about one schedule, or about the server. A remedy that several kinds have comes once, after
-    all of them.
+    """Print the findings about one schedule, or about the server. A remedy of several kinds comes once, after all of
+    them.
     """
     terminal.data("")
     if not findings:
@@ -268,7 +268,7 @@ def _section(title: str, findings: Sequence[Finding], flags: Flags, *, name: str
 
 
 def _remedies(found: Sequence[Finding]) -> Iterable[tuple[Advice, ...]]:
-    """Give each remedy once. Where those of several queues differ by the queue alone, one says what to do with each."""
+    """Return each remedy once. If those of several queues differ only in the queue, one sentence covers them all."""
     if Keeps.QUEUES not in chosen_layout().keeps:
         return dict.fromkeys(finding.advice for finding in found)
     alike: dict[tuple[Advice, ...], set[tuple[Advice, ...]]] = {}
@@ -288,7 +288,7 @@ def _say(painted: str, plain: str, text: str) -> None:
 
 
 def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
-    """Print a remedy. A command is broken only where no line can hold it, and so that a shell reads it as one."""
+    """Print a remedy. A command is broken only if no line can hold it, and only where a shell joins it again."""
     width, indent = terminal.table_width(sys.stdout), len(start)
     parts = [
         wording.printable(part)
@@ -312,7 +312,7 @@ def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
 
 
 def _repair_what_follows(patient: Patient, patience_ms: int) -> int:
-    """Repair what repairs have brought to light: a mark without a job, once the bad record that named it is gone."""
+    """Repair the faults that repairs have revealed: a mark without a job, once the bad record that named it is gone."""
     known, count = {(finding.kind, finding.about) for finding in patient.findings}, 0
     for _ in range(ROUNDS):
         found = [one for one in patient.broker.doctor.checkup(patience_ms=patience_ms) if one.repairs]
@@ -335,7 +335,7 @@ def _record(finding: Finding, repaired: dict[int, bool], remedy: str) -> dict[st
 
 
 def _repaired(patients: Sequence[Patient], *, yes: bool, by: str | None) -> dict[int, bool]:
-    """Ask, then repair: for each finding that can be repaired, by its identity, whether it was."""
+    """Ask, then repair. Return whether each finding that can be repaired was, by its identity."""
     from workkit.verbs.opening import author_of
 
     chosen = [(patient, finding) for patient in patients for finding in patient.findings if finding.repairs]

@@ -1,4 +1,4 @@
-"""`next` and `explain`: what words and cron strings mean. Neither needs a server."""
+"""`next` and `explain`: the meaning of words and cron strings. Neither needs a server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INTERVALS = (
 
 
 def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "auto") -> Trigger:
-    """Read words or a cron string; a cron string alone where a dialect is named. Raises TriggerError."""
+    """Read words or a cron string; only a cron string if a dialect is named. Raises TriggerError."""
     from workkit import triggers
     from workkit.triggers.when import When, read_when
 
@@ -111,7 +111,7 @@ def next_command(
 
 
 def _one(words: tuple[str, ...], command: str, zone: tzinfo) -> str:
-    """Take WHEN. Raises UsageError where it was typed without quotes."""
+    """Return WHEN as one text. Raises UsageError if it was typed without quotes."""
     if len(words) == 1:
         return words[0]
     meant = f"workkit {command} {spelling.time_of(spelling.with_stars(words), zone)}"
@@ -135,7 +135,7 @@ def _record(trigger: Trigger) -> dict[str, Any]:
 
 
 def counting(trigger: Trigger, tz: str) -> str | None:
-    """Say from when an interval is counted, in the zone `tz`, and how words choose that; None for anything else."""
+    """Say from when an interval is counted, in the zone `tz`, and how words choose that; None for any other trigger."""
     from workkit.triggers.english.sentence import how_counted
 
     how = how_counted(trigger, tz=tz)

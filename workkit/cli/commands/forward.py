@@ -18,7 +18,7 @@ from workkit.cli.settings import read_settings
 
 
 def _of_the_other_side() -> list[OwnOption]:
-    """List the options of some layouts only that the other side of a forward has, too."""
+    """Return those options of single layouts that the other side of a forward has too."""
     return [option for option in own_options().values() if option.to_meaning]
 
 

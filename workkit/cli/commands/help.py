@@ -1,5 +1,5 @@
-"""`help`: the page of a command, as its ``--help`` prints it, or of a topic that several commands share; `schema` and
-`completion`: what editors and shells know of workkit.
+"""`help`: the page of a command, as its ``--help`` prints it, or of a topic that several commands share. `schema` and
+`completion`: files about workkit for editors and shells.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMANDS: dict[Place, str] = {"jobs": "list", "dead": "dead", "runs": "runs"}  #
 class Topic:
     """A page: sentences, examples that can be run, options in full, and more sentences.
 
-    `options_of`: the commands whose options it explains. `pairs`: what may be written, with what it means.
+    `options_of`: the commands with options that this page explains. `pairs`: accepted texts with their meanings.
     """
 
     about: tuple[str, ...]
@@ -135,7 +135,7 @@ def topic_page(name: str, width: int) -> str:
 
 
 def explained(command: str, topic: str) -> Iterator[Option]:
-    """Give the options of a command that the page of a topic explains."""
+    """Return the options of a command that the page of a topic explains."""
     found = tree.get_command(click.Context(tree), command)
     assert isinstance(found, Command)
     return (option for option in found.options() if found.topic_of(option) == topic)

@@ -1,4 +1,4 @@
-"""The memory that past runs and kept results take, as `doctor` shows it, and the removal of past runs."""
+"""The memory that past runs and kept results use, as `doctor` shows it, and the removal of past runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workkit.text import wording
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker
 
-LEAST = 1_000_000  # bytes; less than this is not worth a line
+LEAST = 1_000_000  # bytes; smaller sizes get no line
 
 
 def show_history(brokers: Iterable[Broker]) -> None:
-    """Print how much memory the history and the kept results of each schedule take, if it is worth a line."""
+    """Print how much memory the history and the kept results of each schedule use, if it is large enough for a line."""
     brokers = list(brokers)
     for broker, size in _sizes(brokers):
         if size >= LEAST:
@@ -57,7 +57,7 @@ def forget_history(brokers: Sequence[Broker], *, yes: bool, by: str | None) -> N
 
 
 def _sizes(brokers: Iterable[Broker]) -> Iterator[tuple[Broker, int]]:
-    """Leave out schedules that keep no history, and servers that do not tell."""
+    """Yield the sizes, in bytes. Schedules without a history are left out, and servers that refuse the question."""
     for broker in brokers:
         try:
             yield broker, broker.inspector.history.size()[1]

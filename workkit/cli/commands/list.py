@@ -1,4 +1,4 @@
-"""`list` and `dead`: looking at jobs. Only `dead --acknowledge` changes something: what others report."""
+"""`list` and `dead`: show jobs. Only `dead --acknowledge` changes anything: the findings of other commands."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _check_watch(watch: bool, *, as_json: bool, everything: bool) -> None:
 def _watch(
     schedules: Sequence[Schedule], *, state: JobState | None, where: Where, limit: int | None, zone: tzinfo
 ) -> NoReturn:
-    """List the jobs each second, as many as fit the terminal. While the server is away, say so and ask again."""
+    """List the jobs each second, as many as fit the terminal. While the server is away, print that and ask again."""
     from workkit import schedule as verbs
 
     def frame(height: int) -> list[str]:
@@ -138,7 +138,7 @@ def _watch(
             room = (height - len(lines)) // (len(schedules) - number)
             try:
                 header = _header(s, zone)
-                most = max(1, min(limit or height, room - len(header) - 2))  # the titles, and how many more there are
+                most = max(1, min(limit or height, room - len(header) - 2))  # without titles and the "more" line
                 jobs = list(islice(listed_jobs(s, state=state, where=where), most + 1))
                 more = ["and more"] if len(jobs) > most else []
                 rows = [*_rows(s, jobs[:most], zone)] if jobs else ["none"]
@@ -183,7 +183,7 @@ def _more(count: int, most: int | None, command: str) -> None:
 
 
 def summary(counts: Counts) -> str:
-    """Say how many jobs stand where: ``3 waiting, 1 dead. Listeners: 2.``"""
+    """Count the jobs by state: ``3 waiting, 1 dead. Listeners: 2.``"""
     said = [f"{counts.waiting:,} waiting"]
     for state in ("due", "running", "cancelling", "retrying", "held", "paused", "dead"):
         count = getattr(counts, state)
@@ -197,7 +197,7 @@ def _row(job: Job, at: str, zone: tzinfo) -> list[str]:
 
 
 def _times(jobs: Iterable[Job], *, now: datetime, least: int = 0) -> list[str]:
-    """Say when jobs are due, day and time each in a column of its own, in the zone of `now`."""
+    """Write the due times of jobs, day and time each in its own column, in the zone of `now`."""
     local = [job.due.astimezone(now.tzinfo) if job.due else None for job in jobs]
     days = [wording.near_day(at, now) if at else "-" for at in local]
     width = max([least, *map(len, days)])
@@ -316,6 +316,6 @@ def _dead_row(job: Job, at: str) -> list[str]:
 
 
 def traceback_rows(job: Job) -> Iterator[str]:
-    """Write what is kept of the traceback of its last error, indented; nothing where there is none."""
+    """Write the kept part of the traceback of its last error, indented; nothing if none is kept."""
     rows = job.failure.traceback.rstrip().splitlines() if job.failure else ()
     yield from (f"    {wording.printable(row)}" for row in rows)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 NAMED = [one for one in layouts() if one.has_job_names]
-BESIDE = [one for one in layouts() if one.place]  # a Redis is beside their server
+BESIDE = [one for one in layouts() if one.place]  # layouts of servers that have a Redis beside them
 
 
 def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -265,7 +265,7 @@ def listen_command(
 
 
 def refuse_both(verbose: bool, quiet: bool) -> None:
-    """Refuse two options that say the contrary of each other."""
+    """Refuse two contradictory options."""
     if verbose and quiet:
         raise click.UsageError("-v and -q were both given. Keep one of them.")
 
@@ -331,7 +331,7 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
     from workkit.verbs.listening import read_how
     from workkit.worker.listener_process import Supervised
 
-    if how["health_port"] is not None:  # asked by the supervisor, whose port it is
+    if how["health_port"] is not None:  # the supervisor has the port, and asks for these pages
         how = {**how, "health_port": 0}
     log, supervised = Log(**style), Supervised(ends)
     with subscribed(Relay(log, supervised), log):
@@ -342,7 +342,7 @@ def _listen_supervised(targets: Targets, how: Mapping[str, Any], *, ends: str, *
 
 @contextmanager
 def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
-    """Print events inside this block, in whole lines; modules of the present folder can be imported."""
+    """Print events inside this block, in whole lines. Modules of the present folder can be imported."""
     from workkit import events
 
     here = os.getcwd()
@@ -360,8 +360,8 @@ def subscribed(subscriber: Callable[[Event], None], log: Log) -> Iterator[None]:
 
 
 class _Levels:
-    """Subscribed to the start of a listener: lets handlers log with INFO, unless an imported module has configured
-    logging. `workkit show` has these lines; Python prints none below WARNING without a handler.
+    """A subscriber for the start of a listener. It lets handlers log with INFO, unless an imported module has
+    configured logging. `workkit show` prints these lines; Python prints none below WARNING without a handler.
     """
 
     least = sys.maxsize
@@ -371,5 +371,5 @@ class _Levels:
             logging.root.setLevel(logging.INFO)
 
     def wants(self, name: str) -> bool:
-        """Want the start alone."""
+        """Want only the start."""
         return name == "listening"

@@ -1,4 +1,4 @@
-"""`listeners`, `stats`, `schedules` and `queues`: who works on schedules, how much there is, and which there are.
+"""`listeners`, `stats`, `schedules` and `queues`: the listeners of schedules, the numbers of jobs, and the schedules.
 Nothing here changes anything.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "listeners")
-EMPTY = 10  # added to the rank of a column in which nothing but zeros stands
+EMPTY = 10  # added to the rank of a column that holds nothing but zeros
 RANKS = {"waiting": 1, "listeners": 2, "retrying": 3, "held": 4, "paused": 5, "cancelling": 6}
 SCHEDULE = Column(title="SCHEDULE", cut_to=16)
 LISTENERS = (
@@ -180,7 +180,7 @@ def schedules_command(as_json: bool, server: str | None) -> None:
 
 
 def _counts(s: Schedule) -> Counts:
-    """Count the jobs of a schedule, which this user of the server may not be allowed to read."""
+    """Count the jobs of a schedule. This user of the server may lack the permission to read it."""
     from workkit import schedule as verbs
     from workkit.contract.inspector import Counts
 
@@ -258,7 +258,7 @@ def queues_command(schedule: str, jobs: tuple[str, ...], everything: bool, as_js
     from workkit import schedule as verbs
     from workkit.verbs.opening import producer_of, queues_of
 
-    s = verbs.create(schedule, redis=server)  # a RabbitMQ does not tell whether it knows it
+    s = verbs.create(schedule, redis=server)  # a RabbitMQ does not answer whether it knows it
     found = [one for one in queues_of(s, jobs) if everything or one.kind != "delay" or one.ready or one.held]
     if as_json:
         table.show_json(record.queue_record(s.name, one) for one in found)

@@ -1,10 +1,10 @@
-"""`listen --processes N`: this command line again, N times, under a supervisor; and what its children do otherwise.
+"""`listen --processes N`: this command line again, N times, under a supervisor; and the special tasks of its children.
 
-`listen --reload`: this command line again as one process, which is replaced when a Python file changes. What arrives
-(changes, signals, the end of the process) goes into one queue, and the main thread alone acts.
+`listen --reload`: this command line again as one process, which is replaced when a Python file changes. All events
+(changes, signals, the end of the process) go into one queue, and only the main thread acts on them.
 
-While threads print and events are logged, `whole_lines` keeps lines whole: each thread has its own unfinished line, and
-a finished one goes out in one write, under one lock for both streams.
+While threads print and events are logged, `whole_lines` keeps lines whole. Each thread has its own unfinished line. A
+finished line is one write, under one lock for both streams.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from workkit.worker.listener_process import Supervised
     from workkit.worker.loop import How
 
-SUPERVISED = "--supervised"  # for our own children only: the ends of their two pipes
-RELOADED = "--reloaded"  # for our own child only: it reloads nothing
+SUPERVISED = "--supervised"  # only for children of this process: the ends of their two pipes
+RELOADED = "--reloaded"  # only for the child of this process: it reloads nothing
 FOR_THE_WHOLE = {"listening", "may_run", "health", "quiet", "resumed", "stopping", "stopped"}
 WORDS = "workkit.words"
 
 
 class ListenCommand(Command):
-    """A command that keeps its words, to be given to children as they are."""
+    """A command that keeps its words, to pass them on to children."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words, and keep them."""
@@ -62,7 +62,7 @@ class ProcessCount(click.IntRange):
         super().__init__(1, MOST_PROCESSES)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read digits; refuse the rest saying what is accepted."""
+        """Read digits. The error for any other text names the accepted values."""
         text = str(value).strip()
         if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_PROCESSES):
             raise click.BadParameter(f'"{text}" is not a whole number from 1 to {MOST_PROCESSES}.', ctx, param)
@@ -70,8 +70,8 @@ class ProcessCount(click.IntRange):
 
 
 def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int:
-    """Run the current command line in so many processes until stopped; returns the exit status. `schedules` are what
-    they listen to.
+    """Run the current command line in this number of processes until stopped. Returns the exit status. `schedules`:
+    those that they listen to.
     """
     from workkit.verbs.opening import inspectors_of
     from workkit.worker.supervisor import ProcessPlan, Supervisor
@@ -92,24 +92,25 @@ def supervise(how: How, *, processes: int, schedules: Iterable[Schedule]) -> int
 
 
 def again(*first: str) -> list[str]:
-    """Write the current command line, with these words before its own."""
+    """Return the current command line, with these words before its own."""
     words = click.get_current_context().meta[WORDS]
     program = host().command or own_command(sys.orig_argv, words)
     return [*program, "listen", *first, *words]
 
 
 def own_command(original: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Tell how this program was started, interpreter and its options included, up to the word `listen`: `original` is
-    what `sys.orig_argv` holds, `words` are those after it. `flask workkit` starts it so too.
+    """Return the words that started this program, interpreter and its options included, up to the word `listen`.
+    `original` is the value of `sys.orig_argv`, `words` are those after `listen`. `flask workkit` starts it in the same
+    way.
     """
     own = ["listen", *words]
     if list(original[-len(own) :]) == own:
         return [sys.executable, *original[1 : -len(own)]]
-    return [sys.executable, "-m", "workkit"]  # called by a program: its own words are not ours
+    return [sys.executable, "-m", "workkit"]  # a program called this: its own words are not those of this command line
 
 
 def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Supervised, verbose: bool) -> int:
-    """Listen as one of several; what ends it badly is told to the supervisor, who says it once for all."""
+    """Listen as one of several processes. A failure goes to the supervisor, which prints it once for all."""
     from workkit.worker.listener import obeyed
 
     try:
@@ -125,15 +126,15 @@ def listen_supervised(make: Callable[[], Listener], how: How, *, supervised: Sup
 
 
 def _rendered(error: Exception, *, verbose: bool) -> str:
-    """Write what `failure.report` would print."""
+    """Write the text that `failure.report` would print."""
     shown = ["".join(traceback.format_exception(error)).rstrip()] if verbose else []
     return "\n".join([*shown, *failure.lines(error)])
 
 
 class Relay:
-    """A subscriber of events in a child: those that concern the whole go to the supervisor, the others to the log.
+    """A subscriber of events in a child. Events of the whole group go to the supervisor, the others to the log.
 
-    Once the supervisor is gone the log gets them all.
+    Without a supervisor the log gets all of them.
     """
 
     def __init__(self, log: Log, supervised: Supervised) -> None:
@@ -145,7 +146,7 @@ class Relay:
         if event.name == "listening":
             self._log.listener = str(event.fields.get("listener"))
         if event.name == "stopped":
-            self._log.close()  # before the supervisor says so
+            self._log.close()  # before the supervisor reports it
         if event.name not in FOR_THE_WHOLE or not self._supervised.report(event.name, **_plain(event.fields)):
             self._log(event)
 
@@ -154,16 +155,16 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in fields.items()}
 
 
-QUIET_MS = 200  # files that change within so long of each other are one change
-LOOK_SECONDS = 5.0  # the watcher looks far more often whether it is over
-NAMED = 3  # changed files that a line names
+QUIET_MS = 200  # ms; files that change within this time are one change
+LOOK_SECONDS = 5.0  # seconds; the watcher checks for its end far more often
+NAMED = 3  # the most changed files in one line
 PASSED_ON = (*STOP, *DUMP, signal.SIGTSTP, signal.SIGCONT)
 
 News = tuple[str, Any]
 
 
 def reload_on_change(command: Sequence[str], folders: Sequence[str]) -> int:
-    """Run `command` until a signal ends it, and anew after each change of a Python file in these folders (default: the
+    """Run `command` until a signal ends it, and again after each change of a Python file in these folders (default: the
     present one). Returns its exit status. Raises Unsupported without the extra, InvalidOptions.
     """
     watched = [Path(folder) for folder in folders] or [Path.cwd()]
@@ -186,7 +187,7 @@ def reload_on_change(command: Sequence[str], folders: Sequence[str]) -> int:
 
 
 class _Reloader:
-    """The process and what is done with it. A stop for a change is graceful; a further change ends it at once."""
+    """The process and its replacement. A change stops it gracefully; a further change ends it at once."""
 
     def __init__(self, command: Sequence[str], news: SimpleQueue[News]) -> None:
         self._command, self._news = command, news
@@ -195,7 +196,7 @@ class _Reloader:
         self._status = 0
 
     def run(self) -> int:
-        """Act until the end. Returns the exit status of the last process."""
+        """Act on events until the end. Returns the exit status of the last process."""
         self._start()
         try:
             while not (self._is_ending and self._process is None):
@@ -284,7 +285,7 @@ def _shown(path: Path) -> str:
 LOCK = threading.RLock()
 os.register_at_fork(
     before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-)  # nobody else has it
+)  # no other object has it
 
 
 @contextmanager
@@ -297,7 +298,7 @@ def whole_lines() -> Iterator[None]:
     finally:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, WholeLines):
-                with suppress(OSError, ValueError):  # its reader has ended
+                with suppress(OSError, ValueError):  # the reader of the stream has ended
                     stream.finish()
         sys.stdout, sys.stderr = out, err
 
@@ -307,7 +308,7 @@ def _whole(stream: TextIO | None) -> Any:
 
 
 class WholeLines:
-    """A stream that passes whole lines on; what a thread has begun waits for its end, or for `flush`."""
+    """A stream that passes whole lines on. The unfinished line of a thread waits for its end, or for `flush`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -325,12 +326,12 @@ class WholeLines:
         return len(text)
 
     def flush(self) -> None:
-        """Write what this thread has begun: a prompt, or how far something is."""
+        """Write the unfinished text of this thread: a prompt, or a progress line."""
         with LOCK:
             self._put(self._begun.pop(threading.get_ident(), ""))
 
     def finish(self) -> None:
-        """Write what any thread has begun."""
+        """Write the unfinished text of every thread."""
         with LOCK:
             for me in list(self._begun):
                 self._put(self._begun.pop(me))
@@ -346,4 +347,4 @@ class WholeLines:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)  # `isatty`, `encoding`, `buffer` and all else
+        return getattr(self._stream, name)  # `isatty`, `encoding`, `buffer` and all others

@@ -1,4 +1,4 @@
-"""`reschedule`: another time for a job, said back beside the old one."""
+"""`reschedule`: give a job another time, and print it beside the old one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workkit.contract.admin import Change
     from workkit.jobs.job import Job
 
-SHOWN = 3  # of its next runs
+SHOWN = 3  # the number of its next runs that are printed
 
 
 @click.command(
@@ -121,7 +121,7 @@ def _lines(before: Job, after: Job, *, now: datetime, dry_run: bool) -> Iterator
 
 
 def _upcoming(job: Job) -> list[datetime]:
-    """List the next runs; `spread` puts all of them off by the same part of it."""
+    """Return the next runs. `spread` delays all of them by the same amount."""
     if job.due is None or job.trigger is None or not job.recurs:
         return [] if job.due is None else [job.due]
     off = timedelta(milliseconds=spread_offset_ms(job.terms, job.fn, job.args))

@@ -1,4 +1,4 @@
-"""`runs`: what ran, of one job or of a schedule. And the counts of a span, for `stats`."""
+"""`runs`: the past runs of one job or of a schedule. Also the counts of a span, for `stats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show`: one job in full, with what its last run has logged; `result`: what a job returned."""
+"""`show`: one job in full, with the log of its last run. `result`: the value that a job returned."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
 
     logged = _logged(s, job)
     log = None if logged is None else mask().log(logged, call=(job.args, job.kwargs))
-    if job.state == "done":  # what history keeps is masked
+    if job.state == "done":  # history masks the arguments
         job = mask().job(job)
     if as_json:
         terminal.data(record.compact(record.full_record(job) | ({} if log is None else {"log": log})))
@@ -83,7 +83,7 @@ def _find(schedules: list[Schedule], which: str) -> tuple[Schedule, Job]:
 
 
 def _logged(s: Schedule, job: Job) -> list[str] | None:
-    """Read what its last run has logged; None where the layout keeps none."""
+    """Read the log of its last run; None if the layout keeps none."""
     from workkit.verbs.opening import producer_of
 
     try:
@@ -106,7 +106,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     if job.trigger is not None:
         yield "cron", job.trigger.cron or "none"
     if job.due is not None:
-        title = "failed" if job.state == "dead" else "due"  # the dead set keeps when it failed
+        title = "failed" if job.state == "dead" else "due"  # the dead set keeps the time of the failure
         yield title, f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
     yield "state", job.state
     if job.ending is not None:
@@ -155,7 +155,7 @@ def result_command(schedule: str, which: str, wait: str | None, as_json: bool, s
 
 
 def _text(value: Any, *, as_json: bool) -> str:
-    """Write a value: a text as text, all else as JSON."""
+    """Write a value: a text as it is, all others as JSON."""
     if as_json:
         return record.compact(value)
     return _printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2))

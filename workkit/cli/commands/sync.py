@@ -1,5 +1,5 @@
-"""`sync`: named jobs made equal to a plan, which is shown before it is carried out; `import`: such a plan, printed, of
-what another scheduler runs.
+"""`sync`: make named jobs equal to a plan, which is shown first. `import`: print the jobs of another scheduler as such
+a plan.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def sync_command(
             terminal.say(line, indent=2)
     if not dry_run:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WorkkitWarning)  # they have been told
+            warnings.simplefilter("ignore", WorkkitWarning)  # they were printed before
             found = make()
     if as_json:
         names = {word: list(getattr(found, word)) for word in ("added", "changed", "removed", "unchanged")}
@@ -148,7 +148,7 @@ def sync_command(
 
 
 def _of_project(schedule: str, settings: Settings) -> list[Mapping[str, Any]]:
-    """List what the tables of pyproject.toml plan. Decorators need no zone: each has that of its schedule."""
+    """Return the plans in the tables of pyproject.toml. Decorators need no zone: each has that of its schedule."""
     from workkit.verbs.plan import plan_of_project
 
     found = plan_of_project(settings.file, schedule) if settings.plans and settings.file else None
@@ -156,7 +156,7 @@ def _of_project(schedule: str, settings: Settings) -> list[Mapping[str, Any]]:
 
 
 def _zone_in_code(schedule: str) -> str | None:
-    """Find the zone of a schedule that the imported modules create; None where none does, or where they differ."""
+    """Find the zone of a schedule that the imported modules create; None if no module does, or if they differ."""
     from workkit.schedule import Schedule
 
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] != "workkit"]
@@ -167,7 +167,7 @@ def _zone_in_code(schedule: str) -> str | None:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Say what changes, a line for each job, and how many do not."""
+    """Write the changes, a line for each job, and the number of unchanged jobs."""
     width = max(map(cells, (*plan.added, *plan.changed, *plan.removed)), default=0)
     for name in plan.added:
         yield _line("+", name, width, call_text(plan.after[name]), words(plan.after[name]))
@@ -201,7 +201,9 @@ def _line(sign: str, name: str, width: int, *parts: str) -> str:
 
 
 def _read(plan: str) -> tuple[Entries, list[str]]:
-    """Read the plan, functions looked up as `add` does, with a note for each that this folder cannot vouch for."""
+    """Read the plan and find its functions as `add` does. Return a note for each that the files of this folder do not
+    confirm.
+    """
     from workkit.errors import located
 
     entries = _of_file(plan) if plan.endswith(".toml") else _of_module(plan)
@@ -239,7 +241,7 @@ def _function(entry: Any) -> Any:
 
 
 def _arguments(entry: Mapping[str, Any]) -> folder.Arguments | None:
-    """Take the arguments of an entry, where they have the types that they must have."""
+    """Return the arguments of an entry, if they have the required types."""
     args, kwargs = entry.get("args", ()), entry.get("kwargs") or {}
     return (args, kwargs) if isinstance(args, list | tuple) and isinstance(kwargs, Mapping) else None
 
@@ -269,7 +271,7 @@ def _of_module(plan: str) -> Entries:
         ) from error
     except AttributeError as error:
         raise NotFound(f"{plan}: {module} has no {name}. Name a mapping there.", given=plan) from error
-    except Exception as error:  # whatever its code raises
+    except Exception as error:  # any error of its code
         what = f"{type(error).__name__}: {error}"
         raise InvalidOptions(f"{module} cannot be imported: {what}. Correct it there.", given=plan) from error
     finally:
@@ -282,7 +284,9 @@ def _of_module(plan: str) -> Entries:
 
 
 class Source(NamedTuple):
-    """A scheduler to import from: its reader in `workkit.moving`, what is named there, and what an entry is called."""
+    """A scheduler to import from: its reader in `workkit.moving`, the meaning of its argument, and the name of its
+    entries.
+    """
 
     module: str
     takes: str
@@ -296,7 +300,7 @@ SOURCES = {
     "apscheduler": Source("apscheduler", "MODULE:SCHEDULER", "APScheduler"),
     "rq-scheduler": Source("rq_scheduler", "URL", "rq-scheduler on"),
 }
-WITHOUT_ZONE = ("celery", "apscheduler")  # their programs name it
+WITHOUT_ZONE = ("celery", "apscheduler")  # programs of these name their zone
 REFUSED = 1
 
 

@@ -123,7 +123,7 @@ def web_command(
     shown = [s.name for s in made]
     signer = asgi.signer()
     way = _way(binding, shown, users=users, header=trust_header, proxies=from_proxy, signer=signer)
-    with suppress(ServerUnreachable):  # the pages say that it is away, until it is back
+    with suppress(ServerUnreachable):  # the pages show that the server is away, until it is back
         check_chosen(made, is_typed=bool(schedules), server=server)
     application = asgi.build(
         made,
@@ -206,7 +206,7 @@ def _named(text: str) -> tuple[str, Role]:
 
 
 def _password(name: str) -> str:
-    """Ask for a password; where nobody sits at a terminal, read it from the first line of the input."""
+    """Ask for a password. Without a terminal, read it from the first line of the input."""
     if sys.stdin.isatty():
         password: str = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
         return password

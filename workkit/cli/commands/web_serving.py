@@ -1,5 +1,5 @@
-"""The server of `workkit web`: the address, or the socket of this machine, on which it listens; how it begins and ends;
-how long a request may take to come in; and the same in a thread, beside the listener of the demo.
+"""The server of `workkit web`: its address, or its socket on this machine; its start and its end; the time limits of a
+request. Also the same in a thread, beside the listener of the demo.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 UNIX = "unix:"
 LOCALHOST = "localhost"
 BACKLOG = 128
-PIECES = ("s", "-", "metrics", "schedules.json")  # with which the addresses of spec/web.md, 1 begin
+PIECES = ("s", "-", "metrics", "schedules.json")  # the first parts of the addresses of spec/web.md, 1
 _PATH = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+")
 
 
@@ -53,11 +53,11 @@ class Binding:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names, beside numeric addresses, under which it is known."""
+        """The names by which it is known, beside numeric addresses."""
         return frozenset({LOCALHOST} if self.is_local else ())
 
     def address(self, bound_to: socket.socket, root: str = "") -> str:
-        """Say where it listens: a URL with the port that it has got, and with the path of the pages."""
+        """Return the address of the server: a URL with the actual port, and with the path of the pages."""
         if self.path is not None:
             return str(self)
         return f"http://{_bracketed(self.host)}:{bound_to.getsockname()[1]}{root}/"
@@ -81,7 +81,7 @@ def read_binding(text: str) -> Binding:
 
 
 def check_origins(origins: Iterable[str]) -> frozenset[str]:
-    """Give the host names of origins. Raises InvalidOptions."""
+    """Return the host names of origins. Raises InvalidOptions."""
     found = set()
     for origin in origins:
         try:
@@ -97,7 +97,7 @@ def check_origins(origins: Iterable[str]) -> frozenset[str]:
 
 
 def read_root_path(text: str) -> str:
-    """Read the path below which browsers see the pages: ``/ops``, or nothing. Raises InvalidOptions."""
+    """Read the path under which browsers see the pages: ``/ops``, or nothing. Raises InvalidOptions."""
     path = text.removesuffix("/")
     if path and not _PATH.fullmatch(path):
         remedy = "Write it as browsers show it, without a final slash: /ops. Accepted: letters, digits, and . _ ~ -"
@@ -135,25 +135,25 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-TICK_S = 1  # so often the server looks whether it should tell that it lives
-STOP_S = 3  # so long requests may take to end at a stop
-TURN_S = 0.0005  # so long a thread that reads in the background may hold up one that answers
-COLLECTS = 10_000, 20, 50  # what is read of many jobs lives long: to look through all of it often stops every page
-HEADERS_S = 10.0  # so long the headers of a request may take to come in, from the connection or its first byte
-BODY_S = 32.0  # so long a body may take behind them; the application answers a form after 30 s, which is kinder
+TICK_S = 1  # seconds between two checks whether systemd needs a sign of life
+STOP_S = 3  # the most seconds that requests may take to end at a stop
+TURN_S = 0.0005  # the most seconds that a background thread may delay one that answers
+COLLECTS = 10_000, 20, 50  # gc thresholds: data of many jobs lives long, and each full collection stops every page
+HEADERS_S = 10.0  # the most seconds for a request's headers, from the connection or its first byte
+BODY_S = 32.0  # the most seconds for its body; the application itself answers a form after 30 s, with a kinder text
 
 
 class Deadlines(asyncio.Protocol):
-    """A connection that is closed where the headers or the body of a request take too long to come in: one that sends a
-    byte now and then would be open for ever. It stands before a protocol of uvicorn, which has a limit only for what is
-    idle after an answer.
+    """A connection that is closed if the headers or the body of a request take too long. Otherwise a client that sends
+    a byte now and then could hold it open forever. It wraps a protocol of uvicorn, which limits only the idle time
+    after an answer.
     """
 
     headers_s: float
     body_s: float
     cycle: Any  # of uvicorn: one request and its answer, once the headers are there
     transport: Any
-    _waits_for: tuple[object, float] | None = None  # the request before, and how long for
+    _waits_for: tuple[object, float] | None = None  # the request before, and seconds to wait
     _alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -162,7 +162,7 @@ class Deadlines(asyncio.Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come, and wait for what is missing."""
+        """Accept the received bytes, and wait for the missing ones."""
         super().data_received(data)
         self._wait()
 
@@ -172,7 +172,7 @@ class Deadlines(asyncio.Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Go on with a request that has come before the answer was over."""
+        """Continue with a request that came before the answer was over."""
         super().on_response_complete()  # type: ignore[misc]
         if self.cycle.more_body:
             self._wait()
@@ -214,8 +214,8 @@ def serve(application: Any, binding: Binding, *, root: str, said: str, opens: bo
 
 
 def web_server(application: Any, *, headers_s: float = HEADERS_S, body_s: float = BODY_S) -> Any:
-    """Make the server of an application. It prints nothing; at its end streams end, and requests have 3 s. Its event
-    loop tells systemd that it lives. Connections are closed whose request has not come in time: `Deadlines`.
+    """Make the server of an application. It prints nothing. At its end streams end, and requests have 3 s. Its event
+    loop sends signs of life to systemd. A request that comes too slowly closes its connection: see `Deadlines`.
     """
     import uvicorn
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -236,13 +236,13 @@ def web_server(application: Any, *, headers_s: float = HEADERS_S, body_s: float 
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            """Tell systemd once it answers."""
+            """Notify systemd once the server answers."""
             await super().startup(sockets)
             if self.started:
                 manager.ready("STATUS=listening")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """End the streams first: it waits for answers that are not over."""
+            """End the streams first, because the server waits for unfinished answers."""
             manager.tell("STOPPING=1", "STATUS=stopping")
             application.state.hub.end()
             await super().shutdown(sockets)
@@ -254,12 +254,12 @@ def _run(server: Any, bound_to: socket.socket, binding: Binding, *, announce: Ca
     def stop(*_: object) -> None:
         server.should_exit = True
 
-    for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for us
+    for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that it has obeyed again, for this process
         signal.signal(one, stop)
-    sys.setswitchinterval(TURN_S)  # the process is ours, and nobody else's threads are in it
+    sys.setswitchinterval(TURN_S)  # the process is ours: it has no threads of other programs
     gc.set_threshold(*COLLECTS)
     try:
-        announce()  # who reads that may stop it at once
+        announce()  # a reader of this line may stop the server at once
         server.run(sockets=[bound_to])
     finally:
         if binding.path is not None:
@@ -272,8 +272,8 @@ ADDRESS, ANY_PORT = "127.0.0.1:5040", "127.0.0.1:0"
 
 @contextmanager
 def shown(s: Schedule) -> Iterator[str]:
-    """Serve the pages of a schedule to this machine, and give their address: that of `workkit web`, or where it is
-    taken another port. SIGTERM interrupts as Ctrl-C does.
+    """Serve the pages of a schedule to this machine, and yield their address: that of `workkit web`, or if it is taken,
+    another port. SIGTERM interrupts as Ctrl-C does.
     """
     from workkit import asgi
     from workkit.web.auth import Local
@@ -297,13 +297,13 @@ def _bound() -> tuple[Binding, socket.socket]:
     binding = read_binding(ADDRESS)
     try:
         return binding, bound(binding)
-    except OSError:  # something listens there: perhaps `workkit web`
+    except OSError:  # the port is taken, perhaps by `workkit web`
         binding = read_binding(ANY_PORT)
         return binding, bound(binding)
 
 
 def check_extra() -> None:
-    """Refuse to go on without the extra. Raises Unsupported."""
+    """Refuse to continue without the extra. Raises Unsupported."""
     try:
         import jinja2
         import starlette

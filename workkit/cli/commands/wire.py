@@ -1,5 +1,5 @@
-"""`wire`: what stands in a schedule's published keys, dumped as it is, or judged against the published layout; of a
-gocraft namespace see `wire_namespace.py`.
+"""`wire`: print the published keys of a schedule as they are, or compare them with the published layout. For a gocraft
+namespace see `wire_namespace` in `wire_faults.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workkit.brokers.native.look.published import Pair, Published
     from workkit.contract.doctor import Fault
 
-MOST_LINES = 8  # of one text on a terminal
+MOST_LINES = 8  # the most lines of one text on a terminal
 ORDERS = {"published": "year first", "cuckoo": "second first"}
 
 
@@ -175,7 +175,7 @@ def _score(score: float) -> str:
 
 
 def _folded(head: str, data: bytes) -> Iterator[str]:
-    """Write a text with nothing left out; on a terminal folded at its width, and cut after some lines."""
+    """Write a whole text. On a terminal it is folded at the width, and cut after some lines."""
     text, width = wording.printable(_text(data)), terminal.table_width(sys.stdout)
     if width is None:
         yield head + text
@@ -206,7 +206,7 @@ def _pair_record(pair: Pair) -> dict[str, Any]:
 
 
 def _json_score(score: float) -> float | str:
-    """Write a score for JSON: a whole number where it is one, a text where JSON has no such number."""
+    """Return a score for JSON: a whole number if it is one, a text if JSON has no such number."""
     if not math.isfinite(score):
         return str(score)
     return int(score) if score == int(score) else score
@@ -217,7 +217,7 @@ def _json_score(score: float) -> float | str:
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """Judges pairs while they are read, and counts them."""
+    """Checks pairs while they are read, and counts them."""
 
     dialect: str
     now_ms: int
@@ -226,7 +226,7 @@ class Judged:
     other: int = 0  # jobs of the other dialect
 
     def faults(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Fault]]:
-        """Judge each pair."""
+        """Check each pair."""
         from workkit.brokers.native.doctor.judge import judge
 
         for pair in pairs:
@@ -238,12 +238,12 @@ class Judged:
 
     @property
     def scope(self) -> str:
-        """What was judged."""
+        """The numbers of the checked records and their dialect, in words."""
         of = f"{wording.plural(self.jobs, 'job')} and {wording.plural(self.items, 'item')}"
         return f"{of}, read as {self.dialect}: {ORDERS[self.dialect]}"
 
     def show_hint(self, name: str, words: str) -> None:
-        """Say how the jobs of the other dialect are read."""
+        """Print how to read the jobs of the other dialect."""
         if self.other:
             other = "cuckoo" if self.dialect == "published" else "published"
             again = f"workkit wire verify {name}{words} --dialect {other}"

@@ -1,5 +1,5 @@
-"""Faults of stored bytes on a terminal, for every layout: the worst first, so many of each kind, and a summary; and
-`wire` over a gocraft namespace: every key and job text as it is, or judged against the layout.
+"""Faults of stored bytes on a terminal, for every layout: the worst first, a limited number of each kind, and a
+summary. Also `wire` over a gocraft namespace: every key and job text as it is, or compared with the layout.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from workkit.schedule import Schedule
 
 FOUND = 1
-SHOWN = 10  # of one kind; the rest is counted
+SHOWN = 10  # faults of one kind; the others are counted
 COLOURS: Mapping[Severity, str | None] = {"deviation": "red", "orphan": "yellow", "hazard": None}
 W = TypeVar("W")
 
 
 def fault_record(schedule: str, fault: Fault, where: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the JSON of a fault; `where` names its place, in the words of its layout."""
+    """Make the JSON of a fault. `where` names its place in the terms of its layout."""
     return {
         "schedule": schedule, "severity": fault.severity, "kind": fault.kind, **where,
         "what": fault.what, "why": fault.why, "repairs": fault.repairs,
@@ -41,8 +41,8 @@ def fault_record(schedule: str, fault: Fault, where: Mapping[str, Any]) -> dict[
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Counts the faults while they are read; the first `limit` of each kind are shown. `kinds`: all kinds, in the order
-    in which they are shown. `words`: what another command needs to find the same schedule.
+    """Counts the faults while they are read, and keeps the first `limit` of each kind. `kinds`: all kinds, in the order
+    of the output. `words`: the flags by which another command finds the same schedule.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Report:
             yield where, fault
 
     def show(self, faults: Iterable[tuple[str, Fault]]) -> None:
-        """Print what was found, the worst first, each with the place where it is."""
+        """Print the faults, the worst first, each with its place."""
         kept: dict[Kind, list[tuple[str, str]]] = {kind: [] for kind in self.kinds}
         for where, fault in faults:
             if len(kept[fault.of]) < self.limit:
@@ -82,7 +82,7 @@ class Report:
         terminal.data("")
 
     def summary(self, scope: str) -> None:
-        """Print how much is wrong in what was read, and what can be done about it."""
+        """Print the number of faults in the checked records, and the remedy."""
         if not self.counts:
             well = terminal.paint("all is well", "green", sys.stdout)
             terminal.say(f"{self.name}: {well}. {scope}.")
@@ -94,7 +94,7 @@ class Report:
             say("  > ", "  > ", f"workkit doctor {self.name}{self.words} --fix   repairs {of_them}")
 
     def status(self, *, strict: bool) -> int:
-        """Give the exit status: 1 where something is wrong; hazards count if `strict`."""
+        """Return the exit status: 1 if there is a fault; hazards count if `strict`."""
         wrong = self.severities["deviation"] + self.severities["orphan"] + strict * self.severities["hazard"]
         return FOUND if wrong else 0
 
