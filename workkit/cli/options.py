@@ -86,9 +86,7 @@ def _completed(values: Iterable[Any], incomplete: str) -> list[Any]:
 
 
 class Whole(IntParamType):
-    """A whole number, completed from the accepted ones if they are few. The verb checks its range, because its message
-    is the same as in Python.
-    """
+    """A whole number, completed from the accepted ones if they are few. The verb checks its range, as in Python."""
 
     def __init__(self, accepted: Sequence[int] = ()) -> None:
         self.accepted = accepted
@@ -371,9 +369,7 @@ def weighted(text: str) -> tuple[str, int | None]:
 
 
 def server_flags(url: str | None) -> tuple[str, ...]:
-    """Return the flags that name the same server and layout in another command, each with its value, quoted for a
-    shell; nothing for values from the environment.
-    """
+    """Return the flags of another command for this server and layout, quoted; none for values of the environment."""
     if url is None or not url.startswith(EMBEDDED_SCHEME):
         return (*((f"--redis {shell_word(masked(url))}",) if url else ()), *layout_flags())
     folder = Path(unquote(url.removeprefix(EMBEDDED_SCHEME)))

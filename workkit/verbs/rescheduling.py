@@ -146,12 +146,12 @@ def saved(
     s: Schedule, given: Mapping[str, Any], *, seen: Job | None, stands: Job | None = None, by: str | None = None,
     form: str = "",
 ) -> Job | None:  # fmt: skip
-    """Add a job by the keywords of `add`, if `seen` still stands under its name (None: nothing). Returns None where
-    another one stands there.
+    """Add a job by the keywords of `add`, if `seen` is still the job of its name (None: no job has it). Returns None if
+    another job has the name.
 
-    `stands`: keep its time, to the instant of its next run. A `seen` without a name gives way to the new job. `form`:
-    an id under which a job is added once in a week, from whatever process. Raises as `schedule.add`, and
-    ChangedMeanwhile where the form has added its job before.
+    `stands`: a job to take the time from, to the instant of its next run. The new job replaces a `seen` without a name.
+    `form`: an id under which any process adds a job once in a week. Raises as `schedule.add`, and ChangedMeanwhile if
+    the form has added its job before.
     """
     broker, author = producer_of(s), author_of(by)
     new = _new(broker, s, given, stands)

@@ -101,9 +101,7 @@ class Session:
         return turn
 
     def beat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
-        """Connect again after a loss; give back messages that have waited too long for a free thread, or at the
-        gate.
-        """
+        """Connect again after a loss; give back messages that waited too long for a thread, or at the gate."""
         self._begin()
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
@@ -178,9 +176,7 @@ class Session:
         return channel
 
     async def _consume(self, prefetch: int) -> None:
-        """Make each queue push up to `prefetch` messages. A prefetch limit applies to consumers that begin after it is
-        set.
-        """
+        """Make each queue push up to `prefetch` messages. The limit applies to consumers that begin afterwards."""
         channel = self._channel
         assert channel is not None
         same = {queue for queue, most in self._limits.items() if most <= min(prefetch, self._prefetch)}
@@ -235,9 +231,7 @@ class Session:
 
     @property
     def _hungry(self) -> list[str]:
-        """The open queues that may push more. A queue is left out if as many of its messages are here as its limit
-        allows.
-        """
+        """The open queues that may push more: fewer of their messages are here than their limit allows."""
         if not self._limits:
             return self._open
         here = Counter(one.queue for one in (*self._held, *(one for one, _ in self._arrived)))
@@ -310,9 +304,7 @@ class Session:
             return granted  # the next request raises it again
 
     def _fresh(self, limit: int) -> list[Claim]:
-        """Take messages that have arrived. If more are wanted than the queues may push, or none is here, ask the
-        queues.
-        """
+        """Take messages that have arrived. If the queues may push too few, or none is here, ask the queues."""
         needed = min(MOST, len(self._held) + limit)
 
         async def more(_: Wire) -> None:

@@ -1,7 +1,7 @@
 """How many jobs of a native schedule are in each state, by the rules of `Listing`, which shows them.
 
-The server counts what stands in `S:next`, and what a rate holds. Only while a function is paused are the payloads of
-all queued jobs read, because nothing else tells their function.
+The server counts the items of `S:next`, and the entries that a rate holds. Only while a function is paused are the
+payloads of all queued jobs read, because nothing else names their function.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Owed:
 
 
 class OwedInAll(NamedTuple):
-    """What the server counts of `S:again`: its entries, those that are due, and those that a rate holds by `S:turns`.
+    """The counts of `S:again` on the server: its entries, those that are due, and those that a rate holds by `S:turns`.
     At most `errors` of them had a failed attempt.
     """
 
