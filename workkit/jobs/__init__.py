@@ -1,1 +1,1 @@
-"""The pure domain: what a job is, how functions are named, what becomes of a run."""
+"""The pure domain: jobs, the names of functions, and the outcome of a run."""

@@ -1,5 +1,5 @@
-"""What a claim needs from the server before its run may start, as a value: slots, turns, no pause. One atomic script
-grants it. Pure; the rules: spec/features.md.
+"""The needs of a claim before its run may start, as a value: slots, turns, no pause. One atomic script on the server
+grants them. Pure. The rules are in spec/features.md.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SCHEDULE: Final = "schedule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Why a schedule, a function or a job is paused, and until when (epoch ms; None: until it is resumed)."""
+    """A pause of a schedule, a function or a job: its reason and its end (epoch ms; None: until it is resumed)."""
 
     reason: str | None = None
     until_ms: int | None = None
 
     @property
     def until(self) -> datetime | None:
-        """When it ends (aware UTC); None where it lasts until it is resumed."""
+        """The end of the pause (aware UTC); None if it lasts until it is resumed."""
         try:
             return None if self.until_ms is None else datetime.fromtimestamp(self.until_ms / 1000, UTC)
         except (OverflowError, ValueError, OSError):  # another program wrote a time that no calendar has
@@ -40,15 +40,17 @@ def pause_text(pause: Pause) -> str:
 
 History = Literal["full", "counts", "off"]
 HISTORIES: tuple[History, ...] = ("full", "counts", "off")
-"""What is kept of past runs. `full`: single runs, days and counts; `counts`: counts only; `off`: nothing."""
+"""The history that is kept of past runs. `full`: single runs, days and counts. `counts`: counts only. `off`: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The pauses and limits of a schedule at this moment, for all listeners. `quiet`: those that take nothing new.
+    """The pauses and limits of a schedule at this moment, for all listeners. `quiet` names listeners that claim
+    nothing new.
 
-    `history`: what listeners keep of past runs (spec/history.md). Two values that differ only there, or in `quiet`,
-    are equal. `known_dead_ms`: somebody knows of what died up to this instant; None: nobody has said so.
+    `history`: the history that listeners keep of past runs (spec/history.md). Two values that differ only in `history`
+    or `quiet` are equal. `known_dead_ms`: a user has acknowledged the dead jobs up to this instant (epoch ms); None:
+    nobody has acknowledged any.
 
     Targets: ``schedule``, ``fn:<name as stored>``, ``job:<name, or else id>``.
     """
@@ -61,18 +63,18 @@ class Control:
     known_dead_ms: int | None = field(default=None, compare=False)
 
     def lapsed(self, now_ms: int) -> list[str]:
-        """List the targets whose pause has reached its end."""
+        """List the targets with a pause that has ended."""
         return [t for t, pause in self.paused.items() if pause.until_ms is not None and pause.until_ms <= now_ms]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What one claim needs before its start.
+    """The needs of one claim before its start.
 
     `keys`: limit keys with the number of runs that each allows, from the most specific to the most general. `turns`:
     rate keys with the milliseconds between two starts. `overlap`: the policy when the first key is full. `pause`: the
-    target that may pause it. `frees`: the unique key that is free again when it starts. `marks`: its record must say
-    that its run may have begun, as it does not begin again.
+    target that may pause it. `frees`: the unique key that its start frees. `marks`: its record must state that the run
+    may have begun, because the run must not begin twice.
     """
 
     keys: tuple[tuple[str, int], ...] = ()
@@ -83,8 +85,8 @@ class Admission:
     marks: bool = False
 
     def is_met(self, *, slots: Sequence[str]) -> bool:
-        """Whether a claim that has these slots may start. A turn is looked at whenever a claim is to start: it may have
-        passed meanwhile.
+        """Return whether a claim that has these slots may start. A claim with `turns` always asks the server: its turn
+        may have passed meanwhile.
         """
         return not (self.pause or self.frees or self.turns or self.marks) and all(key in slots for key, _ in self.keys)
 
@@ -104,8 +106,9 @@ def admission(
     control: Control,
     recurs: bool = False,
 ) -> Admission | None:
-    """Return what a claim needs before its start; None for a plain claim, which needs nothing. Of the jobs of a name
-    that run once, one runs at a time; `overlap` says so of a job that recurs.
+    """Return the needs of a claim before its start; None for a plain claim, which needs nothing.
+
+    Jobs that run once and share a name run one at a time. A job that recurs does so only by its `overlap`.
     """
     pause = next((t for t in (f"job:{terms.name or id}", f"fn:{fn}") if t in control.paused), None)
     marks, limited = options.crashes == 0, options.limit or options.rate_ms or control.limit or control.turn_ms

@@ -1,6 +1,6 @@
 """Checks of a call before it is made: the number of arguments, annotated types as far as JSON carries them, and values
-that a listener in another language reads differently. A function that only listeners know is checked by what they tell
-of its parameters. Pure.
+that a listener in another language reads differently. For a function that only listeners know, the checks use the
+parameters that the listeners publish. Pure.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from workkit.errors import InvalidArguments
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 
-EXACT = 2**53  # the greatest integer, in magnitude, up to which every language reads each one as it stands
+EXACT = 2**53  # every language reads an integer exactly up to this magnitude
 _PLAIN = (str, int, float, bool, list, dict, type(None))
-_BESIDES = {int: (bool,), float: (int, bool), list: (tuple,)}  # what passes for a type, as it does for a type checker
+_BESIDES = {int: (bool,), float: (int, bool), list: (tuple,)}  # further types that a type checker accepts for a type
 Check = Callable[[Sequence[Any], Mapping[str, Any] | None], None]
 
 
@@ -36,8 +36,8 @@ def check_list(args: Any) -> None:
 def as_called(
     fn: Callable[..., Any] | inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any] | None
 ) -> tuple[Sequence[Any], Mapping[str, Any] | None]:
-    """Return the arguments with which a handler is called. One whose only parameter is positional only, as in
-    ``def send_email(args, /)``, gets the keyword arguments of its job whole, as one dict. None: the job has none.
+    """Return the arguments with which a handler is called. A handler with one parameter, which is positional only, as
+    in ``def send_email(args, /)``, gets all keyword arguments of its job as one dict. `kwargs` None: the job has none.
     """
     if kwargs is None or args:
         return args, kwargs
@@ -47,7 +47,7 @@ def as_called(
 
 @lru_cache(maxsize=10_000)
 def takes_whole(fn: Callable[..., Any]) -> bool:
-    """Whether a handler gets keyword arguments as one dict: see `as_called`."""
+    """Return whether a handler gets keyword arguments as one dict: see `as_called`."""
     try:
         return _is_whole(signature_of(fn))
     except (ValueError, TypeError):
@@ -59,10 +59,11 @@ def _is_whole(signature: inspect.Signature) -> bool:
 
 
 def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
-    """Refuse arguments that `fn` does not take, or that surely do not fit their annotations: plain types, unions and
-    `Literal`, lists and dicts one level deep. Raises InvalidArguments.
+    """Refuse arguments that `fn` does not take, or that certainly do not fit their annotations. Raises
+    InvalidArguments.
 
-    What JSON cannot carry is not looked at: an enum, a class of one's own.
+    Checks plain types, unions and `Literal`, lists and dicts one level deep. Does not check annotations that JSON
+    cannot carry, such as an enum or a user's class.
     """
     try:
         signature = signature_of(fn)
@@ -85,8 +86,8 @@ def check_call(fn: Callable[..., Any], *, args: Sequence[Any], kwargs: Mapping[s
 
 @lru_cache(maxsize=10_000)
 def compiled_check(fn: Callable[..., Any]) -> Check | None:
-    """The same for many calls of one function, of the types alone: Python itself counts the arguments. None where there
-    is nothing to check.
+    """Return a check of the types alone, for many calls of one function; Python itself counts the arguments. None if
+    there is nothing to check.
     """
     try:
         signature = signature_of(fn)
@@ -113,8 +114,8 @@ def compiled_check(fn: Callable[..., Any]) -> Check | None:
 
 @dataclass(frozen=True, slots=True)
 class _ArgumentPlaces:
-    """The usual case of `check_call`: a function surely takes arguments, all by position, if there are `least` to
-    `most` of them, and the type of each one at a place of `types` is among those.
+    """The usual case of `check_call`: a function takes arguments by position if there are `least` to `most` of them,
+    and if each argument at a place in `types` has one of the types there.
     """
 
     least: int
@@ -123,7 +124,7 @@ class _ArgumentPlaces:
 
 
 def places_of(fn: Callable[..., Any]) -> _ArgumentPlaces:
-    """Read what a function surely takes by position. One without a signature takes everything."""
+    """Read the arguments that a function certainly takes by position. A function without a signature takes any."""
     try:
         signature = signature_of(fn)
     except (ValueError, TypeError):
@@ -141,13 +142,13 @@ def places_of(fn: Callable[..., Any]) -> _ArgumentPlaces:
 
 
 def _by_place(signature: inspect.Signature, kinds: Mapping[str, _Kind]) -> list[tuple[int, frozenset[type], _Kind]]:
-    """List what the positional parameters allow, with their places."""
+    """List the types that the positional parameters allow, with their places."""
     positional = [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
     return [(n, kinds[name].types, kinds[name]) for n, name in enumerate(positional) if name in kinds]
 
 
 def inexact(value: Any, place: str) -> Iterator[str]:
-    """Name the integers beyond 2^53 in what JSON carries, by their place as Python would index it."""
+    """Name the integers beyond 2^53 in a JSON value, by their place as Python would index it."""
     if type(value) is int:
         if not -EXACT <= value <= EXACT:
             yield place
@@ -160,9 +161,9 @@ def inexact(value: Any, place: str) -> Iterator[str]:
 
 
 def foreign_remarks(args: Sequence[Any]) -> Iterator[str]:
-    """What to tell who adds a job with these arguments for a listener in another language.
+    """Yield remarks for a user who adds a job with these arguments for a listener in another language.
 
-    The value is left out, so that a bulk of such jobs is warned of once.
+    A remark leaves out the value, so that a bulk of such jobs causes one warning.
     """
     for place in inexact(args, "args"):
         yield (
@@ -172,7 +173,9 @@ def foreign_remarks(args: Sequence[Any]) -> Iterator[str]:
 
 
 def misfit(signature: inspect.Signature, *, args: Sequence[Any], kwargs: Mapping[str, Any], said: str) -> str | None:
-    """Say why a function of this signature cannot be called so; None where it can. `said` is how many were given."""
+    """Return why a function of this signature cannot be called so; None if it can. The caller words the number of
+    arguments.
+    """
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -198,7 +201,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What an annotation allows: values of `types`, one of `literals`, lists and dicts whose values are of a kind."""
+    """The values that an annotation allows: values of `types`, one of `literals`, lists and dicts of such values."""
 
     text: str
     types: frozenset[type] = frozenset()
@@ -209,7 +212,7 @@ class _Kind:
         return self.text
 
     def misfit(self, value: Any, place: str) -> tuple[str, Any] | None:
-        """The innermost value that surely does not fit, with its place; None where all does."""
+        """Return the innermost value that certainly does not fit, with its place; None if all values fit."""
         if self.types and isinstance(value, tuple(self.types)):
             return None
         if self.literals and any(value == one and type(value) is type(one) for one in self.literals):
@@ -225,7 +228,7 @@ class _Kind:
         return found
 
     def first_misfit(self, values: Any, place: str) -> tuple[str, Any] | None:
-        """The first of the values in a list or dict that does not fit."""
+        """Return the first value in a list or dict that does not fit."""
         is_dict = isinstance(values, dict)
         if {*map(type, values.values() if is_dict else values)} <= self.types:
             return None
@@ -237,7 +240,7 @@ class _Kind:
 
 
 def _kinds(fn: Callable[..., Any], signature: inspect.Signature) -> dict[str, _Kind]:
-    """What the parameters of `fn` allow, without those that allow more than can be told."""
+    """Return the kinds that the parameters of `fn` allow, without parameters that JSON cannot check."""
     try:
         hints = typing.get_type_hints(fn)
     except Exception:  # annotations may name what exists only for a type checker
@@ -252,7 +255,7 @@ def _kinds(fn: Callable[..., Any], signature: inspect.Signature) -> dict[str, _K
 
 
 def _kind(hint: Any, *, deep: bool = True) -> _Kind | None:
-    """What a hint allows, or None where it says more than JSON can tell."""
+    """Return the kind that a hint allows; None if JSON cannot check it."""
     origin, parameters = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         parts = [_kind(part, deep=deep) for part in parameters]
@@ -283,10 +286,10 @@ def _a(word: str) -> str:
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """Read the signature of a function; its annotations may name what exists only for a type checker. Raises ValueError
-    or TypeError for what has no signature.
+    """Read the signature of a function. Its annotations may use names that exist only for a type checker. Raises
+    ValueError or TypeError for an object without a signature.
 
-    From Python 3.14 on an annotation is evaluated when somebody reads it (PEP 649): such a name would be a NameError.
+    Python 3.14 and later evaluate an annotation when code reads it (PEP 649); such a name would raise NameError.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format
@@ -297,7 +300,7 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a function. `annotation` and `default` are texts; `default` None: a value is needed. `kind`:
+    """A parameter of a function. `annotation` and `default` are texts; `default` None: a value is required. `kind`:
     "positional", "keyword", "rest" (``*args``) or "options" (``**kwargs``).
     """
 
@@ -310,7 +313,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFunction:
     """A function that listeners know. `fn`: its name as jobs store it; `doc`: the first line of its docstring;
-    `limits`: its options of `@job` that say how much runs at once; `listeners`: how many know it.
+    `limits`: its options of `@job` that limit concurrent runs; `listeners`: the number of listeners that know it.
     """
 
     fn: str
@@ -331,10 +334,11 @@ _KINDS: Final = {
 
 
 def check_known(known: KnownFunction | None, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
-    """Refuse arguments that a function does not take, as far as its listeners tell. Raises InvalidArguments.
+    """Refuse arguments that a function does not take, by the parameters that listeners publish. Raises
+    InvalidArguments.
 
-    They tell nothing of one without parameters, and it may have others. A single positional parameter may take the
-    keyword arguments whole (`as_called`).
+    A published function without parameters is not checked: it may have unpublished ones. A single positional
+    parameter may take all keyword arguments as one dict (`as_called`).
     """
     if known is None or not known.parameters or (len(known.parameters) == 1 and not args):
         return

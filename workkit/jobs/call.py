@@ -1,6 +1,6 @@
-"""A call and its options as a type checker sees them. What each option means: `workkit.jobs.options.OPTIONS`. Pure.
+"""A call and its options as a type checker sees them. `workkit.jobs.options.OPTIONS` explains each option. Pure.
 
-A test compares the types with that table, name by name and type by type. None: the option is not given.
+A test compares the types with that table, name by name and type by type. None: the option is not set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """What a job calls: `fn` with `args` and `kwargs`. Made by `call`; `add` checks it."""
+    """The call that a job makes: `fn` with `args` and `kwargs`. `call` makes it, and `add` checks it."""
 
     fn: Callable[..., Any] | str
     args: tuple[Any, ...] = ()
@@ -49,7 +49,7 @@ ErrorTypes = ErrorType | Sequence[ErrorType] | Set[ErrorType]
 
 
 class RunKeywords(TypedDict, total=False):
-    """Options of the runs of a job. They may be given for one job, or for all jobs of a function."""
+    """Options of the runs of a job. A user sets them for one job, or for all jobs of a function."""
 
     retries: int | None
     crashes: int | None

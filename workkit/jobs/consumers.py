@@ -1,8 +1,7 @@
-"""The functions of one listener: those it runs under job names although nothing marks them, and what it tells of all.
+"""The functions of one listener: those that it runs under job names without a mark, and the descriptions it publishes.
 
 A name of `consumers`, as in ``{"orders.created": on_created}``, allows this one function, and nothing else of its
-module. What is told is read from signatures: nothing of a user's code is called, and only plain short defaults are
-written.
+module. The descriptions come from signatures: no user code is called, and only plain short defaults are written.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class Functions(Registry):
         self._given = tuple(consumers)
 
     def load(self) -> None:
-        """Import the modules, and find the consumers. Raises as `Registry.load`, and InvalidFunction for a consumer
-        that is no function which can be run, or whose name belongs to another function.
+        """Import the modules, and find the consumers. Raises as `Registry.load`. Raises InvalidFunction for a consumer
+        that is no function or cannot run, and for a name that belongs to another function.
         """
         super().load()
         for name, target in self._given:
@@ -49,14 +48,14 @@ class Functions(Registry):
             self.consumers[name] = fn
 
     def serves(self) -> dict[str, RunOptions]:
-        """The job names that are registered, and those of consumers, with the options of their functions."""
+        """Return the registered job names and those of consumers, with the options of their functions."""
         return {**super().serves(), **{name: options_of(fn) for name, fn in self.consumers.items()}}
 
     def _find(self, job: str) -> Handler:
         return self.consumers[job] if job in self.consumers else super()._find(job)
 
     def _located(self, target: str, where: str) -> Handler:
-        """Import the module of a consumer, which is allowed because it is named, and find the function."""
+        """Import the module of a consumer, and find the function. Its name in `consumers` allows the module."""
         name = read_name(target)
         if name is None or not name.is_python:
             trouble, remedy = "names no function", "Write it as MODULE:FUNCTION, for example app.orders:on_created."
@@ -127,7 +126,7 @@ def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
 def _known(name: str, fn: Handler) -> KnownFunction:
     try:
         parameters = tuple(map(_parameter, signature_of(fn).parameters.values()))[:MOST_PARAMETERS]
-    except Exception:  # code of somebody else: a __signature__ or an annotation of any kind
+    except Exception:  # foreign code: a __signature__ or an annotation of any kind
         parameters = ()
     doc = getattr(fn, "__doc__", None)
     first = doc.strip().partition("\n")[0].strip()[:LONGEST_DOC] if isinstance(doc, str) else ""

@@ -1,5 +1,5 @@
-"""Words of other schedulers, and what they are called here: the answers to keywords that do not exist. The
-pages in docs/moving have the same words.
+"""Words of other schedulers and their names here: the answers to keywords that do not exist. The pages in docs/moving
+have the same words.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ UNITS: Final = {"s": "second", "m": "minute", "h": "hour"}
 
 @dataclass(frozen=True, slots=True)
 class ForeignWord:
-    """A word of others. `ours`: what to write here; `page`: a page of docs/moving that has it; `written` writes our
-    keyword for a value, None where the value has none.
+    """A word of another scheduler. `ours`: the word to write here; `page`: the page of docs/moving that has it;
+    `written` writes our keyword for a value, or returns None if the value has no such keyword.
     """
 
     ours: str
@@ -24,7 +24,7 @@ class ForeignWord:
     written: Callable[[Any], str | None] = lambda _: None
 
     def remedy(self, value: Any = None) -> tuple[str, str | None]:
-        """Say what to write in place of this word, and where it is explained; and that keyword alone."""
+        """Return a sentence with the replacement of this word and its page, and the replacing keyword alone."""
         code = self.written(value)
         said = f"Write {code}" + (" in @job" if code.startswith("rate=") else "") if code else self.ours
         return f"{said}. See docs/moving/{self.page}.md.", code
@@ -45,7 +45,7 @@ def _same(name: str) -> Callable[[Any], str | None]:
 
 
 def _rate(value: Any) -> str | None:
-    """Celery: a number is one a second."""
+    """Write a rate of Celery, where a number is runs per second."""
     found = re.fullmatch(r"(\d+)(?:/([smh]))?", str(value))
     return None if found is None else f'rate="{found[1]}/{UNITS[found[2] or "s"]}"'
 
@@ -92,7 +92,7 @@ WORDS: Final[Mapping[str, ForeignWord]] = {
     "end_date": ForeignWord("Write end=", "apscheduler", _same("end")),
     "timezone": ForeignWord("Write tz=", "apscheduler", _same("tz")),
 }
-"""By the keyword of others."""
+"""Foreign words, by the keyword of the other scheduler."""
 
 CALLS: Final[Mapping[str, ForeignWord]] = {
     "delay": ForeignWord("Write schedule.add_now(s, {fn}, args=[...])", "celery"),
@@ -100,4 +100,4 @@ CALLS: Final[Mapping[str, ForeignWord]] = {
         'Write schedule.add_now(s, {fn}, args=[...]), or schedule.add(s, {fn}, in_="5 minutes")', "celery"
     ),
 }
-"""By the method that others give to a function."""
+"""Foreign words, by the method that another scheduler adds to a function."""

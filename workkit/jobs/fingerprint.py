@@ -1,7 +1,7 @@
-"""Which errors are the same one: a fingerprint of type, place and message without what varies. Pure.
+"""Fingerprints that group equal errors: type, place, and the message without its varying parts. Pure.
 
-This is the only rule for it, and it works on what is read: no fingerprint is stored with a job. What varies, by
-spec/lifecycle.md 6: UUIDs, quoted texts, paths, numbers, hexadecimal numbers, and words with four digits or more.
+This is the only rule for it. It works on jobs as they are read: no fingerprint is stored with a job. Varying parts
+(spec/lifecycle.md 6): UUIDs, quoted texts, paths, numbers, hexadecimal numbers, and words with four digits or more.
 `Fingerprint` has the spans that vary, so that a page can show them in grey. Secrets are masked before.
 """
 
@@ -44,7 +44,7 @@ _TRAILING = ".:!?"  # of a path: the end of the sentence, not of the path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What an error is known by. `print` is a SHA-1 in 40 hex digits; `message` is masked; `varying` are its spans
+    """The fingerprint of an error. `print` is a SHA-1 in 40 hex digits; `message` is masked; `varying` are its spans
     (from, to) that do not count.
     """
 
@@ -69,8 +69,8 @@ class Fingerprint:
 
 
 def fingerprint(failure: Failure) -> Fingerprint:
-    """Take the fingerprint of an error. Two errors of one type, raised at one place, whose messages differ only in what
-    varies, have the same.
+    """Return the fingerprint of an error. Two errors have the same one if they have one type and one place, and if
+    their messages differ only in varying parts.
     """
     message = without_secrets(failure.message)
     spans, _ = _pattern(message[:LONGEST])
@@ -85,13 +85,15 @@ def fingerprint(failure: Failure) -> Fingerprint:
 
 
 def print_of(job: Job) -> Fingerprint:
-    """Take the fingerprint of what a dead job died of; one of which only a line is kept has no type and no place."""
+    """Return the fingerprint of the error of a dead job. If only one line of the error is kept, it has no type and no
+    place.
+    """
     return fingerprint(job.failure or Failure(type="", message=job.error or ""))
 
 
 def message_pattern(message: str) -> str:
     """Write a message with a sign in place of each varying part: ``invoice <n> has no lines``. A long number varies,
-    also one that is masked because it may be the number of a card.
+    also if it is masked as a possible card number.
     """
     no_card = _LONG_NUMBER.sub(lambda found: f"{10 ** (len(found[0]) - 1)}", message)
     return _pattern(without_secrets(no_card)[:LONGEST])[1]
@@ -117,5 +119,5 @@ def _pattern(message: str) -> tuple[tuple[tuple[int, int], ...], str]:
 
 
 def _is_path(text: str) -> bool:
-    """Whether there is a name behind the slashes."""
+    """Return whether a name follows the slashes."""
     return any(character.isalnum() for character in text)

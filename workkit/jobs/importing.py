@@ -1,7 +1,7 @@
-"""What a listener imports now, the refusal of an addition meanwhile, and the modules that are files under a folder.
+"""Imports by a listener, the refusal of additions during an import, and the modules under a folder.
 
-A module that a listener imports is often the program that adds the jobs. Its additions would be made again by each
-listener. So every verb that adds asks here first. A job that runs in another thread meanwhile may add.
+A module that a listener imports is often the program that adds the jobs. Each listener would repeat its additions. So
+every verb that adds asks here first. A job that runs in another thread at the same time may add.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _IMPORT = os.path.dirname(importlib.__file__)
 
 @dataclass(slots=True, eq=False)
 class _Import:
-    """`frame`: where it is made; None when it is over. What the module has started may keep the context for longer."""
+    """An import. `frame`: the frame that imports; None after its end. Tasks that the module has started may keep this
+    context for longer.
+    """
 
     module: str
     frame: FrameType | None
@@ -37,7 +39,7 @@ class _Import:
 
 _present: ContextVar[_Import | None] = ContextVar("workkit_importing", default=None)
 import_here = _present.get
-"""Give the import around this code. None: there is none, and `refuse_addition` refuses nothing."""
+"""Return the import around this code. None: there is none, and `refuse_addition` refuses nothing."""
 
 
 def import_module(module: str) -> ModuleType:
@@ -55,13 +57,13 @@ def import_module(module: str) -> ModuleType:
 
 
 def importing() -> str | None:
-    """The module that a listener imports right now in this thread, or in the one that waits for this coroutine."""
+    """Return the module that a listener imports now in this thread, or in the thread that waits for this coroutine."""
     present = _present.get()
     return None if present is None or present.frame is None else present.module
 
 
 def refuse_addition(verb: str) -> None:
-    """Raise AddedAtImport while a listener imports a module in this thread. `verb`: what the module called."""
+    """Raise AddedAtImport while a listener imports a module in this thread. `verb`: the verb that the module called."""
     present = _present.get()
     if present is None or present.frame is None:
         return
@@ -90,9 +92,9 @@ def import_trouble(error: BaseException) -> str:
 
 
 def _user_frames(importer: FrameType) -> list[FrameType]:
-    """The frames that an import has called and that are neither Python's nor ours, the innermost one first; without
-    those of installed packages, where there are others. The thread of the addition may be another one: that of a
-    coroutine for which the importing thread waits.
+    """Return the frames of user code that an import has called, the innermost one first. Frames of installed packages
+    are left out if there are others. The addition may run in another thread: in a coroutine for which the importing
+    thread waits.
     """
     for innermost in sys._current_frames().values():
         found, frame = [], innermost
@@ -116,13 +118,15 @@ def _place(frame: FrameType) -> str:
 
 DEEPEST, MOST_FILES = 5, 2000  # bounds of a search: parts of a module's name, files
 OURS = Path(__file__).resolve().parents[1]
-"""The package workkit. It is nobody's folder: a listener runs a module of it, as workkit.shell, only if it is told."""
+"""The folder of the package workkit. A listener runs a module of it, such as workkit.shell, only if `imports` names
+it.
+"""
 _MOST_SOURCES = 50  # folders of a repository with several packages
 
 
 def modules_under(folder: Path, *, depth: int) -> Iterator[str]:
-    """Find modules whose names have so many parts, for a guess at a mistyped one. Follows no link, and looks at no more
-    than `MOST_FILES` files.
+    """Find the modules with `depth` parts in their names, for a guess at a mistyped one. Follows no link, and reads at
+    most `MOST_FILES` files.
     """
     if depth > DEEPEST:
         return

@@ -1,4 +1,4 @@
-"""A job as a value, its states, and the call it makes as a text. Knows no wire, no server and no thread."""
+"""A job as a value, its states, and its call as a text. Pure: uses no wire, no server and no thread."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
-"""States in which a schedule has a job. `done` is only told of one that is over, as long as history has it."""
+"""The states of a job in a schedule. `done` is the state of an ended job, as long as the history has it."""
 
 SHORTEST_ID: Final = 6
-"""How many characters of the beginning of an id name a job."""
+"""The least number of characters of an id that name a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a schedule, as it stood when it was read or added.
+    """One job of a schedule, in its state when it was read or added.
 
-    `id` is the SHA-1 of the stored payload (40 hex digits); `fn` the name as stored (``#'pkg.mod/func``); `due` the
-    next run or, while running, this one (aware UTC); `attempt` is its current or next attempt, counted from 0 (the
-    command line and logs count those that have begun), and -1 of a dead job that never started; `new` is False where
-    `add` found the same job already there.
-    `error` is the last one, as one line; `failure` all that is kept of it. `options` are those
-    said for this job; `terms` what else it asked for; `replaced` is the id of the job whose place `add` gave it, and
-    `dropped` names the keywords that this job had and the new one lacks; `why` says what a held or paused one waits for
-    (a rate holds it until about `due`, where its turn comes); `dead_id` names its record in the dead set, where it
-    stands there; `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a
-    dead one: "failed", "crashed" or "corrupt". `ending` says how one that is `done` ended (spec/history.md).
-    `args_kept` is False of one that is over, where history has not kept its arguments. `meta`: its metadata, texts by
-    name.
+    `id` is the SHA-1 of the stored payload (40 hex digits). `fn` is the name as stored (``#'pkg.mod/func``). `due` is
+    the time of the next run or, while running, of this run (aware UTC). `attempt` is the current or next attempt,
+    counted from 0 (the command line and logs count attempts that have begun); -1 for a dead job that never started.
+    `new` is False if `add` found the same job already there.
+    `error` is the last error as one line; `failure` is the whole record of it. `options` are the run options of this
+    job; `terms` are its other options. `replaced` is the id of the job that `add` replaced by this one, and `dropped`
+    names the keywords which that job had and this one lacks. `why` is the reason why a held or paused job waits (a
+    rate holds it until about `due`, when its turn comes). `dead_id` names its record in the dead set, if it is there.
+    `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead job:
+    "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md). `args_kept` is False for
+    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name.
     """
 
     id: str
@@ -72,8 +71,8 @@ class Job:
 
     @property
     def short_id(self) -> str:
-        """Its id as lists show it, and as commands take it: the first 8 characters. Of an id with a colon, as Go's
-        periodic jobs have it, many begin alike: there it is the beginning of its SHA-1.
+        """The id as lists show it and as commands take it: its first 8 characters. Ids with a colon, as Go's periodic
+        jobs have, often begin alike; for them it is the beginning of the SHA-1 of the id.
         """
         if ":" not in self.id:
             return self.id[:8]
@@ -86,7 +85,7 @@ class Job:
 
 
 def argument_text(value: object) -> str:
-    """Write an argument as JSON; what JSON has not, as its text."""
+    """Write an argument as JSON; write a value that JSON lacks as its text."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -113,7 +112,7 @@ def _keywords(kwargs: Mapping[str, Any] | None) -> list[str]:
 
 
 def searched_text(job: Job) -> str:
-    """Write all of a job that a search looks at: its function, arguments, name and error."""
+    """Write the searched parts of a job: its function, arguments, name and error."""
     named = ", ".join(_keywords(job.kwargs))
     return f"{shown(job.fn)} {list(job.args)} {named} {job.name or ''} {job.error or ''}"
 
@@ -122,8 +121,8 @@ LONGEST_CALL = 200  # columns of a call in a line or a table
 
 
 def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -> str:
-    """Write a job as the call it makes: ``app.users.activate("tracy@domain.com")``; its `args` may be left out, or may
-    not be known. At most so many columns: an argument may have a million characters; None is all of it.
+    """Write a job as its call: ``app.users.activate("tracy@domain.com")``. Arguments that are left out (`args` False)
+    or not kept become ``...``. `most` limits the columns, as an argument may have a million characters; None: no limit.
     """
     given = argument_texts(job)
     inside = ", ".join(given) if (args or not given) and job.args_kept else "..."
@@ -132,6 +131,6 @@ def call_text(job: Job, *, args: bool = True, most: int | None = LONGEST_CALL) -
 
 
 def spoken(fn: str) -> str:
-    """Turn a stored name into the form that is typed: ``app.users:activate``; what is not Python's, as it is."""
+    """Write a stored name as a user types it: ``app.users:activate``. A name that is not Python's stays unchanged."""
     name = read_name(fn)
     return str(name) if name is not None and name.is_python else fn

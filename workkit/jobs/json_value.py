@@ -1,8 +1,8 @@
-"""What JSON carries of Python's values, for every layout: how subclasses travel, what is refused, structured ones.
+"""Python values as JSON, for every layout: how subclasses travel, which types are refused, and structured values.
 
-A `place` is where a value is in the arguments, as Python would index it: ``args["rows"][3]``. Structured values are
-objects of dataclasses, models of pydantic, and those that travel as text. Models follow pydantic's own rules; it is
-imported only once a model was seen, by whoever defined it.
+A `place` is the position of a value in the arguments, as Python would index it: ``args["rows"][3]``. Structured values
+are objects of dataclasses, models of pydantic, and values that travel as text. Models follow pydantic's own rules.
+This module imports no pydantic before a user's program has defined a model.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _ADVICE = {
     "PosixPath": "Pass str(value).",
 }
 _ANNOTATED = {name: name for name in ("datetime", "date", "time", "Decimal", "UUID", "bytes")} | {"PosixPath": "Path"}
-_ARGUMENTS = ("args", "kwargs")  # how the places of arguments begin; that of a result does not
+_ARGUMENTS = ("args", "kwargs")  # the places of arguments begin with these; the place of a result does not
 
 
 def plain_value(value: Any, place: str) -> Any:
-    """Turn a value of a subclass (an enum of text, a named tuple, an ordered dict) into what it extends.
+    """Turn a value of a subclass (an enum of text, a named tuple, an ordered dict) into a value of its base type.
 
-    Raises InvalidArguments for a type that JSON cannot carry, with what to pass in its place.
+    Raises InvalidArguments for a type that JSON cannot carry, with the type to pass instead.
     """
     if isinstance(value, str):
-        return str.__str__(value)  # its own `__str__` may say something else, as that of an enum does
+        return str.__str__(value)  # its own `__str__` may return another text, as an enum's does
     for plain in (int, float):
         if isinstance(value, plain):
             return plain(value)
@@ -83,7 +83,7 @@ def check_finite(value: float, place: str) -> None:
 
 
 def integer_text(value: int, place: str) -> str:
-    """Write an integer. Raises InvalidArguments where Python refuses to write that many digits."""
+    """Write an integer. Raises InvalidArguments if Python refuses to write that many digits."""
     try:
         return int.__repr__(value)
     except ValueError as error:
@@ -103,9 +103,9 @@ def shown_value(value: Any) -> str:
 
 
 def significant_digits(text: str) -> tuple[str, int]:
-    """Give the digits of a number as `repr` writes a float, and the place of the point: ``0.d1d2... times 10^point``.
+    """Return the digits of a number as `repr` writes a float, and the place of the point: ``0.d1d2... times 10^point``.
 
-    The sign is left out, and so are zeros at either end: ``-1500.0`` is ``("15", 4)``. Zero is ``"0"`` at any place.
+    Leaves out the sign, and zeros at either end: ``-1500.0`` is ``("15", 4)``. Zero is ``"0"`` at any place.
     """
     mantissa, _, exponent = text.lstrip("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -120,7 +120,7 @@ def refused(place: str, value: Any, trouble: str, remedy: str | None = None) -> 
 
 
 def missing(place: str) -> InvalidArguments:
-    """Make the error about a field that has no default and is not there."""
+    """Make the error about a missing field that has no default."""
     return InvalidArguments.about(place, "is missing", where=place)
 
 
@@ -129,7 +129,7 @@ Reader = Callable[[Any, str], Any]  # a JSON value and its place -> what the han
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A type whose values travel as text. `named` is what such a text is; `numbers`: an integer passes for its text."""
+    """A type with values that travel as text. `named` describes such a text; `numbers`: an integer may replace it."""
 
     named: str
     read: Callable[[str], Any]
@@ -149,7 +149,7 @@ class _Text:
         raise refused(place, value, self.trouble, self.remedy)
 
 
-_PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], str]]] = {  # what passes for a type, as a type checker has it
+_PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], str]]] = {  # the types that a type checker accepts for a type
     str: ((str,), "is no text"),
     int: ((int,), "is no whole number"),
     float: ((float, int), "is no number"),
@@ -185,7 +185,7 @@ _TEXTS: Final[Mapping[Any, _Text]] = {
 
 
 def built_name(hint: Any) -> str | None:
-    """Name what JSON has for a type without fields that a handler gets in another form, such as "a date as ISO text";
+    """Name the JSON form of a type without fields that a handler gets in another form, such as "a date as ISO text".
     None for any other type.
     """
     if not isinstance(hint, type):
@@ -196,7 +196,7 @@ def built_name(hint: Any) -> str | None:
 
 
 def leaf(hint: Any) -> Reader | None:
-    """The reader of a type without fields; None for any other."""
+    """Return the reader of a type without fields; None for any other type."""
     if hint in _PLAIN:
         return _plain(*_PLAIN[hint])
     if hint in _TEXTS:
@@ -211,7 +211,7 @@ def _leaf_text(value: Any) -> str | None:
 
 
 def one_of(values: tuple[Any, ...]) -> Reader:
-    """The reader of a `Literal`."""
+    """Return the reader of a `Literal`."""
     accepted = ", ".join(map(shown_value, values))
 
     def read(value: Any, place: str) -> Any:
@@ -245,7 +245,7 @@ def _values_of(kind: type[Enum]) -> str:
     return ", ".join(shown_value(member.value) for member in kind)
 
 
-_WORDS: Final[Mapping[str, str]] = {  # its types of errors, in the words of the plain rules
+_WORDS: Final[Mapping[str, str]] = {  # the error types of pydantic, in the words of the plain rules
     "int_type": "is no whole number",
     "int_parsing": "is no whole number",
     "int_from_float": "is no whole number",
@@ -263,13 +263,13 @@ _SECRETS = ("SecretStr", "SecretBytes")
 
 
 def is_model(hint: Any) -> bool:
-    """Whether this is a class of pydantic: a model, or one of its dataclasses."""
+    """Return whether this is a class of pydantic: a model, or one of its dataclasses."""
     return isinstance(hint, type) and hasattr(hint, "__pydantic_validator__")
 
 
 def model_reader(hint: Any) -> Reader:
-    """Find what builds the values of an annotation with a model in it. Pydantic reads JSON: a strict model takes a date
-    as text.
+    """Return the reader that builds the values of an annotation with a model in it. Pydantic reads JSON: a strict model
+    takes a date as text.
     """
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
@@ -294,7 +294,7 @@ def model_reader(hint: Any) -> Reader:
 
 
 def _model_json(value: Any, place: str) -> Any:
-    """Write an object of a class of pydantic as JSON has it. Raises InvalidArguments."""
+    """Write an object of a class of pydantic as JSON. Raises InvalidArguments."""
     from pydantic import TypeAdapter
     from pydantic_core import PydanticSerializationError
 
@@ -309,7 +309,7 @@ def _model_json(value: Any, place: str) -> Any:
 
 
 def _secret(value: Any, place: str) -> str | None:
-    """Find the place of a secret."""
+    """Return the place of a secret in the value; None if there is none."""
     if type(value).__name__ in _SECRETS:
         return place
     inner: Sequence[tuple[Any, str]] = ()
@@ -323,7 +323,7 @@ def _secret(value: Any, place: str) -> str | None:
 
 
 def _translated(error: ValidationError, value: Any, place: str) -> InvalidArguments:
-    """Tell the first thing that is wrong, with its place in the value."""
+    """Make the error about the first fault, with its place in the value."""
     first = error.errors(include_url=False)[0]
     where, kind = _place(first["loc"], value, place), first["type"]
     if kind == "missing":
@@ -335,7 +335,7 @@ def _translated(error: ValidationError, value: Any, place: str) -> InvalidArgume
 
 
 def _place(steps: Sequence[int | str], value: Any, place: str) -> str:
-    """Follow the steps as far as they lead through the value: a step may also name a member of a union."""
+    """Return the place that the steps lead to in the value. A step that names a member of a union leads nowhere."""
     for number, step in enumerate(steps):
         is_last = number == len(steps) - 1
         if isinstance(value, dict) and isinstance(step, str) and (step in value or is_last):
@@ -350,7 +350,7 @@ SIMPLE = frozenset((str, int, float, bool, type(None)))
 
 
 def is_structured(value: Any) -> bool:
-    """Whether this is an object of a dataclass or a model, or a list or dict with such objects as its values."""
+    """Return whether this is an object of a dataclass or a model, or a list or dict of such objects."""
     if type(value) in SIMPLE:
         return False
     if isinstance(value, (list, tuple)):
@@ -359,8 +359,8 @@ def is_structured(value: Any) -> bool:
 
 
 def as_json(value: Any, place: str) -> Any:
-    """Write a value and all within as JSON has it: objects as dicts of their fields, members of an Enum as their
-    values, dates, UUIDs, decimal numbers, bytes and paths as text, sets as lists. Raises InvalidArguments.
+    """Write a value and its content as JSON: objects as dicts of their fields, members of an Enum as their values,
+    dates, UUIDs, decimal numbers, bytes and paths as text, sets as lists. Raises InvalidArguments.
     """
     kind = type(value)
     if kind in SIMPLE:

@@ -1,4 +1,4 @@
-"""What `@job` marks: names of functions and options of their runs; and what is known of a name without an import."""
+"""The marks of `@job`: names of functions and options of their runs. Finds functions by name without an import."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def job(name: Any = None, /, **options: Any) -> Any:
     ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
     time, over all listeners, for each value of the parameter (or of a function of the same arguments); `cpu`: in a
     worker process. ``@job("clean", periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the
-    gocraft layout enqueue. What each option means: `workkit.jobs.options.OPTIONS`. Raises InvalidFunction where another
+    gocraft layout enqueue. `workkit.jobs.options.OPTIONS` explains each option. Raises InvalidFunction if another
     function has the name, InvalidOptions, TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
@@ -98,29 +98,29 @@ def _mark(fn: Any, name: str | None, options: RunOptions) -> Any:
 
 
 def _refuse_call(fn: Handler, name: str, word: ForeignWord, *_: Any, **__: Any) -> NoReturn:
-    """Answer ``f.delay()``. Raises InvalidFunction."""
+    """Refuse ``f.delay()``, with the call to write instead. Raises InvalidFunction."""
     remedy, _suggestion = word.remedy()
     trouble = "does not exist: a function with @job stays a plain function"
     raise InvalidFunction.about(f"{fn.__name__}.{name}", trouble, remedy.replace("{fn}", fn.__name__), given=fn)
 
 
 def call_instead(fn: Handler, handler: Handler) -> None:
-    """Have listeners call `handler` where a job names the module-level function `fn`. The options of `@job` of `fn`
-    hold.
+    """Make listeners call `handler` for a job that names the module-level function `fn`. The options of `@job` of `fn`
+    stay valid.
     """
     _marked[f"{fn.__module__}:{fn.__qualname__}"] = handler
 
 
 def drop_failed(before: Collection[str]) -> None:
-    """Drop the marks that a failed import has made: those that were not there `before`, of modules that are gone."""
+    """Drop the marks that a failed import has made: those that are missing in `before`, of modules that are gone."""
     for name, fn in marks().items():
         if name not in before and fn.__module__ not in sys.modules:
             _marked.pop(name, None)
 
 
 def job_name_of(fn: Fn) -> str:
-    """The job name of a function: as it is given, also behind an @, or the one under which it is registered. Each
-    layout says which names it has. Raises InvalidFunction.
+    """Return the job name of a function: the text itself, also without its @, or the name under which the function is
+    registered. Each layout decides which names are valid. Raises InvalidFunction.
     """
     if isinstance(fn, str) and fn.startswith(JOB_NAME) and is_consumed(fn.removeprefix(JOB_NAME)):
         return fn.removeprefix(JOB_NAME)
@@ -138,7 +138,7 @@ def job_name_of(fn: Fn) -> str:
 
 
 def _is_of_python(text: str) -> bool:
-    """Whether a text names a function and no job: one that is marked, one of Python's own, or a Clojure form."""
+    """Return whether a text names a function and no job: a marked one, one of Python's own, or a Clojure form."""
     name = read_name(text)
     return not text or (
         name is not None
@@ -148,33 +148,33 @@ def _is_of_python(text: str) -> bool:
 
 
 def marked(name: str) -> Handler | None:
-    """The function that is marked with a name; None where none is."""
+    """Return the function that is marked with a name; None if there is none."""
     return _marked.get(name)
 
 
 def options_of(fn: Handler) -> RunOptions:
-    """The options of `@job` of a function."""
+    """Return the options of `@job` of a function."""
     said = _said.get(fn) if isinstance(fn, FunctionType) else None
     return _said_by_name.get(_key(fn), UNSAID) if said is None else said
 
 
 def marks() -> dict[str, Handler]:
-    """The functions that are marked in this program, by each of their names."""
+    """Return the functions that are marked in this program, by each of their names."""
     return dict(_marked)
 
 
 def plain_names() -> list[str]:
-    """Name the plain jobs that are marked with `@job` in this program, and the patterns of them."""
+    """List the plain job names that `@job` has marked in this program, and the patterns of them."""
     return [name for name in _marked if is_consumed(name)]
 
 
 def named(name: str) -> Handler | None:
-    """The function of a job name, which may be any text; None where `@job` has none."""
+    """Return the function of a job name, which may be any text; None if `@job` has none."""
     return _given.get(name)
 
 
 def served() -> dict[str, RunOptions]:
-    """The job names of `@job` in this program, with the options of their functions. A name may be any text."""
+    """Return the job names of `@job` in this program, with the options of their functions. A name may be any text."""
     return {name: options_of(fn) for name, fn in _given.items()}
 
 
@@ -183,13 +183,13 @@ def _key(handler: Handler) -> tuple[str, str]:
 
 
 def imported_options(job: str) -> RunOptions | None:
-    """The options of `@job` of the function that a stored `job` names, if this program has imported it; else None."""
+    """Return the options of `@job` for the function that a stored `job` names; None if it is not imported here."""
     found = imported(job)
     return None if found is None else options_of(found)
 
 
 def imported(job: str) -> Handler | None:
-    """The function that a stored `job` names, if this program has imported it; else None."""
+    """Return the function that a stored `job` names; None if this program has not imported it."""
     found = marked(job)
     if found is None and (said := read_name(job)) is not None:
         names = (said, Name(said.space.replace("-", "_"), said.path.replace("-", "_")))

@@ -1,5 +1,5 @@
 """Metadata of a job: a few texts by name, such as the id of a request. They are no arguments: each handler finds them
-in `current_job().meta`, and the jobs that it adds have them too. The rules: spec/features.md 15.
+in `current_job().meta`, and the jobs that it adds inherit them. The rules are in spec/features.md 15.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from workkit.jobs.option_readers import CONTROL, option_error
 Meta = Mapping[str, str]
 
 MOST_META = 1_000  # bytes of its JSON in UTF-8
-CARRIED: ContextVar[Meta | None] = ContextVar("workkit_meta", default=None)  # of the block or the run around this code
-is_used = False  # whether anything of this process has metadata: else nobody looks for it
+CARRIED: ContextVar[Meta | None] = ContextVar("workkit_meta", default=None)  # of the enclosing block or run
+is_used = False  # whether this process has used metadata; if not, additions skip the search for it
 
 
 def read_meta(value: Any, name: str = "meta") -> dict[str, str] | None:
@@ -48,7 +48,7 @@ def _wrong(name: str, trouble: str, remedy: str, given: Any) -> InvalidOptions:
 
 
 def stored_meta(value: Any) -> dict[str, str] | None:
-    """Read what a payload has under `meta`; None where that is not ours, as other programs may write there too."""
+    """Read the member `meta` of a payload; None if it has another form, as other programs may write there too."""
     global is_used
     try:
         meta = read_meta(value) if type(value) is dict else None
@@ -59,8 +59,8 @@ def stored_meta(value: Any) -> dict[str, str] | None:
 
 
 def carried(own: Meta | None) -> dict[str, str] | None:
-    """Complete the metadata of an addition by that of the block or run around it. Raises InvalidOptions if it is too
-    large then.
+    """Complete the metadata of an addition by that of the block or run around it. Raises InvalidOptions if the result
+    is too large.
     """
     around = CARRIED.get()
     return read_meta({**around, **(own or {})}) if around else None if own is None else dict(own)

@@ -29,8 +29,8 @@ class Around:
 EVERY = ""  # in place of the name of a schedule: every one of this process, outside of the others
 AROUND: dict[str, Around] = {}  # by the name of the schedule
 ORIGINS: dict[str, tuple[str, str, str]] = {}
-"""By the name of the schedule: module and name of the function that registers its middleware anew in a worker process,
-where importing modules does not, and the text that it gets.
+"""By the name of the schedule: module and name of the function that registers its middleware again in a worker process
+(if importing modules does not register it), and the text argument of that function.
 """
 ENTERING: dict[str, tuple[Callable[[Job], Generator[Any, Any, Any]], ...]] = {}
 
@@ -74,7 +74,9 @@ def register(schedules: Iterable[str], fn: F, *, on: str) -> F:
 
 
 def around_of(schedule: str) -> Around | None:
-    """The middleware around the runs of a schedule, that of every schedule outermost; None where there is none."""
+    """Return the middleware around the runs of a schedule; None if there is none. Middleware of every schedule is
+    outermost.
+    """
     every, own = AROUND.get(EVERY), AROUND.get(schedule)
     if every is None or own is None:
         return own if every is None else every
@@ -107,7 +109,7 @@ def entered(schedule: str, job: Job) -> Job:
 
 
 def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable[[], None]) -> None:
-    """Call `run` inside of the generators, as nested ``with`` blocks would."""
+    """Call `run` inside the generators, as in nested ``with`` blocks."""
     if not made:
         run()
         return
@@ -135,7 +137,7 @@ def within(made: Sequence[Callable[[], Generator[Any, Any, Any]]], run: Callable
 
 
 async def within_async(made: Sequence[Callable[[], AsyncGenerator[Any, Any]]], run: Coroutine[Any, Any, Any]) -> Any:
-    """Await `run` inside of the asynchronous generators, and return its value; None if one of them caught its error."""
+    """Await `run` inside the asynchronous generators, and return its value; None if one of them caught its error."""
     if not made:
         return await run
     begun = made[0]()

@@ -1,9 +1,9 @@
-"""Function <-> stored name, the text of a payload's `job`: a form that Clojure's reader can read. Its grammar of a name
-(what stands behind ``#'``, a namespace and a name) is in spec/job.md section 4; spec/vectors/clojure/names.json holds
-what the reader accepted.
+"""Conversion between a function and its stored name, the text of a payload's `job`. Clojure's reader can read each
+stored name. The grammar of a name (the namespace and the name after ``#'``) is in spec/job.md section 4;
+spec/vectors/clojure/names.json holds names that the reader accepts.
 
-A Python function is stored as ``#'pkg.mod/func``. A caller gives the function itself, or ``pkg.mod:func``. A plain name
-is stored as it is. Nothing here imports or evaluates a name.
+A Python function is stored as ``#'pkg.mod/func``. A caller passes the function itself, or ``pkg.mod:func``. A plain
+name is stored unchanged. This module imports and evaluates no name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workkit.errors import InvalidFunction
 
 Fn = Callable[..., Any] | str
 
-JOB_NAME = "@"  # how a caller writes a plain name that a Python name could be taken for: "@orders.created"
+JOB_NAME = "@"  # prefix that makes a text a plain name, not a Python name: "@orders.created"
 LONGEST = 500  # characters of a stored name that a listener looks up
 SHOWN = 80  # characters of it that a message quotes
 
@@ -75,8 +75,8 @@ def clojure(form: str) -> Clojure:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is a plain job name, which only a registered function can have: ``send_email``. It has no blank,
-    colon, comma, slash or quote, as it is part of keys and lists.
+    """Return whether a text is a plain job name, which only a registered function can have: ``send_email``. It has no
+    blank, colon, comma, slash or quote, as it is part of keys and lists.
     """
     return len(text) <= LONGEST and bool(_PLAIN.fullmatch(text))
 
@@ -88,12 +88,12 @@ def said_plain(text: str) -> str | None:
 
 
 def has_wildcard(key: str) -> bool:
-    """Whether a text is a pattern of routing keys: one of its words is ``*`` or ``#``."""
+    """Return whether a text is a pattern of routing keys: one of its words is ``*`` or ``#``."""
     return not {"*", "#"}.isdisjoint(key.split("."))
 
 
 def is_consumed(text: str) -> bool:
-    """Whether a function may consume under a text: a plain job name, or a pattern of them such as ``orders.#``."""
+    """Return whether a function may consume under a text: a plain job name, or a pattern such as ``orders.#``."""
     return is_plain(".".join("*" if word == "#" else word for word in text.split(".")))
 
 
@@ -107,7 +107,7 @@ def stored_name(fn: Fn) -> str:
 
 
 def known_name(fn: Fn) -> str:
-    """Return the stored name for a search: as `stored_name`, and also for names that only other programs can store."""
+    """Return the stored name for a search: as `stored_name`, but also for names that only other programs can store."""
     name = read_name(fn) if isinstance(fn, str) and not isinstance(fn, Clojure) else None
     return stored_name(fn) if name is None else f"#'{name.space}/{name.path}"
 
@@ -153,12 +153,14 @@ def brief(text: str) -> str:
 
 
 def is_module(text: str) -> bool:
-    """Whether Python could import a module of this name: ``app.jobs``."""
+    """Return whether Python could import a module of this name: ``app.jobs``."""
     return bool(_PYTHON.fullmatch(f"{text}:f"))
 
 
 def generator(fn: Any) -> str | None:
-    """Name the kind of generator function, or None. A call runs nothing of its body, so it cannot be a handler."""
+    """Return the kind of a generator function; None for any other. A call does not run its body, so it cannot be a
+    handler.
+    """
     if inspect.isgeneratorfunction(fn):
         return "a generator function"
     return "an async generator function" if inspect.isasyncgenfunction(fn) else None
@@ -236,21 +238,21 @@ def _locate(fn: Any) -> str:
     return f"#'{module}/{fn.__qualname__}"
 
 
-_located = lru_cache(maxsize=10_000)(_locate)  # a function that a module defines anew is another one
+_located = lru_cache(maxsize=10_000)(_locate)  # a function that a module defines again is another object
 
 
 def forget_names() -> None:
-    """Find the stored names of functions anew, as one of them has another body now."""
+    """Clear the cache of stored names, because a function has a new body."""
     _located.cache_clear()
 
 
 def is_library(module: str) -> bool:
-    """Tell whether a module is Python's own: a listener never runs its functions."""
+    """Return whether a module is Python's own: a listener never runs its functions."""
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def library_trouble(name: Name) -> str | None:
-    """Say why no listener runs a function of Python's own; None for any other."""
+    """Return why no listener runs a function of Python's own; None for any other."""
     if not is_library(name.space):
         return None
     top = name.space.partition(".")[0]
@@ -279,7 +281,7 @@ _LIKE_A_NUMBER = re.compile(r"[+-]?(?=[\0-\uffff])\d")
 
 
 def flaw(name: str) -> str | None:
-    """Say why a user cannot add NAME, as the end of a sentence; None where it can be added.
+    """Return why a user cannot add NAME, as the end of a sentence; None if it can be added.
 
     Stricter than Clojure in one point: an invisible character is refused.
     """
@@ -288,9 +290,9 @@ def flaw(name: str) -> str | None:
 
 
 def name_refused(name: str) -> str | None:
-    """Say why ``#'NAME`` is not the var NAME to Clojure, as the end of a sentence; None where it is.
+    """Return why ``#'NAME`` is not the var NAME to Clojure, as the end of a sentence; None if it is.
 
-    Each half must be a name by itself too, as no Clojure program can define it otherwise.
+    Each half must also be a name by itself; no Clojure program can define any other.
     """
     space, slash, path = name.partition("/")
     if not (space and slash and path):

@@ -1,4 +1,5 @@
-"""Readers of option values. A reader takes a value and the option's name, and returns what is kept, or refuses. Pure.
+"""Readers of option values. A reader takes a value and the option's name, and returns the kept value, or refuses it.
+Pure.
 
 Durations are kept in milliseconds. Errors are InvalidOptions, and TriggerError for a duration.
 """
@@ -15,7 +16,7 @@ from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs.names import is_consumed
 
 MOST_PRIORITY = 100_000
-LONGEST_MS = 400 * 86_400_000  # of every duration here: a longer one is a mistake
+LONGEST_MS = 400 * 86_400_000  # limit of every duration here, in milliseconds
 Reader = Callable[[Any, str], Any]
 LONGEST_URL = 500  # characters
 _WEB_URL = re.compile(r"https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.ASCII)
@@ -31,7 +32,7 @@ def option_error(
 
 
 def as_given(value: Any, name: str) -> Any:
-    """Keep a value as it is: it is read later, with the time of the job."""
+    """Keep a value unchanged; it is read later, with the time of the job."""
     return value
 
 
@@ -43,7 +44,7 @@ def boolean(value: Any, name: str) -> bool:
 
 
 def choice(accepted: tuple[Any, ...]) -> Reader:
-    """Read one of some texts or numbers."""
+    """Return a reader of one of the `accepted` texts or numbers."""
 
     def read(value: Any, name: str) -> Any:
         if not among(accepted)(value):
@@ -54,13 +55,13 @@ def choice(accepted: tuple[Any, ...]) -> Reader:
 
 
 def among(accepted: tuple[Any, ...]) -> Callable[[Any], bool]:
-    """Tell whether a value is one of some, of the same type."""
+    """Return a check that a value is one of `accepted`, of the same type."""
     kind = type(accepted[0])
     return lambda value: type(value) is kind and value in accepted
 
 
 def whole(least: int, most: int, *, trouble: str) -> Reader:
-    """Read a whole number within bounds."""
+    """Return a reader of a whole number from `least` to `most`."""
 
     def read(value: Any, name: str) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -71,7 +72,7 @@ def whole(least: int, most: int, *, trouble: str) -> Reader:
 
 
 def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
-    """Read a text of 1 to `most` characters in which `forbidden` is not found."""
+    """Return a reader of a text of 1 to `most` characters without a match of `forbidden`."""
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str) or not value:
@@ -102,7 +103,7 @@ def web_url(value: Any, name: str) -> str:
 
 
 def is_web_url(value: Any) -> bool:
-    """Tell whether a text is a URL of the web, as `web_url` accepts it."""
+    """Return whether a text is a URL of the web, as `web_url` accepts it."""
     return isinstance(value, str) and len(value) <= LONGEST_URL and _WEB_URL.fullmatch(value) is not None
 
 
@@ -110,7 +111,7 @@ CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # lone surrogat
 
 
 def milliseconds(least: int = 1) -> Reader:
-    """Read a duration of `least` milliseconds to 400 days, as whole milliseconds."""
+    """Return a reader of a duration of `least` milliseconds to 400 days, as whole milliseconds."""
 
     def read(value: Any, name: str) -> int:
         ms = round(seconds(value, name) * 1000)
@@ -131,7 +132,7 @@ def seconds(value: Any, name: str) -> float:
 
 
 def size_bytes(most: int) -> Reader:
-    """Read a size of 1 to `most` bytes: a number of bytes, or a text such as "500 kB" or "5 MB"."""
+    """Return a reader of a size of 1 to `most` bytes: a number of bytes, or a text such as "500 kB" or "5 MB"."""
 
     def read(value: Any, name: str) -> int:
         size = value if type(value) is int else None
@@ -164,7 +165,7 @@ def turn_ms(value: Any, name: str = "rate") -> float:
 
 
 def rate_text(turn_ms: float) -> str:
-    """Write a rate by the milliseconds between two turns, in whole starts: ``100/minute``, ``1/second``, ``1/90 s``."""
+    """Write a rate of `turn_ms` between two turns, in whole starts: ``100/minute``, ``1/second``, ``1/90 s``."""
     for unit, ms in _PERIODS:
         if (count := round(ms / turn_ms)) and abs(ms / turn_ms - count) < count * 1e-9:
             return f"{count}/{unit}"
@@ -259,7 +260,7 @@ CONSUMER = 'Write "NAME=MODULE:FUNCTION", for example "orders.created=app.orders
 
 
 def version(value: Any, name: str) -> str:
-    """Read numbers with dots, dashes or colons between them, as a text: texts have the order of versions."""
+    """Read numbers with dots, dashes or colons between them. Returns a text; such texts sort as versions do."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or (found := _VERSION.fullmatch(text.strip())) is None:
         remedy = 'Write numbers that grow with each deployment: "412", "2026.11.23", "2026-11-23T09:00:00".'
@@ -277,7 +278,7 @@ def yes_or_file(value: Any, name: str) -> bool | Path:
 
 
 def path(value: Any, name: str) -> Path | None:
-    """Read a folder; None is none."""
+    """Read a folder; None stays None."""
     return None if value is None else Path(value)
 
 
@@ -290,7 +291,7 @@ def timeout_seconds(value: Any, name: str) -> float:
 
 
 def address(value: Any, name: str) -> tuple[str, int]:
-    """Read where pages are served: a port of 127.0.0.1, or another address of this machine with its port."""
+    """Read the address that serves pages: a port of 127.0.0.1, or another address of this machine with its port."""
     host, _, digits = ("", "", str(value)) if type(value) is int else str(value).rpartition(":")
     if not (digits.isascii() and digits.isdigit() and int(digits) < 65536):
         raise option_error(name, value, "is not a port", 'Accepted: 0 to 65535, or "0.0.0.0:8080".')

@@ -1,9 +1,9 @@
 """The options of the verbs and of `@job`: one table. An option is one row of it, and a field of a type in
 `workkit.jobs.call`.
 
-Everything else is made from the table (what a verb accepts, what is stored, the flags and the help of the command
-line) or compared with it by a test (the types, the docstrings, the tables of spec/). What an option
-does is elsewhere: a stored one is a field of `Terms` or `RunOptions`.
+The table is the source of the accepted keywords, the stored members, the flags and the help of the command line. Tests
+compare it with the types, the docstrings and the tables of spec/. The effect of an option is elsewhere: a stored one is
+a field of `Terms` or `RunOptions`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workkit.jobs.meta import read_meta
 from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.text.nearest import nearest_word
 
-ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # where it may be given
+ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # the places of an option
 BOTH = (ADD, JOB)
 OF_JOB = "The job among others"
 OF_RECURRENCE = "A job that recurs"
@@ -50,12 +50,12 @@ _LISTENER_NAME = re.compile(rf"{read.CONTROL.pattern}|[\s:*]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbOption:
-    """One option. `places`: where it may be given; `type`: what a type checker accepts, beside None; `read`: checks a
-    value and returns what is kept.
+    """One option. `places`: the places that accept it; `type`: the type for a type checker, beside None; `read`: checks
+    a value and returns the kept one.
 
-    `default` and `meaning` are texts for people. `value`: how the help of the command line names a value ("" for a
-    switch, whose flag is ``--no-NAME`` where the default is True). `member` and `fits`: its name in a payload's `opts`,
-    and what may stand there; None where it is not stored. `recurring`: only a job that recurs may have it.
+    `default` and `meaning` are texts for people. `value`: the name of a value in the help of the command line ("" for a
+    switch; its flag is ``--no-NAME`` if the default is True). `member` and `fits`: its name in a payload's `opts`, and
+    the check of the stored value; None if it is not stored. `recurring`: only a job that recurs may have it.
     """
 
     name: str
@@ -84,12 +84,12 @@ def _is_boolean(value: Any) -> bool:
 
 
 def _choice(kind: Any) -> dict[str, Any]:
-    """What an option has that takes one of the texts of a Literal."""
+    """Return the fields of an option that takes one of the texts of a Literal."""
     return {"type": kind, "read": read.choice(get_args(kind)), "fits": read.among(get_args(kind))}
 
 
 def _duration(name: str, *, least: int = 1, **more: Any) -> VerbOption:
-    """Make an option that takes a duration, and is stored in milliseconds."""
+    """Make an option that takes a duration and is stored in milliseconds."""
     stored = {"member": f"{name}_ms", "fits": _at_least(least if least < 1000 else 1)}
     return VerbOption(name=name, type=Duration, read=read.milliseconds(least), value="DURATION", **{**stored, **more})
 
@@ -227,11 +227,11 @@ OPTIONS: tuple[VerbOption, ...] = (
 
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}
 STORED: Mapping[str, VerbOption] = {option.member: option for option in OPTIONS if option.member is not None}
-NONE_MEANS = frozenset({"folder"})  # elsewhere None is as if the option was not given
+NONE_MEANS = frozenset({"folder"})  # options for which None is a value; for all others None leaves the option unset
 
 
 def names_at(place: str) -> tuple[str, ...]:
-    """List the options that may be given at a place."""
+    """List the options that a place accepts."""
     return _AT[place]
 
 
@@ -241,8 +241,8 @@ _AT = {
 
 
 def read_options(given: Mapping[str, Any], *, place: str, verb: str, other: Iterable[str] = ()) -> dict[str, Any]:
-    """Check options by name and by value; return what is kept of each that was given. `other`: keywords of `verb` that
-    are not options, for the guess at a mistyped name. Raises InvalidOptions, TriggerError for a duration.
+    """Check options by name and by value; return the kept value of each option that is set. `other`: keywords of `verb`
+    that are not options, for the guess at a mistyped name. Raises InvalidOptions, TriggerError for a duration.
     """
     accepted = _AT[place]
     for name, value in given.items():
@@ -273,9 +273,7 @@ def _unknown(name: str, value: Any, *, accepted: tuple[str, ...], verb: str, oth
 
 
 def read_stored(opts: object, members: Iterable[str]) -> dict[str, Any]:
-    """Read members of the `opts` of a stored payload. Other members are kept by whoever keeps the payload. Raises
-    CorruptRecord.
-    """
+    """Read `members` of the `opts` of a stored payload, and skip all others. Raises CorruptRecord."""
     if not isinstance(opts, Mapping):
         raise CorruptRecord(f"payload: opts is {opts!r}, not an object", given=opts)
     found: dict[str, Any] = {}

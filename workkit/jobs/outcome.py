@@ -1,4 +1,4 @@
-"""What becomes of a run, as a value: decided by one pure function, applied elsewhere in one atomic step."""
+"""The outcome of a run, as a value. One pure function decides it; a broker applies it in one atomic step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workkit.text.cells import brief_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An exception as it is kept: type name, one line, ``file.py:31`` of the handler's innermost frame, traceback
-    (the handler's frames only, at most 8 kB). `log`: on its way to the server, the last lines that the run has logged.
+    """The record of an exception: type name, one line, ``file.py:31`` of the handler's innermost frame, traceback
+    (the handler's frames only, at most 8 kB). `log`: the last lines that the run logged, on their way to the server.
     """
 
     type: str
@@ -34,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a listener measured of a run: how late it started, and how long its handler took, in ms."""
+    """The measurements of a run by its listener, in ms: the lateness of its start, and the duration of its handler."""
 
     late_ms: int
     took_ms: int
@@ -42,7 +42,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is kept of an ending, for `ms`: a value as JSON, or why there is none. See `workkit.jobs.outcome`."""
+    """The result that is kept of an ending, for `ms`: a value as JSON, or the reason why there is none."""
 
     ms: int
     kind: str
@@ -54,8 +54,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The run is over and counted; `discarded` carries the reason of a `Discard`. `kept`: its result, if any.
-    `expired`: it was not started in time.
+    """The run has ended and counts as done. `discarded`: the reason of a `Discard`. `kept`: its result, if any.
+    `expired`: it did not start in time.
     """
 
     discarded: str | None = None
@@ -66,8 +66,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """Run this occurrence again after `delay_ms`, as attempt number `attempt` (from 0). `progress`: what is shown of it
-    while it waits, as JSON.
+    """Run this occurrence again after `delay_ms`, as attempt number `attempt` (from 0). `progress`: its progress while
+    it waits, as JSON.
     """
 
     delay_ms: int
@@ -84,7 +84,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dead:
-    """The occurrence failed for good, or its record cannot be used; a record of it is kept."""
+    """The occurrence failed for good, or its record is not usable; it goes to the dead set."""
 
     failure: Failure
     reason: str = "failed"
@@ -94,9 +94,9 @@ class Dead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """Given back with no attempt spent. `unknown`: this listener cannot run it and must not be offered it again.
-    `unfit_ms`: its arguments do not fit here. A layout that can leaves it for others at once, and offers it here again
-    after so long; any other one puts it off by `delay_ms`.
+    """The listener releases the job, and no attempt is spent. `unknown`: this listener cannot run it and must not get
+    it again. `unfit_ms`: its arguments do not fit here. A layout that supports this offers the job to other listeners
+    at once, and to this one again after `unfit_ms`; any other layout puts it off by `delay_ms`.
     """
 
     delay_ms: int = 0
@@ -105,8 +105,8 @@ class Released:
 
 
 class NotBegun(CannotRun):
-    """Its handler was not called, as what it needs is not there right now: the job goes back, and is tried again soon.
-    Without `where` it was reported.
+    """The handler was not called, because something that it needs is missing now. The listener releases the job and
+    tries it again soon. Without `where` the error was already reported.
     """
 
 
@@ -115,7 +115,7 @@ Outcome = Done | Again | Dead | Released
 
 
 def measured(outcome: Outcome, ran: Ran) -> Outcome:
-    """Return the outcome with what was measured of its run; a release has none."""
+    """Return the outcome with the measurements of its run; a release has none."""
     return outcome if isinstance(outcome, Released) else replace(outcome, ran=ran)
 
 
@@ -129,15 +129,16 @@ def decide(
     chance: float = 0.0,
     waits: int = 0,
 ) -> Outcome:
-    """What becomes of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0). `waits`
-    of the attempts before it asked to wait, which spends none of `retries`.
+    """Return the outcome of a run that ended with `error` (None: it returned), as attempt number `attempt` (from 0).
+    `waits`: how many earlier attempts asked to wait; they spend none of `retries`.
 
-    `Retry` and `Discard` are answers of the handler; a Retry is honoured until `retries` is used up, always if none
-    was said. Other errors are tried again while attempts are left, if they are among `retry_on` (any, where none was
-    said); those among `discard_on` end the run without a trace. A function that this listener cannot run is given back
-    for others (spec/layouts/native.md). With `crashes` 0 neither that nor a lost worker process begins it again. A run
-    that was `cancelled` is over, also if it raised another error. Arguments that do not fit are not tried again.
-    Whatever is left ends the occurrence, and a record of it is kept. `chance` (0 to 1) is the jitter of the back-off.
+    `Retry` and `Discard` are answers of the handler. A Retry is honoured until `retries` is used up, or always if
+    `retries` is not set. Other errors are retried while attempts are left, if they are among `retry_on` (any error if
+    it is not set). Errors among `discard_on` end the run without a record. The listener releases a function that it
+    cannot run, for other listeners (spec/layouts/native.md). With `crashes` 0 neither that nor a lost worker process
+    begins the run again. A `cancelled` run has ended, also if it raised another error. Arguments that do not fit are
+    not retried. In all other cases the occurrence ends in the dead set. `chance` (0 to 1) is the jitter of the
+    back-off.
     """
     if error is None:
         return DONE
@@ -161,7 +162,7 @@ def decide(
         case _ if options.discard_on and isinstance(error, options.discard_on):
             return Done(discarded=kept.line)
         case InvalidArguments():
-            pass  # a call that does not fit never will
+            pass  # a retry of a call that does not fit cannot help
         case WorkerLost() if options.crashes == 0:
             pass  # the run was cut off
         case _ if options.retries and tries_left and not isinstance(error, Retry):
@@ -172,18 +173,18 @@ def decide(
 
 
 def after_ms(after: str | timedelta) -> int:
-    """The pause that a Retry asks for. Raises TriggerError."""
+    """Return the pause that a Retry asks for, in ms. Raises TriggerError."""
     from workkit.triggers.english.numbers import duration  # its grammar takes a while to import
 
     return round(duration(after, name="after") / timedelta(milliseconds=1))
 
 
 ResultKind = Literal["value", "failed", "discarded", "cancelled", "unkept"]
-"""Why there is a value, or none. `unkept`: the run is done, and its value could not be kept."""
+"""The kind of a result. Only `value` has a value. `unkept`: the run is done, but its value could not be kept."""
 
 
 def with_result(outcome: Outcome, options: RunOptions, returned: Kept | None = None) -> Outcome:
-    """Return an outcome with what is kept of it. `returned`: what is kept of the value of a run that is done."""
+    """Return an outcome with its kept result. `returned`: the kept value of a run that is done."""
     if options.keep_ms is None:
         return outcome
     match outcome:
@@ -197,7 +198,7 @@ def with_result(outcome: Outcome, options: RunOptions, returned: Kept | None = N
 
 
 def of_cancelled(ms: int, message: str) -> Kept:
-    """Make what is kept of a job that is cancelled before it begins."""
+    """Make the result of a job that is cancelled before it begins, kept for `ms`."""
     return Kept(ms=ms, kind="cancelled", failure=Failure(type="JobCancelled", message=message))
 
 

@@ -1,7 +1,7 @@
 """Jobs that code plans: functions under ``@s.every(...)``, ``@s.at(...)``, ``@s.cron(...)``; the schema of a plan.
 
-A module holds its own plan, in its namespace: what is imported is planned, and a module that is dropped takes its plan
-with it. The JSON schema, for editors, is made from the table of options.
+A module holds its own plan, in its namespace. Importing the module plans its jobs; dropping the module drops its plan.
+The JSON schema, for editors, is made from the table of options.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRESENTS = (datetime(2000, 1, 1, 0, 0, 30, tzinfo=UTC), datetime(2001, 5, 17, 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One planned job: `add`'s keywords, and the zone and dialect in which they are read; None: the schedule's."""
+    """One planned job: the keywords of `add`, and the zone and dialect to read them in (None: the schedule's)."""
 
     given: Mapping[str, Any]
     tz: str | None = None
@@ -41,7 +41,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSource:
-    """The plan of one module or file: its jobs by name, and when its code was written, epoch ms (0: not known)."""
+    """The plan of one module or file: its jobs by name, and the time of its last change, epoch ms (0: not known)."""
 
     name: str
     jobs: Mapping[str, Planned] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class PlanSource:
 
 
 def plan_job(fn: F, *, schedule: str, name: str | None, tz: str, dialect: str, given: Mapping[str, Any]) -> F:
-    """Plan a job of a module-level function, and mark it as `@job` does, if it is not. Returns the function itself.
+    """Plan a job of a module-level function, and mark it as `@job` does if it has no mark. Returns the function itself.
 
-    Raises InvalidFunction; InvalidOptions for a name that another function of the module has; what `add` raises for
-    its time and options; TriggerError for a time that depends on the present.
+    Raises InvalidFunction, and InvalidOptions for a name that another function of the module has. Raises as `add` for
+    its time and options, and TriggerError for a time that depends on the present.
     """
     if not callable(fn):
         remedy = 'Write it above a def: @s.every("day at 9am").'
@@ -79,8 +79,8 @@ def plan_job(fn: F, *, schedule: str, name: str | None, tz: str, dialect: str, g
 
 
 def check_planned(name: str, planned: Planned, *, tz: str, dialect: str) -> None:
-    """Check the options of a planned job, and refuse what a plan cannot have: options that belong to one addition, and
-    a time that depends on the present, which is another one at each start. Raises InvalidOptions, TriggerError.
+    """Check the options of a planned job. Refuse options that belong to one addition, and a time that depends on the
+    present, because it differs at each start. Raises InvalidOptions, TriggerError.
     """
     given = planned.given
     if given.get("fn") is None:
@@ -104,7 +104,7 @@ def check_planned(name: str, planned: Planned, *, tz: str, dialect: str) -> None
 
 
 def _at(present: datetime, when: When, given: Mapping[str, Any]) -> str:
-    """Say what the time is if it is read at that present."""
+    """Write the time as it is read at that present."""
     start, end = given.get("start"), given.get("end")
     if isinstance(when.every, timedelta) and start is not None:
         every = days_from(when.every, start=start, now=present, tz=when.zone) or when.every
@@ -116,7 +116,7 @@ def _at(present: datetime, when: When, given: Mapping[str, Any]) -> str:
 
 
 def planned_here(schedule: str) -> list[PlanSource]:
-    """Find the plans of a schedule in the modules that this program has imported, by module."""
+    """List the plans of a schedule, one for each module that this program has imported."""
     found = []
     for name, module in sorted(sys.modules.items()):
         jobs = getattr(module, "__dict__", {}).get(PLANS, {}).get(schedule)
@@ -127,7 +127,7 @@ def planned_here(schedule: str) -> list[PlanSource]:
 
 
 def written_ms(module: str) -> int:
-    """Say when the file of an imported module was written, epoch milliseconds; 0 where that is not known."""
+    """Return the time of the last change of an imported module's file, epoch ms; 0 if it is not known."""
     file = getattr(sys.modules.get(module), "__file__", None)
     try:
         return 0 if file is None else Path(file).stat().st_mtime_ns // 1_000_000

@@ -1,7 +1,7 @@
-"""Which functions a listener may run, and how a stored name finds one.
+"""The functions that a listener may run, and the search for one by its stored name.
 
 A name on the server can never run arbitrary code. It resolves only to a function that was *defined* in an allowed
-module: one marked with `@job`, one of a module named by `imports`, or one whose file lies under `folder`.
+module: a function marked with `@job`, one of a module in `imports`, or one of a module with its file under `folder`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_NAMES = 10_000
 
 class Registry:
     """The functions that one listener may run: those of `imports` (modules with their submodules), and those of modules
-    under `folder`, if given.
+    under `folder`, unless it is None.
     """
 
     def __init__(self, *, imports: Iterable[str] = (), folder: Path | None = None) -> None:
@@ -103,11 +103,11 @@ class Registry:
         return found
 
     def knows(self, job: str) -> bool:
-        """Whether `resolve` and `refusal` answer at once, without importing."""
+        """Return whether `resolve` and `refusal` answer at once, without an import."""
         return job in self.found or len(job) > LONGEST
 
     def refusal(self, job: str) -> CannotRun | None:
-        """Why `job` cannot be run here, or None if it can."""
+        """Return why `job` cannot run here; None if it can."""
         try:
             self.resolve(job)
         except CannotRun as error:
@@ -115,7 +115,7 @@ class Registry:
         return None
 
     def serves(self) -> dict[str, RunOptions]:
-        """The job names that are registered, with the options of their functions. A name may be any text."""
+        """Return the registered job names, with the options of their functions. A name may be any text."""
         return served()
 
     def _find(self, job: str) -> Handler:
@@ -138,7 +138,7 @@ class Registry:
         return self._checked(_attribute(module, munged), munged)
 
     def _module(self, name: Name) -> ModuleType:
-        """Import the module of a name, after a check that its top-level package is allowed."""
+        """Import the module of a name, if its top-level package is allowed."""
         if name.space == main_module() and (main := sys.modules.get("__main__")) and self._allows(main):
             return main
         if not self._may_import(name.space):
@@ -154,7 +154,7 @@ class Registry:
         return module
 
     def _may_import(self, module: str) -> bool:
-        """Decide before the import, by the place of the top-level package."""
+        """Return whether a module may be imported, by the place of its top-level package."""
         if is_library(module):
             return False
         if self._is_named(module):
@@ -222,7 +222,7 @@ class Registry:
 
 
 def _is_missing(module: str, error: BaseException) -> bool:
-    """Whether an import failed because this module is missing; False if one that it imports is missing."""
+    """Return whether an import failed because this module is missing; False if one that it imports is missing."""
     if not issubclass(type(error), ModuleNotFoundError):
         return False
     name = getattr(error, "name", None)
@@ -230,7 +230,7 @@ def _is_missing(module: str, error: BaseException) -> bool:
 
 
 def _no_name(module: str) -> str:
-    """Word what to write instead of a text that names no module."""
+    """Write a hint at the text to use instead of one that names no module."""
     stem = module.removesuffix(".py").removeprefix("./").replace("/", ".")
     if "/" in module and is_module(stem):
         return f"names a file. Name the module, as Python imports it: {stem}."

@@ -1,6 +1,6 @@
-"""How a job is to be run: attempts and their back-off, its timeout, which errors are worth another try. Pure.
+"""The options of the runs of a job: attempts and their back-off, its timeout, the errors that are retried. Pure.
 
-Said per job (`add`) or per handler (`@job`); what the job says wins, field by field.
+A job (`add`) and a handler (`@job`) may set them; the job's values win, field by field.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Errors = tuple[type[BaseException], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options that were set; None is not set. Durations in milliseconds, one at least.
+    """The options that were set; None is not set. Durations in milliseconds, at least 1.
 
-    `retry_on` and `discard_on` exist on handlers only: exception types do not travel. So do the limits over all
-    listeners, `rate_ms` being the time between two turns, and `cpu`.
+    Only handlers have `retry_on` and `discard_on`, because exception types do not travel. Only handlers have `cpu` and
+    the limits over all listeners; `rate_ms` is the time between two turns.
     """
 
     retries: int | None = None
@@ -55,11 +55,11 @@ class RunOptions:
         return RunOptions(**{name: _first(getattr(self, name), getattr(under, name)) for name in _NAMES})
 
     def delay_ms(self, attempt: int, *, chance: float) -> int:
-        """How long to wait after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
+        """Return the wait in ms after attempt number `attempt` (from 0) failed, by 0 <= `chance` < 1.
 
         Exponential: base, 2 base, 4 base ...; linear: base, 2 base, 3 base ...; constant: base; never more than the
-        cap. Jitter takes off up to half, so that jobs that failed together do not come back together. Those that
-        layouts of other libraries have as their usual one: see `QUARTIC`; with a base or a cap they are exponential.
+        cap. Jitter takes off up to half, so that jobs that failed together do not run again together. `QUARTIC` has
+        the default back-offs of layouts of other libraries; with a base or a cap they are exponential.
         """
         if self.backoff in QUARTIC and self.base_ms is None and self.cap_ms is None:
             quartic = QUARTIC[self.backoff]
@@ -77,9 +77,9 @@ class RunOptions:
         return wait if self.jitter is False else round(wait * (1 - chance / 2))
 
     def limited_by(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> str:
-        """The value of `limit_key` for these arguments, as JSON with sorted keys. It is ``null`` where the arguments do
-        not fit, or where the user's function fails on them: such runs share one limit, and the error surfaces when they
-        run.
+        """Return the value of `limit_key` for these arguments, as JSON with sorted keys. It is ``null`` if the
+        arguments do not fit, or if the user's function fails on them: such runs share one limit, and the error surfaces
+        when they run.
         """
         try:
             value = self.limit_key(*args, **(kwargs or {})) if callable(self.limit_key) else None
@@ -88,8 +88,8 @@ class RunOptions:
             return "null"
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
-        """These as the options of `fn`: a `limit_key` that names a parameter finds its value, and a function gets the
-        arguments as `fn` does. Raises InvalidOptions.
+        """Return these options bound to `fn`: a `limit_key` that names a parameter reads its value, and a function
+        takes the same arguments as `fn`. Raises InvalidOptions.
         """
         key = self.limit_key
         found = _parameter(fn, key) if isinstance(key, str) else key
@@ -120,23 +120,23 @@ class Quartic:
     chances: int
 
     def seconds(self, n: int, *, chance: float) -> int:
-        """Give the pause for n, by 0 <= `chance` < 1."""
+        """Return the pause for n in seconds, by 0 <= `chance` < 1."""
         return n**4 + self.least + int(chance * self.chances) * (n + 1)
 
 
 QUARTIC = {"quartic": Quartic(1, 15, 30), "event": Quartic(0, 15, 30), "hutch": Quartic(0, 2, 1)}
-"""The usual back-offs of gocraft/work, wppurking/event and hutch-schedule, by the names that a layout gives them."""
+"""The default back-offs of gocraft/work, wppurking/event and hutch-schedule, by their names in a layout."""
 
 _NAMES = tuple(f.name for f in fields(RunOptions))
 _FIELDS = {option.name: option.member or option.name for option in OPTIONS if JOB in option.places}
 _FIELDS["rate"] = "rate_ms"
-OF_RUNS = frozenset(_FIELDS)  # the keywords of `add` and `@job` that say how a job is run
+OF_RUNS = frozenset(_FIELDS)  # the keywords of `add` and `@job` about the runs of a job
 MEMBERS = tuple(sorted(field for field in _FIELDS.values() if field in STORED))  # of the `opts` of a payload
 UNSAID = RunOptions()
 
 
 def run_options(read: Mapping[str, Any]) -> RunOptions:
-    """Take the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
+    """Make the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
     and for `periodic_args` without `periodic`.
     """
     found: dict[str, Any] = {}
@@ -155,7 +155,7 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
 
 
 def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of the same arguments that gives the value of one parameter of `fn`. Raises InvalidOptions."""
+    """Return a function that takes the arguments of `fn` and returns one of them. Raises InvalidOptions."""
     parameters = signature_of(fn).parameters
     names = [p.name for p in parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if name not in names:

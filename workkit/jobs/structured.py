@@ -1,6 +1,7 @@
-"""The structured parameters of a handler, and its arguments on their way: to JSON where a job is added, and from it
-where it runs. A structured parameter is annotated with a dataclass, a model of pydantic, or a type that JSON has in
-another form (spec/features.md). Pure.
+"""The structured parameters of a handler: `add` writes their arguments as JSON, and a run builds them from JSON.
+
+A structured parameter is annotated with a dataclass, a model of pydantic, or a type that JSON has in another form
+(spec/features.md). Pure.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ _SAYABLE = (
 
 
 def is_dataclass(hint: Any) -> bool:
-    """Whether this is a dataclass itself, not one of its objects."""
+    """Return whether this is a dataclass itself, not one of its objects."""
     return isinstance(hint, type) and dataclasses.is_dataclass(hint)
 
 
 def bare(hint: Any) -> Any:
-    """An annotation without the name or the remarks it has: those of NewType, `type X = ...` and Annotated."""
+    """Return the type behind an annotation: without NewType, `type X = ...` and Annotated."""
     while True:
         if typing.get_origin(hint) is typing.Annotated:
             hint = typing.get_args(hint)[0]
@@ -61,7 +62,7 @@ def bare(hint: Any) -> Any:
 
 
 def reader(hint: Any) -> Reader:
-    """Find what builds the values of an annotation; one that JSON does not say refuses each value, with the reason."""
+    """Return the reader of an annotation. If JSON cannot carry the type, it refuses each value, with the reason."""
     hint = bare(hint)
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint in (Any, object):
@@ -113,7 +114,7 @@ def _read_dataclass(kind: type, value: Any, place: str) -> Any:
 
 @lru_cache(maxsize=10_000)
 def _fields(kind: Any) -> Mapping[str, tuple[Reader, bool]]:
-    """The fields with which a dataclass is made: what reads each, and whether it is required."""
+    """Return the fields that make a dataclass: the reader of each, and whether it is required."""
     try:
         hints = typing.get_type_hints(kind)
     except Exception as error:  # annotations may name what exists only for a type checker
@@ -128,7 +129,7 @@ def _fields(kind: Any) -> Mapping[str, tuple[Reader, bool]]:
 
 
 class _Unread:
-    """Stands for an annotation that cannot be read."""
+    """An annotation that cannot be read."""
 
     def __init__(self, why: str) -> None:
         self.__name__ = why
@@ -144,7 +145,7 @@ def _read_any_of(options: Sequence[tuple[str, Reader]], value: Any, place: str) 
                 errors.append(error)
     if len(errors) == 1:
         raise errors[0]
-    deeper = [error for error in errors if error.where != place]  # it is the right one, with a mistake within
+    deeper = [error for error in errors if error.where != place]  # this is the right member, with a fault inside
     if len(deeper) == 1:
         raise deeper[0]
     raise refused(place, value, f"is none of {', '.join(name for name, _ in options)}")
@@ -187,13 +188,13 @@ _HOLDERS = (*_UNIONS, *LISTS, *_MAPS, tuple, set, frozenset)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Structured:
-    """What builds the structured parameters of one handler: by position, the further positional ones, and by name."""
+    """The readers of the structured parameters of one handler: by position, of further positional ones, and by name."""
 
     positional: tuple[Reader | None, ...]
     rest: Reader | None
     named: Mapping[str, Reader]
     others: Reader | None
-    is_whole: bool  # it gets keyword arguments as one dict: see `takes_whole`
+    is_whole: bool  # the handler gets keyword arguments as one dict: see `takes_whole`
 
     def built(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None, *, whole: bool = False) -> Arguments:
         """Build the arguments of a call from JSON. `whole`: its only argument is the keyword arguments of its job.
@@ -214,7 +215,7 @@ class Structured:
         }
 
     def written(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
-        """Write the arguments as JSON has them, and check that they can be built from it. Raises InvalidArguments."""
+        """Write the arguments as JSON, and check that they can be built from it. Raises InvalidArguments."""
         if self.is_whole and not args and kwargs is not None:
             whole = {name: as_json(value, f"kwargs.{name}") for name, value in kwargs.items()}
             self.built([whole], None, whole=True)
@@ -232,7 +233,7 @@ class Structured:
 
 
 def _plain(value: Any, place: str, read: Reader | None) -> Any:
-    """Write an argument as JSON has it, if its parameter is structured. Raises InvalidArguments."""
+    """Write an argument as JSON if its parameter is structured. Raises InvalidArguments."""
     if read is None:
         return value
     try:
@@ -244,8 +245,9 @@ def _plain(value: Any, place: str, read: Reader | None) -> Any:
 
 
 def written(fn: object, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
-    """Write the structured arguments of a new job as JSON has them. Those of a function that is at hand are checked; of
-    one that is only named, an object of a dataclass or a model is written by its own fields. Raises InvalidArguments.
+    """Write the structured arguments of a new job as JSON. A function object checks them by its annotations. For a
+    function that is only named, objects of dataclasses and models are written by their own fields. Raises
+    InvalidArguments.
     """
     if callable(fn):
         found = structured(fn)
@@ -262,9 +264,7 @@ def written(fn: object, *, args: Sequence[Any], kwargs: Mapping[str, Any] | None
 
 @lru_cache(maxsize=10_000)
 def structured(fn: Callable[..., Any]) -> Structured | None:
-    """Find the structured parameters of a function; None where it has none. Annotations that cannot be read are not
-    looked at.
-    """
+    """Return the structured parameters of a function; None if it has none. Skips annotations that cannot be read."""
     try:
         parameters = signature_of(fn).parameters
     except (ValueError, TypeError):
@@ -296,12 +296,12 @@ def structured(fn: Callable[..., Any]) -> Structured | None:
 
 @lru_cache(maxsize=10_000)
 def needs_fitting(fn: Callable[..., Any]) -> bool:
-    """Whether arguments by position need a look before a call of a function: some are annotated, or built."""
+    """Return whether arguments by position need a check before a call: some are annotated, or built."""
     return compiled_check(fn) is not None or structured(fn) is not None
 
 
 def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of parameters, one by one: one of them may name what exists only for a type checker."""
+    """Return the annotations of parameters, read one by one: one may name a type that only type checkers see."""
     found: dict[str, Any] = {}
     unwrapped = inspect.unwrap(fn)
     try:
@@ -321,8 +321,8 @@ def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_structure(hint: Any) -> bool:
-    """Whether an annotation is a dataclass, a model, or a type that JSON has in another form; or holds one in lists,
-    dicts and unions.
+    """Return whether an annotation is a dataclass, a model, or a type that JSON has in another form; or holds one in
+    lists, dicts and unions.
     """
     hint = bare(hint)
     if is_dataclass(hint) or is_model(hint) or built_name(hint) is not None:
@@ -331,7 +331,7 @@ def _is_structure(hint: Any) -> bool:
 
 
 def _reader(name: str, hint: Any, *, is_optional: bool) -> Reader:
-    """Find what builds the values of a parameter. `is_optional`: its default is None, whatever its annotation says."""
+    """Return the reader of a parameter. `is_optional`: its default is None, whatever its annotation is."""
     if is_optional:
         hint = typing.Optional[hint]  # noqa: UP045
     if _needs_pydantic(hint, set()):
@@ -346,7 +346,7 @@ def _reader(name: str, hint: Any, *, is_optional: bool) -> Reader:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Named:
-    """The reader of a parameter without fields. Its error has the name of the parameter, and what JSON has for it."""
+    """The reader of a parameter without fields. Its error names the parameter and its JSON form."""
 
     name: str
     built: str
@@ -364,7 +364,7 @@ class _Named:
 
 
 def _needs_pydantic(hint: Any, seen: set[Any]) -> bool:
-    """Whether a model is anywhere in an annotation, fields of dataclasses included: pydantic then builds all of it."""
+    """Return whether an annotation contains a model, also in fields of dataclasses; pydantic then builds all of it."""
     hint = bare(hint)
     if is_model(hint):
         return True

@@ -1,7 +1,7 @@
-"""Terms of a job beside its runs: its name, its unique key, how a run of it treats others, and when it runs next. Pure.
+"""Terms of a job beside its run options: its name, its unique key, its overlap with other runs, its next run. Pure.
 
-`Terms` travel with the job (`opts` in its payload, spec/features.md); `Entrance` is what the one addition asks for, and
-is not stored. A *tick* is a time of the trigger; a run is due at its tick, put off by the job's own part of its spread
+`Terms` travel with the job (`opts` in its payload, spec/features.md). `Entrance` holds the options of one addition, and
+is not stored. A *tick* is a time of the trigger. A run is due at its tick plus the job's own part of its spread
 (spec/features.md 5).
 """
 
@@ -20,7 +20,7 @@ from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
 
-LATE_MS = 60_000  # how late catch_up="skip" lets a run be, where `catch_up_within` says nothing
+LATE_MS = 60_000  # greatest lateness of a run under catch_up="skip" without `catch_up_within`, in ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +52,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """How a job comes in. `many`: every addition is a job of its own. `once`: no second one of the same content waits,
-    where the layout keeps that apart from the usual. `replace`: what holds the unique key gives way. `keep`: what holds
-    the name does not.
-    `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` is what they go by. `debounce_most_ms`: the
-    longest that a debounced job is put off.
+    """The options of one addition. `many`: every addition is a job of its own. `once`: no second job of the same
+    content waits, in layouts that offer this as an option. `replace`: the new job replaces the holder of the unique
+    key. `keep`: the holder of the name stays.
+    `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` identifies the window. `debounce_most_ms`:
+    the longest time that a debounced job is put off.
     """
 
     many: bool = False
@@ -70,13 +70,13 @@ class Entrance:
 
     @property
     def most_ms(self) -> int | None:
-        """How long after the first addition of its window a debounced job runs at the latest; None without debounce."""
+        """The latest run of a debounced job, in ms after the first addition of its window; None without debounce."""
         if self.debounce_ms is None:
             return None
         return self.debounce_most_ms or min(_USUAL_WINDOWS * self.debounce_ms, LONGEST_MS)
 
 
-_USUAL_WINDOWS = 6  # of a steady stream of additions one runs after so many windows
+_USUAL_WINDOWS = 6  # a steady stream of debounced additions runs once in this number of windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
 _OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_NAMES)
 _MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES}  # by the keywords of `add`
@@ -87,8 +87,8 @@ USUAL = Entrance()
 
 
 def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
-    """Take the terms of a job, and how it comes in, from options that were read. What depends on the job's time is
-    left to the caller. Raises InvalidOptions for options that exclude each other.
+    """Make the terms of a job, and the options of its addition, from options that were read. The caller checks those
+    that depend on the job's time. Raises InvalidOptions for options that exclude each other.
     """
     if _OURS.isdisjoint(read):
         return PLAIN, USUAL
@@ -112,7 +112,7 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
 
 
 def stored_opts(opts: object) -> tuple[RunOptions, Terms]:
-    """Read the `opts` of a stored payload: how its runs are made, and its terms; unknown members are kept. Raises
+    """Read the `opts` of a stored payload: its run options and its terms; unknown members are kept. Raises
     CorruptRecord.
     """
     found = read_stored(opts, _STORED)
@@ -173,8 +173,8 @@ MOST_COUNTED = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRun:
-    """When the next run is due (None: never again), and how many ticks before it are passed over without a run, as far
-    as somebody wants to know: for PLAIN terms 0, at most 1,000.
+    """The time when the next run is due (None: never again), and the number of ticks before it that get no run. The
+    number is at most 1,000, and always 0 for PLAIN terms.
     """
 
     due_ms: int | None
@@ -182,10 +182,10 @@ class NextRun:
 
 
 def next_run(trigger: Trigger, *, due_ms: int, now_ms: int, terms: Terms, offset_ms: int) -> NextRun:
-    """What follows the run that is due at `due_ms`, whether that one takes place or `is_missed`.
+    """Return the run after the one that is due at `due_ms`, whether that one takes place or `is_missed`.
 
-    Usually the first strictly after now, so that missed ticks make one late run; under catch_up="all" the first after
-    `due_ms`. Ticks further back than allowed are passed over either way.
+    Usually it is at the first tick strictly after now, so that missed ticks make one late run. Under catch_up="all" it
+    is at the first tick after `due_ms`. Both skip ticks that are further back than allowed.
     """
     if terms is PLAIN:
         return NextRun(due_ms=trigger.next_after_ms(max(due_ms, now_ms)))
@@ -200,8 +200,8 @@ def next_run(trigger: Trigger, *, due_ms: int, now_ms: int, terms: Terms, offset
 
 
 def first_run(trigger: Trigger, *, now_ms: int, offset_ms: int) -> int | None:
-    """When a job that is added now is due first: a whole second at or after now; one less than a second ago, where that
-    is the last.
+    """Return when a job that is added now is due first, in epoch ms: a whole second at or after now. If the trigger has
+    none, its last one, if that is less than a second ago.
     """
     whole = -(-now_ms // 1000) * 1000
     tick = trigger.next_after_ms(whole - 1000 - offset_ms)
@@ -211,13 +211,13 @@ def first_run(trigger: Trigger, *, now_ms: int, offset_ms: int) -> int | None:
 
 
 def is_missed(*, due_ms: int, now_ms: int, terms: Terms) -> bool:
-    """Whether the run due at `due_ms` is later by now than the job allows."""
+    """Return whether the run due at `due_ms` is later now than the job allows."""
     within = _within(terms)
     return within is not None and now_ms - due_ms > within
 
 
 def spread_offset_ms(terms: Terms, fn: str, args: Sequence[Any]) -> int:
-    """By how much every run of a job is put off: whole seconds below its spread, the same for all time."""
+    """Return the delay of every run of a job by its spread, in ms: whole seconds below the spread, always the same."""
     if not terms.spread_ms:
         return 0
     text = terms.name or json.dumps([fn, *args], sort_keys=True, separators=(",", ":"), default=str)

@@ -1,4 +1,4 @@
-"""Pure time: cron strings and English phrases in, instants out. No clock, no server, useful alone."""
+"""Triggers: convert cron strings and English phrases to instants. Pure: reads no clock and no server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:
     """Write in English when a trigger, or a cron string, fires: "every weekday at 9:00 UTC".
 
     Without `zone`, the name UTC is left out, as in a list headed "times in UTC"; any other zone is always named.
-    Raises CronError for a text that is no cron string.
+    Raises CronError for an invalid cron string.
     """
     from workkit.triggers.english import sentence
 

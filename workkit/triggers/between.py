@@ -1,4 +1,4 @@
-"""`start=` and `end=`: the bounds of a recurring time, given beside it. Pure: `now` is passed in."""
+"""`start=` and `end=`: the bounds of a recurring time. Pure: `now` is passed in."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONG_AGO = (datetime(1970, 1, 5, tzinfo=UTC), datetime(1971, 4, 8, tzinfo=UTC))
 
 
 def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -> Trigger:
-    """Bound a trigger: it fires from `start` on and before `end`. A plain interval is counted from `start` too.
+    """Bound a trigger: it fires from `start` on and before `end`. A plain interval is also counted from `start`.
 
     Bounds are words in the zone `tz` or aware datetimes; None leaves a side open. They may be past, so that the same
-    addition can be repeated. Raises TriggerError or PhraseError; InvalidOptions where the time itself has such a bound.
+    addition can be repeated. Raises TriggerError or PhraseError; InvalidOptions if the time itself has such a bound.
     """
     bounds = {"start": (start, trigger.start), "end": (end, trigger.end)}
     for name, (given, known) in bounds.items():
@@ -42,7 +42,7 @@ def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -
 
 
 def days_from(period: timedelta, *, start: Any, now: datetime, tz: str) -> str | None:
-    """Say a number of days, with the hour of their start, as words: "3 days at 9:00". None for another period.
+    """Write a number of days, with the hour of their start, as words: "3 days at 9:00". None for another period.
 
     Raises what `between` raises for the start.
     """
@@ -54,7 +54,7 @@ def days_from(period: timedelta, *, start: Any, now: datetime, tz: str) -> str |
 
 
 def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
-    """Read the instant given as the option `name`, as a whole second in UTC. Raises TriggerError, PhraseError."""
+    """Read the instant of the option `name`, as a whole second in UTC. Raises TriggerError, PhraseError."""
     if isinstance(given, str):
         found = _words(name, given, now, tz)
     elif isinstance(given, datetime):
@@ -90,7 +90,7 @@ def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
 
 
 def _absolute(given: str, tz: str) -> datetime | None:
-    """Read words whose instant is the same whenever they are read, though it is past; else None."""
+    """Read words that name the same instant at any time, also a past one; None for other words."""
     from workkit.triggers.english import phrase
 
     try:

@@ -1,7 +1,7 @@
-"""The dialect of the Clojure code: second first, month before day, year last, and what it makes of each text.
+"""The dialect of the Clojure code: second first, month before day, year last.
 
-What that code reads is read the same here, oddities included, since peers run the same jobs; what makes it fail or
-search without end is refused. Normative: spec/cron.md, dialects.
+This module reads every text as that code does, oddities included, since peers run the same jobs. It refuses texts that
+make that code fail or search without end. Normative: spec/cron.md, dialects.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _NAMES = {MONTH.name: _any_case(MONTHS), WEEKDAY.name: _any_case(WEEKDAYS)}
 def cuckoo(text: str) -> Trigger:
     """Read a cron string of the Clojure code, in UTC: 7 fields, 6 without the year, or 5 without the second too.
 
-    The trigger stores the text as it is. Raises CronError with the place and what is accepted, also for what that
-    code would search for without end.
+    The trigger stores the text unchanged. Raises CronError with the place and the accepted values, also for a text that
+    makes that code search without end.
     """
     parts = _split(text)
     without_second = len(parts) == 5
@@ -73,7 +73,7 @@ def cuckoo(text: str) -> Trigger:
 
 
 def _split(text: str) -> list[tuple[int, str]]:
-    """Part the fields, each with its offset."""
+    """Split the fields, each with its offset."""
     if not isinstance(text, str):
         raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: {ORDER}.", given=text)
     odd = re.search(r"[^\t -~]", text)
@@ -95,7 +95,7 @@ def _split(text: str) -> list[tuple[int, str]]:
 
 
 def _days(day: _Field, weekday: _Field) -> tuple[str, str]:
-    """Read the two day fields: a bare star or question mark is unset, and what names nothing adds nothing."""
+    """Read the two day fields: a bare star or question mark is unset, and a field without a value adds none."""
     numbers = "" if day.is_unset else day.named()
     week = "" if weekday.is_unset else weekday.of_week()
     if numbers is None:
@@ -107,7 +107,7 @@ def _days(day: _Field, weekday: _Field) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """One field as given; `spec` has the number it has in this order."""
+    """One field as the user wrote it; `spec` has its number in this order."""
 
     text: str
     spec: Spec
@@ -129,7 +129,7 @@ class _Field:
         return self.text.rstrip(",").split(",") if "," in self.text else [self.text]
 
     def needed(self) -> str:
-        """Read a field that must name something."""
+        """Read a field that must name a value."""
         if self.text == "*":
             return f"{self.spec.low}-{LAST_STARRED_YEAR}" if self.spec.name == YEAR.name else "*"
         found = self.named()
@@ -138,7 +138,7 @@ class _Field:
         return found
 
     def named(self, text: str | None = None) -> str | None:
-        """Write what the field names as a published list; empty if nothing, None if all of it is unreadable."""
+        """Write the values of the field as a published list; empty without values, None if all of it is unreadable."""
         part = self if text is None else replace(self, text=text)
         if not part.text.strip(","):
             return None
@@ -148,7 +148,7 @@ class _Field:
         return ",".join(dict.fromkeys(item for items in read for item in items or ()))
 
     def of_week(self) -> str:
-        """Read the day of the week, whose suffix belongs to the whole list."""
+        """Read the day of the week; its suffix belongs to the whole list."""
         body = _SUFFIX.fullmatch(self.text)
         assert body is not None
         found = self.named(body[1]) or ""
@@ -160,7 +160,7 @@ class _Field:
         return f"{found}{suffix}" if found.isdigit() else f"={found}{suffix}"
 
     def _item(self, text: str) -> list[str] | None:
-        """Read one item as published ones: none if it names nothing in range, None if it is unreadable."""
+        """Read one item as published items: an empty list if no value is in range, None if it is unreadable."""
         spec, is_day = self.spec, self.spec.name == DAY.name
         if text == "?" or (is_day and text == "L"):
             return ["L"] if is_day and text == "L" else []
@@ -199,7 +199,7 @@ class _Field:
         return [f"{numbers[0]}-{numbers[-1]}" + (f"/{step}" if step > 1 else "")]
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings of what the Clojure code ignores silently, or fails at in some months."""
+        """Yield warnings about items that the Clojure code ignores silently, or fails at in some months."""
         body = _SUFFIX.fullmatch(self.text) if self.spec.name == WEEKDAY.name else None
         part = self if body is None else replace(self, text=body[1])
         for item in part._parts:
@@ -213,10 +213,10 @@ class _Field:
 
 
 def clojure_order(trigger: Trigger) -> Trigger:
-    """Give the same trigger as a schedule of the Clojure dialect stores it.
+    """Return the same trigger in the form that a schedule of the Clojure dialect stores.
 
-    Raises CronError where that dialect cannot express it. After 2099 the Clojure code knows only the years that the
-    text names.
+    Raises CronError if that dialect cannot express it. After 2099 the Clojure code fires only in years that the text
+    names.
     """
     if trigger.stored is not None:
         return trigger

@@ -1,7 +1,7 @@
-"""Triggers from the cron strings of programs, by the name of their dialect, and from those that a payload stores.
+"""Triggers from cron strings: those of programs, by the name of their dialect, and those that a payload stores.
 
 A crontab line has five fields, minute first, or six with the second first, or is @daily or its like (spec/cron.md, 5).
-What a payload stores is in spec/job.md.
+The stored form is in spec/job.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def cron(text: str, dialect: Dialect = "published", *, tz: str = "UTC") -> Trigg
 
     `published`: seven fields, year first, in UTC. `standard`: five fields or ``@daily`` and its like, or six with the
     second first, in `tz`. `cuckoo`: the Clojure code's order, second first and year last, in UTC. `auto`: seven
-    fields published, five standard, six refused. Raises CronError with the place and what is accepted.
+    fields published, five standard, six refused. Raises CronError with the place and the accepted values.
     """
     match dialect:
         case "published":
@@ -52,8 +52,8 @@ def cron(text: str, dialect: Dialect = "published", *, tz: str = "UTC") -> Trigg
 def standard(text: str, *, tz: str = "UTC", six: bool = False) -> Trigger:
     """Read a crontab line in the zone `tz`: five fields, a nickname, or, if `six`, six fields with the second first.
 
-    Raises CronError with the place and what is accepted; without `six`, six fields are refused with both readings.
-    TriggerError where `tz` is no zone.
+    Raises CronError with the place and the accepted values; without `six`, it refuses six fields and shows both
+    readings. Raises TriggerError if `tz` is no zone.
     """
     if not isinstance(text, str):
         raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: five fields, {ORDER}.", given=text)
@@ -82,7 +82,7 @@ def _standard(text: str, tz: str, six: bool) -> Trigger:
 
 
 def _in_utc(rule: str, tz: str) -> str | None:
-    """Write the rule in UTC if that is the same at every time since 1970, as the present is not known here."""
+    """Write the rule in UTC if the result is the same at every time since 1970, as the present is not known here."""
     if tz == "UTC":
         return rule
     from workkit.triggers.lowering import lower
@@ -116,7 +116,9 @@ def _wrong_count(text: str, count: int, *, six: bool) -> CronError:
 
 
 def _ambiguous(text: str, tz: str, parts: list[str]) -> CronError:
-    """Show the readings of six fields: second first, as most programs have it, and second last, as croniter does."""
+    """Make the error about six fields, with both readings: second first, as in most programs, and second last, as in
+    croniter.
+    """
     readings = []
     for place, order in (("second first", parts), ("second last", [parts[5], *parts[:5]])):
         try:
@@ -148,9 +150,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Trigger:
-    """Read the trigger that a payload stores, whoever wrote it. Raises CronError or TriggerError.
+    """Read the trigger that a payload of any writer stores. Raises CronError or TriggerError.
 
-    `local` without `zone`, or fields of another type, are refused: half of a time is not a time.
+    Refuses `local` without `zone`, and fields of another type, because the time would be incomplete.
     """
     start = _bound(fields, "from") if "from" in fields else None
     end = _bound(fields, "until") if "until" in fields else None
@@ -166,15 +168,15 @@ def from_fields(fields: Mapping[str, Any], *, dialect: str = "published") -> Tri
 
 
 def from_cron(cron: str, *, dialect: str = "published") -> Trigger:
-    """Read the trigger of a payload that says its time by its `cron` alone. Raises CronError."""
+    """Read the trigger of a payload that has only `cron`. Raises CronError."""
     if dialect == "published" and is_one_second(cron):
         return Trigger(cron=cron, recurs=False, rules=(cron,))
     return _stored(cron, dialect, None, None)
 
 
 def zone_of_stored(trigger: Trigger | None, *, default: str, now: datetime) -> str:
-    """Tell in which zone a stored trigger was given. A payload names none where seven UTC fields say the time: then it
-    is the zone `default`, or UTC where words in that zone cannot have become this time.
+    """Return the zone in which a user wrote a stored trigger. A payload names none if seven UTC fields express the
+    time; then it is the zone `default`, or UTC if words in that zone cannot have become this time.
     """
     if trigger is None or not trigger.recurs or default == "UTC":
         return default if trigger is None or trigger.tz == "UTC" else trigger.tz
@@ -189,7 +191,7 @@ def zone_of_stored(trigger: Trigger | None, *, default: str, now: datetime) -> s
 
 
 def follows_clock(trigger: Trigger) -> bool:
-    """Tell whether its zone matters to a recurring trigger: intervals of minutes are the same in every zone."""
+    """Return whether a recurring trigger depends on its zone. Intervals of minutes are the same in every zone."""
     from workkit.triggers.lowering import is_elapsed
 
     if trigger.interval is not None and trigger.interval.is_elapsed:
@@ -200,9 +202,9 @@ def follows_clock(trigger: Trigger) -> bool:
 def _counted(
     fields: Mapping[str, Any], interval: Interval, start: int | None, end: int | None, dialect: str
 ) -> Trigger:
-    """Read a trigger whose instants, or whose days, an interval counts."""
+    """Read a trigger with an interval that counts its instants or its days."""
     cron = fields.get("cron")
-    if interval.is_elapsed and isinstance(cron, str):  # it is not read: it stands for those who do not know intervals
+    if interval.is_elapsed and isinstance(cron, str):  # not read: only programs without intervals use it
         return _bounded(Trigger(cron=None, recurs=True, rules=(cron,), interval=interval), start, end)
     rules = from_fields({name: value for name, value in fields.items() if name != "interval"}, dialect=dialect)
     for rule in rules.rules:

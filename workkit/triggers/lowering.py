@@ -1,7 +1,7 @@
-"""Local rules written as one published UTC string, where that is exactly possible.
+"""Local rules written as one published UTC string, if that is exactly possible.
 
-A rule can be lowered where all its firings fall under one offset of the zone, and where the shifted fields still are
-one string. What cannot be is None: never an approximation.
+A rule can be lowered if all its firings have one offset of the zone, and if the shifted fields are still one string.
+For any other rule the result is None, never an approximation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
-    """Write a local `rule`, which holds from `since` on, as seven UTC fields; None where no string means the same."""
+    """Write a local `rule`, which applies from `since` on, as seven UTC fields; None if no string means the same."""
     cron = parse_cron(rule, rule=True)
     if cron.day.joined and cron.day.restricted and cron.weekday.restricted:
         return None
@@ -39,12 +39,12 @@ def lower(rule: str, *, zone: ZoneInfo, since: datetime) -> str | None:
 
 
 def is_elapsed(cron: Cron) -> bool:
-    """Tell whether clock changes do not touch the rule: no field above the minute is restricted."""
+    """Return whether the rule ignores clock changes: no field above the minute is restricted."""
     return not any(part.restricted for part in (cron.year, cron.month, cron.day, cron.weekday, cron.hour))
 
 
 def is_lowered(utc: str, *, zone: ZoneInfo, since: datetime) -> bool:
-    """Tell whether `lower` can have written this UTC string for a rule of a zone."""
+    """Return whether `lower` can have written this UTC string for a rule of a zone."""
     cron = parse_cron(utc, stored=True)
     offsets = {offset for _, _, offset in segments(zone.key, since.year)}
     if len(offsets) == 1:
@@ -55,7 +55,7 @@ def is_lowered(utc: str, *, zone: ZoneInfo, since: datetime) -> bool:
 
 @lru_cache(maxsize=64)
 def _month_offsets(key: str, year: int) -> list[set[int]]:
-    """List, by month, every offset that local time has in it, from the start of `year` on."""
+    """List every offset of local time in each month, from the start of `year` on."""
     found: list[set[int]] = [set() for _ in range(13)]
     for first, end, offset in segments(key, year):
         begin, last = (_EPOCH + timedelta(seconds=at + offset) for at in (first, end))
@@ -66,9 +66,9 @@ def _month_offsets(key: str, year: int) -> list[set[int]]:
 
 
 def _offsets_met(cron: Cron, *, zone: str, since: int) -> set[int]:
-    """Give the offsets under which the rule fires; none if a firing falls into a gap, where the clock does not go.
+    """Return the offsets at which the rule fires; none if a firing falls into a gap, where the clock does not go.
 
-    A rule of months in which the zone never changes needs no look at its firings.
+    A rule of months without a change of the zone needs no check of its firings.
     """
     by_month = _month_offsets(zone, since)
     usual = {offset for month in cron.month.values for offset in by_month[month]}
@@ -96,9 +96,9 @@ def _offsets_met(cron: Cron, *, zone: str, since: int) -> set[int]:
 
 
 def shifted(rule: str, *, seconds: int) -> str:
-    """Move a local `rule` by `seconds`: exactly if that is one string, else the hour and minute alone.
+    """Move a local `rule` by `seconds`: exactly if the result is one string, else the hour and minute alone.
 
-    The latter is for peers that read nothing but `cron`; a rule that the published grammar cannot hold loses its mark.
+    The latter is for peers that read only `cron`; a rule that the published grammar cannot express loses its mark.
     """
     cron = parse_cron(rule.replace("&", ""), stored=True, rule=True)
     exact = _shifted(cron, -seconds)
@@ -118,7 +118,7 @@ def shifted(rule: str, *, seconds: int) -> str:
 
 
 def _shifted(cron: Cron, offset: int) -> str | None:
-    """Move every field back by `offset` seconds; None where the result is more than one string."""
+    """Move every field back by `offset` seconds; None if the result is more than one string."""
     shift = -(offset // 60)
     if offset % 60 or any(shift % n for _, n in cron.second.occurrences):
         return None
@@ -139,14 +139,14 @@ def _shifted(cron: Cron, offset: int) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turned:
-    """A field moved round its clock, and by how many rounds its values were carried over."""
+    """A field moved round its clock, and the rounds by which its values were carried over."""
 
     text: str
     carries: frozenset[int]
 
 
 def _turned(part: Field, shift: int) -> _Turned | None:
-    """Move hours or minutes by `shift`; None where the number of a v/n would change."""
+    """Move hours or minutes by `shift`; None if the number of a v/n would change."""
     size = part.spec.high + 1
     moved = [(value + shift) % size for value in part.values]
     nth = [((value + shift) % size, n) for value, n in part.occurrences]
@@ -176,7 +176,7 @@ def _dates(cron: Cron, shift: int) -> str | None:
 
 
 def _inner_days(day: Field, shift: int) -> str | None:
-    """Move days that every month has, and keeps; None if there are others."""
+    """Move days that every month has, before and after the move; None if there are others."""
     all_days = [*day.values, *(value for value, _ in day.occurrences)]
     if day.last or any(not 1 <= value + move <= 28 for value in all_days for move in (0, shift)):
         return None
@@ -190,7 +190,7 @@ def _numbered_dates(cron: Cron, shift: int) -> str | None:
 
 
 def _moved_dates(cron: Cron, shift: int) -> str | None:
-    """Move plain dates, if what they become is again all the days of some months."""
+    """Move plain dates, if the results are again all such days of some months."""
     year, day = cron.year, cron.day
     if day.last or (day.values == [1] and shift < 0):
         edge = _moved_edge(cron, shift)
@@ -213,8 +213,8 @@ def _moved_dates(cron: Cron, shift: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def _moved_calendar(months: int, days: int, shift: int) -> tuple[set[int], set[int], set[int]] | None:
-    """Move dates, given as bit sets, by `shift` days: the months and days that name just these, and by how many years
-    they move; None where no months and days do.
+    """Move dates, as bit sets, by `shift` days. Return the months and days that name exactly the results, and the years
+    by which they move; None if there are no such months and days.
     """
     found = [_moved_in(leap, months, days, shift) for leap in (2024, 2023)]
     to_months, to_days = {m for _, m, _ in found[0]}, {d for _, _, d in found[0]}

@@ -1,4 +1,4 @@
-"""The phase of an interval: which of its instants are meant. By default the clock, or 1970, says it; else a start."""
+"""The phase of an interval: the choice of its instants. The default is the clock, or 1970; a start can choose it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def counted_from(trigger: Trigger, start: datetime) -> Trigger:
-    """Choose the phase of a trigger whose words named a plain interval: it counts from `start`, a whole second.
+    """Choose the phase of a trigger of a plain interval: it counts from `start`, a whole second.
 
-    Intervals that divide their unit stay on the wall clock, days and weeks on the calendar, of the trigger's zone. All
-    others elapse. Any other trigger, and one that has this phase already, is returned as it is. It is not bounded.
+    Intervals that divide their unit stay on the wall clock of the trigger's zone, days and weeks on its calendar. All
+    others elapse. Returns any other trigger, and one that has this phase already, unchanged. Adds no bound.
     """
     pace = trigger.pace
     if pace is None:
@@ -87,13 +87,13 @@ def _by_calendar(trigger: Trigger, pace: Pace, second: int, tz: ZoneInfo) -> Tri
 
 
 def second_of_day(pace: Pace, wall: int, *, tz: ZoneInfo, since: datetime) -> int | None:
-    """Give an instant (epoch seconds) with the phase of a time of day; None where each day would be another phase."""
+    """Return an instant (epoch seconds) with the phase of a time of day; None if the phase would differ each day."""
     phases = {(wall - offset) % pace.seconds for _, _, offset in segments(tz.key, since.year)}
     return phases.pop() if len(phases) == 1 and DAY_SECONDS % pace.seconds == 0 else None
 
 
 def pace_in(trigger: Trigger) -> Pace | None:
-    """Find the plain interval that rules say, aligned to the clock or counted from 1970; None where they say more."""
+    """Return the plain interval of the rules, aligned to the clock or counted from 1970; None for any other rules."""
     if len(trigger.rules) == 1 and (known := _paces().get(trigger.rules[0])) is not None:
         return known
     found = set()
@@ -110,7 +110,7 @@ def pace_in(trigger: Trigger) -> Pace | None:
 
 
 def phase_in(trigger: Trigger) -> tuple[Pace, int] | None:
-    """Find the interval that divides its unit, and its first time of the day (seconds), if a rule says just these."""
+    """Return the interval that divides its unit, and its first time of the day (seconds), if a rule is just that."""
     cron = parse_cron(trigger.rules[0], stored=True, rule=True)
     values = (cron.hour.values, cron.minute.values, cron.second.values)
     if len(trigger.rules) > 1 or not all(values):
@@ -127,7 +127,7 @@ _COUNTED: Final[Sequence[Literal["minute", "hour", "day", "week"] | None]] = (
     *(None, None, None),
     *("week", "day", "hour", "minute"),
 )
-"""What a `v/n` of each field counts."""
+"""The unit that a `v/n` of each field counts."""
 
 
 def _steps(part: str) -> Iterator[int]:
@@ -140,6 +140,6 @@ def _steps(part: str) -> Iterator[int]:
 
 @cache
 def _paces() -> dict[str, Pace]:
-    """List the rules of all intervals that divide their unit, but for a day."""
+    """Return the intervals that divide their unit, by rule, except a day."""
     paces = [Pace(n=n, unit=unit) for unit in ("second", "minute", "hour") for n in range(60, 0, -1)]
     return {_aligned(pace, 0): pace for pace in paces if pace.divides and pace.seconds < DAY_SECONDS}

@@ -1,7 +1,8 @@
-"""The Trigger: when a job runs, as a value: a union of seven-field rules in a zone, between bounds, or an interval.
+"""The Trigger: the times of a job as a value. It is a union of seven-field rules in a zone between bounds, or an
+interval.
 
-An interval is what seven fields cannot count: every 90 seconds, or every 3 days from a chosen one. The payload holds
-it beside its `cron` (spec/cron.md 3.1); an older listener, and a peer, runs that `cron`.
+Seven fields cannot count an interval: every 90 seconds, or every 3 days from a chosen one. The payload holds it beside
+its `cron` (spec/cron.md 3.1); older listeners and peers run that `cron`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from workkit.triggers.zone import next_local, offset_at, standard_offset, to_utc
 Unit = Literal["seconds", "days", "weeks"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 MOST_LEAPS: Final = 1_000
-"""So many intervals without a run are passed over; then it never fires again."""
+"""The most intervals without a run that a search skips; after them the trigger never fires again."""
 _MONDAY: Final = 3
 """Days from the Monday of the week of 1970-01-01, a Thursday, to that day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Every `n` units, at the units whose number leaves the remainder `phase`.
+    """Every `n` units, at the units with a number that leaves the remainder `phase`.
 
     Seconds are counted from 1970 in UTC. Days and weeks (from Monday) are counted from 1970 on the wall clock of the
-    trigger's zone, and the rules of the trigger say when in them.
+    trigger's zone, and the rules of the trigger give the times in them.
     """
 
     n: int
@@ -43,11 +44,11 @@ class Interval:
 
     @property
     def is_elapsed(self) -> bool:
-        """Whether it counts seconds alone, so that no rule and no zone matters."""
+        """Whether it counts seconds alone, independent of rules and zones."""
         return self.unit == "seconds"
 
     def member(self) -> dict[str, int]:
-        """Give the member `interval` of a payload."""
+        """Return the member `interval` of a payload."""
         return dict(sorted({self.unit: self.n, "phase": self.phase}.items()))
 
     def second_after(self, after: int) -> int | None:
@@ -85,7 +86,7 @@ class Interval:
 
 
 def plain(rule: str) -> Cron:
-    """Read a rule whose `v/n` an interval counts instead: as v."""
+    """Read a rule for an interval, with v in place of each `v/n`: the interval does the counting."""
     fields = (",".join(map(_value, part.split(","))) for part in rule.split())
     return parse_cron(" ".join(fields), stored=True, rule=True)
 
@@ -103,7 +104,7 @@ def _earliest(crons: list[Cron], tz: ZoneInfo, after: int) -> int | None:
 
 
 def read_interval(member: Any) -> Interval | None:
-    """Read the member `interval` of a payload; None where there is none. Raises TriggerError."""
+    """Read the member `interval` of a payload; None if there is none. Raises TriggerError."""
     if member is None:
         return None
     unit = next((unit for unit in UNITS if isinstance(member, Mapping) and unit in member), None)
@@ -122,14 +123,14 @@ def read_interval(member: Any) -> Interval | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Every `n` of a unit, as words said it and nothing else: the interval whose phase a start may choose."""
+    """A plain interval, every `n` of a unit, from words that name nothing else. A start may choose its phase."""
 
     n: int
     unit: Literal["second", "minute", "hour", "day", "week"]
 
     @property
     def seconds(self) -> int:
-        """How long it is."""
+        """The length in seconds."""
         return self.n * SECONDS[self.unit]
 
     @property
@@ -144,18 +145,17 @@ _WHOLE: Final = {"second": 60, "minute": 60, "hour": 24}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """When a job runs.
+    """The times of a job.
 
-    `cron` is the published seven-field string in UTC, or None where seven UTC fields cannot express it. `rules` are
+    `cron` is the published seven-field string in UTC, or None if seven UTC fields cannot express it. `rules` are
     seven-field strings in wall-clock time of `tz`, and the trigger is their union, from `start` on and before `end`
-    (aware UTC). `recurs` is False for one instant. `warnings` are sentences for whoever set it. `stored` is the text
-    that a payload holds in place of `cron`, where the schedule has another dialect.
+    (aware UTC). `recurs` is False for one instant. `warnings` are sentences for the user who set it. `stored` is the
+    text that a payload holds instead of `cron`, if the schedule has another dialect.
 
-    `interval` counts what seven fields cannot: seconds, and then the one rule only stands in for it where it is not
-    known; or the days and weeks in which the rules hold. `pace` is the plain interval that words named, as long as a
-    start may choose its phase; `exact` is the instant that a length from now ends at, where it is no whole second;
-    `origin` is the time of day (in seconds) and the zone from which the words count an interval. No payload holds these
-    three.
+    `interval` counts units that seven fields cannot: seconds (then the one rule is only for programs without
+    intervals), or the days and weeks in which the rules apply. `pace` is the plain interval of the words, as long as a
+    start may choose its phase. `exact` is the end of a length from now, if that is no whole second. `origin` is the
+    time of day (in seconds) and the zone from which the words count an interval. No payload holds these three.
     """
 
     cron: str | None
@@ -185,7 +185,7 @@ class Trigger:
         return None if found is None else _EPOCH + timedelta(0, found)
 
     def next_after_ms(self, ms: int) -> int | None:
-        """Find the same in epoch milliseconds."""
+        """Find the first whole second strictly after `ms` at which it fires, in epoch milliseconds; None if none."""
         found = self._after(ms // 1000)
         return None if found is None else found * 1000
 
@@ -223,7 +223,7 @@ class Trigger:
         return found
 
     def fields(self) -> dict[str, Any]:
-        """Give what a payload stores of it: `cron`, and more fields where that is not enough (spec/job.md)."""
+        """Return the stored fields of a payload: `cron`, and more if that is not enough (spec/job.md)."""
         bounds = {"from": self.start, "until": self.end}
         known: dict[str, Any] = {name: _seconds(bound) * 1000 for name, bound in bounds.items() if bound is not None}
         if self.interval is not None:
@@ -242,7 +242,7 @@ class Trigger:
         return shifted(self.rules[0], seconds=-standard_offset(zone(self.tz)))
 
     def why_never(self) -> str:
-        """Tell why it never fires again, as the end of a sentence."""
+        """Return why it never fires again, as the end of a sentence."""
         if self.interval is None or not self.interval.is_elapsed:
             crons = self._crons() if self.interval is None else [plain(rule) for rule in self.rules]
             if all(cron.next(-1) is None for cron in crons):
@@ -254,14 +254,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _seconds(t: datetime) -> int:
-    """Epoch seconds, a fraction rounded up."""
+    """Return epoch seconds, rounded up."""
     return -((_EPOCH - t) // timedelta(seconds=1))
 
 
 def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
     """Make the trigger of one instant, a whole second.
 
-    Raises TriggerError where it has no zone or a fraction, or lies before 1970.
+    Raises TriggerError if it has no zone, has a fraction, or is before 1970.
     """
     if instant.utcoffset() is None or instant.microsecond or instant.astimezone(UTC).year < FIRST_YEAR:
         raise TriggerError(f"{instant!r} is not a whole second since 1970 with a zone.", given=instant)
@@ -271,7 +271,9 @@ def once(instant: datetime, *, tz: str = "UTC") -> Trigger:
 
 
 def soonest(instant: datetime, *, tz: str = "UTC") -> Trigger:
-    """Make the trigger of an instant that may lie between two seconds: of the later one, the instant as `exact`."""
+    """Make the trigger of an instant that may be between two seconds. It fires at the later one, and keeps the instant
+    as `exact`.
+    """
     second = instant.replace(microsecond=0)
     if second == instant:
         return once(instant, tz=tz)
@@ -295,7 +297,7 @@ def published(text: str, *, stored: bool = False) -> Trigger:
 
 
 def is_fixed(cron: Cron) -> bool:
-    """Tell whether a cron names one second only, so that nothing recurs."""
+    """Return whether a cron names one second only, so that nothing recurs."""
     others = [part for part in cron.fields if part is not cron.weekday]
     return not cron.weekday.restricted and all(
         len(part.items) == 1 and part.items[0].kind == "range" and part.items[0].low == part.items[0].high
@@ -304,13 +306,13 @@ def is_fixed(cron: Cron) -> bool:
 
 
 def _only_second(cron: str) -> int | None:
-    """Read the one second that a cron names, without parsing it as a cron; None where its look does not tell."""
+    """Read the one second that a cron names, without parsing it as a cron; None if its form does not show one."""
     if not is_one_second(cron):
         return None
     year, month, day, _, hour, minute, second = cron.split(" ")
     try:
         found = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC) - _EPOCH
-    except ValueError:  # a day that its month has not
+    except ValueError:  # a day that its month lacks
         return None
     return found.days * DAY_SECONDS + found.seconds
 
@@ -319,6 +321,6 @@ _ONE_SECOND = re.compile(
     r"(?:19[7-9]\d|[2-9]\d{3}) (?:[1-9]|1[0-2]) (?:[1-9]|[12]\d|3[01]) \* (?:1?\d|2[0-3]) [1-5]?\d [1-5]?\d", re.ASCII
 )
 is_one_second: Final = lru_cache(maxsize=256)(_ONE_SECOND.fullmatch)
-"""Match a published cron string that names one second, by its look. Most payloads hold one: it is not worth being
-parsed, nor remembered for longer than a queue of the same second passes by. None proves nothing.
+"""Match a published cron string that names one second, by its form. Most payloads hold one, so this saves parsing it.
+The cache is small: it serves a queue of jobs of the same second. A cron without a match may still name one second.
 """

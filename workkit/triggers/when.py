@@ -1,6 +1,6 @@
-"""The five ways to give a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in.
+"""The five keywords for a time, as a Trigger: `when=`, `at=`, `in_=`, `every=`, `cron=`. Pure: `now` is passed in.
 
-A recurring trigger warns where a change of the clock leaves one of its local times out.
+A recurring trigger gets a warning if a change of the clock leaves out one of its local times.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _IN = re.compile(r"\s*in\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)  # no slots: `kind` is kept
 class When:
-    """A time as the keywords of an addition give it, of which one is set.
+    """A time as the keywords of an addition; one of the time keywords is set.
 
     `tz` is the zone of the call, `default_tz` and `dialect` are the schedule's. `late` "run": an instant of `at` or
-    `when` may be up to a day past, as a datetime or with the whole date in figures.
+    `when` may be up to a day past, if it is a datetime or has the whole date in figures.
     """
 
     when: str | None = None
@@ -49,13 +49,13 @@ class When:
 
     @property
     def late_ms(self) -> int:
-        """How long ago an instant may have passed, ms, beside the second that has begun."""
+        """The greatest age of an instant in ms, beside the second that has begun."""
         dated = not isinstance(self.at or self.when, str) or _DATE.match(str(self.at or self.when))
         return 86_400_000 if self.late == "run" and dated else 0
 
     @property
     def zone(self) -> str:
-        """The zone in which words are read."""
+        """The zone of the words."""
         return str(self.tz or self.default_tz)
 
     @property
@@ -67,7 +67,7 @@ class When:
     @property
     def is_length(self) -> bool:
         """Whether it is a length of time from now: `in_=`, or a text of `when=` with one ("in 5 minutes"). Each such
-        addition is a run of its own (spec/phrases.md, section 8). Only of a time that `read_when` takes.
+        addition is a separate run (spec/phrases.md, section 8). Valid only for a time that `read_when` takes.
         """
         if self.kind != "when":
             return self.kind == "in_"
@@ -77,7 +77,7 @@ class When:
 
     @cached_property
     def kind(self) -> str:
-        """The keyword that is set. Raises InvalidOptions where none is, or several are."""
+        """The keyword that is set. Raises InvalidOptions if none is set, or several are."""
         given = [name for name in KEYWORDS if getattr(self, name) is not None]
         if not given:
             raise InvalidOptions(f"no time was given. Give one of {_KEYWORDS}, or use schedule.add_now(s, fn).")
@@ -113,12 +113,12 @@ def read_when(
     start: str | datetime | None = None,
     end: str | datetime | None = None,
 ) -> Trigger:
-    """Read one text, words or a cron string of any dialect, or a `When`, which has keywords of its own.
+    """Read one text, words or a cron string of any dialect, or a `When`, which has its own keywords.
 
-    A text tells by itself whether it recurs (spec/phrases.md, one text). `now` is aware; words and five fields are
-    read in the zone `tz`, UTC by default; seven fields are UTC and refuse another. `start` and `end` bound what
-    recurs. Raises PhraseError or CronError for what is not understood, has two meanings, is past or never fires;
-    InvalidOptions for two times or none; TriggerError for anything else.
+    The text itself decides whether it recurs (spec/phrases.md, one text). `now` is aware; words and five fields are
+    read in the zone `tz`, UTC by default; seven fields are UTC and refuse another zone. `start` and `end` bound a
+    recurring time. Raises PhraseError or CronError for a text that is not understood, has two meanings, is past or
+    never fires; InvalidOptions for two times or none; TriggerError for anything else.
     """
     if isinstance(when, When):
         return _read(when, now=now)
@@ -153,7 +153,7 @@ def _read(when: When, *, now: datetime) -> Trigger:
 
 
 def _text(text: Any, when: When, now: datetime) -> Trigger:
-    """Read `when=`: a cron string where the text looks like one, else words."""
+    """Read `when=`: a cron string if the text looks like one, else words."""
     if not isinstance(text, str):
         remedy = 'Write when="every weekday at 9am"; a datetime goes into at=, a timedelta into in_= or every=.'
         raise refused(TriggerError, "when", repr(text), "is neither words nor a cron string", remedy, given=text)
@@ -307,8 +307,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def touched(trigger: Trigger, change: ClockChange) -> datetime | None:
-    """Find the first local time of a recurring trigger that a change of its clock leaves out or shows twice, as if it
-    were UTC; None where there is none. A rule that names every hour goes by elapsed time: no change touches it.
+    """Return the first local time of a recurring trigger that a change of its clock leaves out or shows twice, as if it
+    were UTC; None if there is none. No change affects a rule that names every hour: it goes by elapsed time.
     """
     if trigger.cron is not None or trigger.tz != change.tz or not trigger.recurs:
         return None
@@ -323,9 +323,9 @@ def touched(trigger: Trigger, change: ClockChange) -> datetime | None:
 
 
 def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
-    """Add a warning to a recurring trigger where a clock change leaves out one of its local times.
+    """Add a warning to a recurring trigger if a clock change leaves out one of its local times.
 
-    Looks two years ahead of `after` (aware). The job runs at the end of the gap then (spec/cron.md, clock changes).
+    Looks two years ahead of `after` (aware). Such a run is due at the end of the gap (spec/cron.md, clock changes).
     """
     if trigger.cron is not None or trigger.tz == "UTC" or not trigger.recurs:
         return trigger

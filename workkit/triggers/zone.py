@@ -1,12 +1,12 @@
-"""Wall clock and UTC: when a rule in local time fires, across the changes of a zone's clock.
+"""Wall clock and UTC: the firings of a rule in local time, across the changes of a zone's clock.
 
 The rules, each with its reason (spec/cron.md, clock changes):
 
 - A local time that a change skips runs at the end of the gap, once: the job is owed that day, and a run an hour
   early would be before the time that was asked for.
 - A local time that happens twice runs the first time only: a daily job runs once a day.
-- A rule that names every hour goes by elapsed time: "every 15 minutes" names an interval, so the rule neither bunches
-  up behind a gap nor pauses in an overlap.
+- A rule that names every hour goes by elapsed time: "every 15 minutes" names an interval, so its runs neither bunch up
+  after a gap nor pause in an overlap.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from workkit.triggers.crons.field import shown_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HORIZON_YEARS = 100
-"""How far ahead the offsets of a zone are looked at: tables of single changes reach to 2087, rules recur before."""
+"""The years ahead in which the offsets of a zone are read. Tables of single changes reach to 2087; rules recur before.
+"""
 SHORTEST_DAYS = 14
-"""No stretch of one offset is shorter: Morocco leaves summer time for a month."""
+"""The shortest stretch of one offset, in days. Morocco leaves summer time for a month."""
 _EVERY_HOUR = (1 << 24) - 1
-# Files of the zone database that are not places: what they mean depends on the machine, or counts leap seconds.
+# Files of the zone database that are not places: they depend on the machine, or count leap seconds.
 _NOT_PLACES = ("localtime", "posixrules", "posix/", "right/")
 
 
 def zone(name: str | ZoneInfo) -> ZoneInfo:
     """Read the IANA name of a zone, or take a zone by its name; letter case counts.
 
-    Python, phrases, payloads and the command line read zones here. What depends on the machine ("localtime") is
-    refused: a job is stored with its zone and runs on other machines. Raises TriggerError, with the nearest name.
+    Python, phrases, payloads and the command line read zones here. Refuses a zone that depends on the machine
+    ("localtime"), because a job with its zone runs on other machines. Raises TriggerError, with the nearest name.
     """
     if isinstance(name, ZoneInfo):
         name = name.key
@@ -77,7 +78,7 @@ def _known(name: str) -> ZoneInfo | None:
 
 
 def known_zone(written: str) -> str | None:
-    """Find the name of a zone that a phrase writes in any letter case; None where there is none."""
+    """Return the name of a zone that a phrase has in any letter case; None if there is none."""
     return written if _known(written) is not None else zone_names().get(written.lower())
 
 
@@ -107,12 +108,12 @@ def next_local(cron: Cron, *, tz: ZoneInfo, after: int) -> int | None:
 
 
 def names_every_hour(cron: Cron) -> bool:
-    """Tell whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
+    """Return whether the rule names every hour, so that it goes by elapsed time across a change of the clock."""
     return cron.hour.mask == _EVERY_HOUR and not cron.hour.occurrences
 
 
 def standard_offset(tz: ZoneInfo) -> int:
-    """Give the zone's standard time in seconds east of UTC, in a fixed year, so that texts made of it stay the same.
+    """Return the zone's standard time in seconds east of UTC, in a fixed year, so that texts made of it stay the same.
 
     The lesser of winter and summer: some builds of the zone database call Dublin's winter the exception.
     """
@@ -120,12 +121,12 @@ def standard_offset(tz: ZoneInfo) -> int:
 
 
 def offset_at(tz: ZoneInfo, second: int) -> int:
-    """Give the offset at an instant (epoch seconds), in seconds east of UTC."""
+    """Return the offset at an instant (epoch seconds), in seconds east of UTC."""
     return _seconds(_local(tz, second).utcoffset())
 
 
 def to_utc(tz: ZoneInfo, wall: int) -> int:
-    """Give the instant of a local time: the first of two, and the end of the gap for one that is skipped."""
+    """Return the instant of a local time: the first of two, and the end of the gap for one that is skipped."""
     early, late = _instants(tz, wall)
     return early if early <= late else _change(tz, late, early)
 
@@ -153,12 +154,12 @@ class ClockChange:
 
     @property
     def wall_from(self) -> datetime:
-        """What the clock would show at the change, had it not been set (as if it were UTC)."""
+        """The wall clock at the change by the offset before it (as if it were UTC)."""
         return _EPOCH + timedelta(seconds=self.second + self.before)
 
     @property
     def wall_to(self) -> datetime:
-        """What the clock shows from the change on (as if it were UTC)."""
+        """The wall clock at the change by the offset after it (as if it were UTC)."""
         return _EPOCH + timedelta(seconds=self.second + self.after)
 
 
@@ -191,7 +192,7 @@ def segments(key: str, year: int) -> list[tuple[int, int, int]]:
 def _by_wall_clock(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
     local = _local(tz, after)
     wall = after + _seconds(local.utcoffset())
-    if local.fold:  # the clock shows this for the second time: all of the overlap has fired already
+    if local.fold:  # the clock shows this time again: all of the overlap has fired already
         wall = _overlap(tz, wall)[1] - 1
     found = cron.next(wall)
     while found is not None:
@@ -203,7 +204,7 @@ def _by_wall_clock(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
 
 
 def _by_elapsed_time(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
-    """Fire at every local time that matches, whenever the clock shows it; skipped times it never shows."""
+    """Return the first firing of a rule by elapsed time: it fires whenever the clock shows a matching local time."""
     wall = after + offset_at(tz, after)
     second = _next_shown(cron, tz=tz, wall=wall, after=after)
     early, late = _instants(tz, wall)
@@ -217,7 +218,7 @@ def _by_elapsed_time(cron: Cron, tz: ZoneInfo, after: int) -> int | None:
 
 
 def _next_shown(cron: Cron, *, tz: ZoneInfo, wall: int, after: int) -> int | None:
-    """The first instant after `after` whose local time matches and is later than `wall`."""
+    """Return the first instant after `after` that has a matching local time later than `wall`."""
     found = cron.next(wall)
     while found is not None:
         early, late = _instants(tz, found)
@@ -229,7 +230,7 @@ def _next_shown(cron: Cron, *, tz: ZoneInfo, wall: int, after: int) -> int | Non
 
 
 def _instants(tz: ZoneInfo, wall: int) -> tuple[int, int]:
-    """The instants of a local time by the offset before a change and by the one after it.
+    """Return the instants of a local time by the offset before a change and by the one after it.
 
     Equal away from changes; the earlier first if the clock shows it twice, the later first if it is skipped.
     """
@@ -238,14 +239,16 @@ def _instants(tz: ZoneInfo, wall: int) -> tuple[int, int]:
 
 
 def _overlap(tz: ZoneInfo, wall: int) -> tuple[int, int]:
-    """The first local second that is shown twice, and the first after it that is not, around one shown twice."""
+    """Return the bounds of the overlap around `wall`: the first local second that is shown twice, and the first after
+    them that is not.
+    """
     early, late = _instants(tz, wall)
     change = _change(tz, early, late)
     return change + offset_at(tz, change), change + offset_at(tz, early)
 
 
 def _change(tz: ZoneInfo, low: int, high: int) -> int:
-    """The first second in (low, high] that has another offset than `low`."""
+    """Return the first second in (low, high] that has another offset than `low`."""
     offset = offset_at(tz, low)
     while high - low > 1:
         middle = (low + high) // 2

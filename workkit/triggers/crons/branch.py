@@ -1,11 +1,11 @@
 """One conjunction of a cron string, searched without ever walking seconds, minutes or hours.
 
 A cron string is a union of branches. In a branch every field is either a plain set of values or exactly one `v/n`,
-so that each `v/n` becomes a congruence: on years (month and day-of-month), or on days (the rest). Days that fulfil
-all congruences on days and days that fulfil the calendar are then met by leaps from one to the other. A congruence
+so that each `v/n` becomes a congruence: on years (month and day-of-month), or on days (the rest). The search leaps
+between days that fulfil all congruences and days that fulfil the calendar, until a day fulfils both. A congruence
 (r, p) is every whole number x with x mod p == r; occurrences are numbered 1, 2, 3, ... from 1970-01-01T00:00:00.
 
-All numbers are counted from 1970-01-01T00:00:00 of the clock that the caller uses; knows nothing of zones.
+All numbers are counted from 1970-01-01T00:00:00 of the caller's clock. This module ignores zones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EVERY_SEVENTH = sum(1 << 7 * week for week in range(6))
 class DaySet:
     """Days of any month: `days` and `last` by number, `weekdays` and `ordinals` by weekday.
 
-    Either is enough, or, if `joined`, both must hold.
+    A day matches if either holds, or, if `joined`, if both hold.
     """
 
     days: int = 0
@@ -48,7 +48,7 @@ class DaySet:
     joined: bool = False
 
     def mask(self, size: int, first: int) -> int:
-        """List as bits the days of a month of `size` days whose 1st is weekday `first` (0 = Sunday)."""
+        """Return as bits the days of a month of `size` days; its 1st is weekday `first` (0 = Sunday)."""
         fit = _FIT[size]
         found = self.days | (1 << size if self.last else 0)
         if self.weekdays or self.ordinals:
@@ -59,7 +59,7 @@ class DaySet:
         return found & fit
 
     def possible(self, month: int) -> bool:
-        """Tell whether any such month, of any year, has one of these days."""
+        """Return whether this month has one of these days in any year."""
         sizes = (28, 29) if month == 2 else (LENGTHS[month],)
         return any(self.mask(size, first) for size in sizes for first in range(7))
 
@@ -98,7 +98,7 @@ def _at_or_after(mask: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One conjunction: see the module. `period` and `residues` say which days the congruences allow.
+    """One conjunction: see the module. `period` and `residues` give the days that the congruences allow.
 
     `hour_step`, `minute_step` are the n of a `v/n` in the minute and the second field: one an hour, one a minute.
     """
@@ -128,8 +128,8 @@ class Branch:
     def next(self, wall: int) -> int | None:
         """Find the first second at or after `wall` that matches.
 
-        The last answer is kept: it holds for every second from the one asked about to itself, so that of many
-        branches only those that are over search again.
+        Keeps the last answer, which holds for every second from the argument to the answer. So, of many branches,
+        only those with a past answer search again.
         """
         since, known = self._known[0]
         if since <= wall and (known is None or wall <= known):
@@ -191,14 +191,14 @@ class Branch:
         return None
 
     def _month_of(self, day: int) -> tuple[int, int, int]:
-        """Give the first day of a day's month, that of the next, and which days match, the first as bit 0."""
+        """Return the first day of a day's month, the first of the next month, and the matching days as bits."""
         start = date.fromordinal(day + _EPOCH_ORDINAL)
         begin, size = day - start.day + 1, month_length(start.year, start.month)
         matches = self.months >> start.month & 1 and start.year in self._year_set
         return begin, begin + size, self.days.mask(size, (begin + 4) % 7) >> 1 if matches else 0
 
     def _months(self, year: int, month: int) -> Iterator[tuple[int, int]]:
-        """Walk the months of the branch after the one given."""
+        """Yield the months of the branch after this one."""
         if year in self._year_set:
             for later in bits(self.months >> month + 1 << month + 1):
                 yield year, later
@@ -234,7 +234,7 @@ class Branch:
                 continue
             if late > hour:
                 minute = second = 0
-            # The number of a minute is one more than its index, so the first of this hour to fire is this far in.
+            # A minute's number is its index plus one. This is the offset of the first firing minute in the hour.
             for m in range(-((day * 24 + late) * 60 + 1) % self.minute_step, 60, self.minute_step):
                 if m < minute or not self.minutes >> m & 1:
                     continue
@@ -255,16 +255,16 @@ _THURSDAY = 4  # 1970-01-01
 
 
 def weeks(weekday: int, n: int) -> Congruence:
-    """Every nth such weekday, which comes once a week."""
+    """Return the congruence on days of every nth such weekday, which comes once a week."""
     first = (weekday - _THURSDAY) % 7
     return (first + 7 * (n - 1)) % (7 * n), 7 * n
 
 
 def alignment(days: Congruence | None, *, weekdays: int, clock: list[Congruence]) -> tuple[int, tuple[int, ...]] | None:
-    """The days that can hold a firing, as a period and residues; None where there is no such day.
+    """Return the days that can hold a firing, as a period and residues; None if there is no such day.
 
     `clock` is (bit set, n) of hour, minute and second: an nth minute value comes once an hour, an nth second value
-    once a minute. `weekdays` is a bit set outside which no day can lie, 0 for no bound.
+    once a minute. `weekdays` is the bit set of allowed weekdays, 0 for no bound.
     """
     (hours, _), (minutes, hour_step), (_, minute_step) = clock
     found = {days}
@@ -279,7 +279,7 @@ def alignment(days: Congruence | None, *, weekdays: int, clock: list[Congruence]
 
 
 def _slots(hours: int, minutes: int, hour_step: int, minute_step: int) -> Iterator[Congruence | None]:
-    """On which days an hour, or a minute of it, has a number that its step divides."""
+    """Yield the days on which an hour, or a minute of it, has a number that its step divides."""
     for hour in bits(hours):
         fits = _solve(24, -(hour + 1), n=hour_step)
         if fits is None or minute_step == 1:
@@ -290,7 +290,7 @@ def _slots(hours: int, minutes: int, hour_step: int, minute_step: int) -> Iterat
 
 
 def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Years, int]]:
-    """Every nth such day of the month, which comes once in each month that has it: the years for each month."""
+    """Yield the years, for each month, of every nth such day of the month. It comes once in each month that has it."""
     if day == 29:
         yield from _leap_days(years, months, n)
         return
@@ -301,7 +301,7 @@ def month_days(years: Years, months: int, day: int, n: int) -> Iterator[tuple[Ye
 
 
 def _leap_days(years: Years, months: int, n: int) -> Iterator[tuple[Years, int]]:
-    """Every nth 29th: leap years forbid a congruence, so they are picked from a list of all."""
+    """Yield the years, for each month, of every nth 29th. Leap years prevent a congruence, so a list of all is used."""
     picked: dict[int, list[int]] = {month: [] for month in bits(months)}
     within = years if isinstance(years, range) else frozenset(years)
     for month, year in _twenty_ninths()[n - 1 :: n]:
@@ -313,33 +313,33 @@ def _leap_days(years: Years, months: int, n: int) -> Iterator[tuple[Years, int]]
 
 @cache
 def _twenty_ninths() -> list[tuple[int, int]]:
-    """(month, year) of every 29th, in order."""
+    """Return (month, year) of every 29th, in order."""
     every_year, leap = [m for m in range(1, 13) if m != 2], list(range(1, 13))
     return [(m, y) for y in range(FIRST_YEAR, LAST_YEAR + 1) for m in (leap if isleap(y) else every_year)]
 
 
 def leap_only(years: Years, months: int, days: DaySet) -> Years:
-    """Leave out years that cannot be leap years, where nothing but 29 February is left."""
+    """Return the years without those that cannot be leap years, if 29 February is the only day left."""
     if months != 1 << 2 or any(days.mask(28, first) for first in range(7)):
         return years
     return narrow(years, (1972 - FIRST_YEAR, 4), origin=FIRST_YEAR)
 
 
 def _solve(a: int, b: int, *, n: int) -> Congruence | None:
-    """Solve a·x ≡ b (mod n) for x; None where no x does."""
+    """Solve a·x ≡ b (mod n) for x; None if there is no solution."""
     common, period, inverse = _inverse(a, n)
     return None if b % common else (b // common * inverse % period, period)
 
 
 @lru_cache(maxsize=256)
 def _inverse(a: int, n: int) -> tuple[int, int, int]:
-    """Divide a and n by what they have in common, and find the inverse of what is left of a."""
+    """Divide a and n by their greatest common divisor. Return it, the reduced n, and the inverse of the reduced a."""
     common = gcd(a, n)
     return common, n // common, pow(a // common, -1, n // common)
 
 
 def both(one: Congruence | None, two: Congruence | None) -> Congruence | None:
-    """Find the numbers that fulfil both (the Chinese remainder); None where none does."""
+    """Return the numbers that fulfil both (the Chinese remainder); None if there are none."""
     if one is None or two is None:
         return None
     (r, p), (s, q) = one, two
@@ -350,7 +350,7 @@ def both(one: Congruence | None, two: Congruence | None) -> Congruence | None:
 
 
 def narrow(numbers: Years, keep: Congruence, *, origin: int) -> Years:
-    """Keep those of the ascending `numbers` whose distance from `origin` fulfils `keep`."""
+    """Keep those of the ascending `numbers` that have a distance from `origin` which fulfils `keep`."""
     residue, period = keep
     if not isinstance(numbers, range):
         return tuple(x for x in numbers if (x - origin) % period == residue)

@@ -1,7 +1,7 @@
-"""The seven-field, year-aware cron string as bit sets, and the direct way to the next second it names.
+"""The seven-field, year-aware cron string as bit sets, and the direct search for its next second.
 
-Grammar and meaning are normative in spec/cron.md. Knows nothing of zones: `Cron.next` counts seconds of whatever
-wall clock the caller means.
+Grammar and meaning are normative in spec/cron.md. This module ignores zones: `Cron.next` counts the seconds of the
+caller's wall clock.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Cron:
 def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
     """Read seven fields in published order; raise CronError with field, text, position and what is accepted.
 
-    Fields are parted by exactly one space, or by any run of blanks if the text was `stored` by a peer. `rule` admits
-    the forms that only a trigger's `rules` have. A repeated text costs a dict lookup.
+    Exactly one space separates fields, or any run of blanks if a peer has `stored` the text. `rule` admits the forms
+    that only a trigger's `rules` have. A repeated text costs a dict lookup.
     """
     if not isinstance(text, str):
         raise CronError(f"cron={shown_text(repr(text))} is not text. Accepted: seven fields, {ORDER}.", given=text)
@@ -160,7 +160,7 @@ def _clojure_order(text: str, parts: list[str]) -> CronError:
 def _branches(
     year: Field, month: Field, day: Field, weekday: Field, hour: Field, minute: Field, second: Field, *, given: str
 ) -> Iterator[Branch]:
-    """Part the fields into conjunctions, leaving out those that can never be met."""
+    """Split the fields into conjunctions, without those that no second can fulfil."""
     days = _day_choices(day, weekday)
     clock = [_choices(part) for part in (month, hour, minute, second)]
     count = len(days)
@@ -254,7 +254,7 @@ def _conjunction(
 
 
 def both_days(cron: Cron, *, given: str) -> tuple[str, ...]:
-    """Warn if day-of-month and day-of-week are both set, as then either is enough; else give nothing."""
+    """Return a warning if day-of-month and day-of-week are both set, as then either is enough; else nothing."""
     if not cron.day.restricted or not cron.weekday.restricted or cron.day.joined:
         return ()
     either = f"{_numbers(cron.day)}, and {_weekdays(cron.weekday)}"
@@ -279,7 +279,7 @@ def _weekdays(weekday: Field) -> str:
 
 
 def impossible(cron: Cron) -> str:
-    """Tell why no date fits, as the end of a sentence."""
+    """Return why no date fits, as the end of a sentence."""
     months, days = cron.month.values, cron.day.values
     by_number = days and not cron.day.last and not cron.day.occurrences and not cron.month.occurrences
     if by_number and (cron.day.joined or not cron.weekday.restricted):

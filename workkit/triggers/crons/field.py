@@ -1,7 +1,6 @@
-"""The fields of a cron string as values: what each may hold, what was read, and the error about a part of one.
+"""The fields of a cron string as values: their allowed content, their read content, and errors about a part of one.
 
-`reader.py` reads them. Errors about an option that gives a time have one form, `refused`. Knows nothing of calendars or
-clocks.
+`reader.py` reads them. Errors about a time option have one form, `refused`. This module uses no calendar and no clock.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ def _names(words: list[str], first: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """One of the seven places: `number` counts from 1, `low` to `high` is the range. A dialect whose Sunday is 0 and 7
-    accepts the weekday 7 too (`has_seven`).
+    """One of the seven places: `number` counts from 1, `low` to `high` is the range. `has_seven`: the dialect accepts
+    7 as Sunday, as well as 0.
     """
 
     number: int
@@ -40,7 +39,7 @@ class Spec:
 
     @property
     def top(self) -> int:
-        """The greatest value that is accepted."""
+        """The greatest accepted value."""
         return self.high + self.has_seven
 
     @property
@@ -78,7 +77,7 @@ class FieldItem:
 
     @property
     def values(self) -> range:
-        """What a `range` item names; other kinds name nothing by value."""
+        """The values of a `range` item; empty for other kinds."""
         return range(self.low, self.high + 1, self.step) if self.kind == "range" else range(0)
 
 
@@ -114,7 +113,7 @@ class Field:
 
 
 def bits(mask: int) -> list[int]:
-    """List the numbers of the bits that are set, lowest first."""
+    """List the numbers of the set bits, lowest first."""
     found = []
     while mask:
         low = mask & -mask
@@ -167,8 +166,8 @@ def field_error(
 ) -> CronError:
     """Make the error ``cron="given" trouble. Remedy``, with its parts as fields; any dialect.
 
-    A `trouble` about one part of the text begins with a colon and that part. The `remedy` is what is
-    accepted, unless it is passed in.
+    A `trouble` about one part of the text begins with a colon and that part. Without a `remedy` the message lists the
+    accepted values.
     """
     shown, remedy = f'"{shown_text(given)}"', remedy or f"Accepted: {accepted}."
     error = refused(CronError, "cron", shown, trouble, remedy, given=given, accepted=accepted, suggestion=suggestion)
@@ -178,8 +177,8 @@ def field_error(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlace:
-    """Where a field is: the whole text that was given, and the offset of the field in it. Errors have the position of
-    the item, or, `by_field`, that of the field.
+    """The place of a field: the user's whole text, and the offset of the field in it. Errors have the position of the
+    item, or, with `by_field`, that of the field.
     """
 
     given: str
@@ -197,8 +196,8 @@ class FieldPlace:
         hint: str = "",
         better: str | None = None,
     ) -> CronError:
-        """Make the error for `item`, `at` characters into the field. `hint` is a sentence, `better` is what to write
-        in place of the item.
+        """Make the error for `item`, `at` characters into the field. `hint` is a sentence, `better` is the text to
+        write instead of the item.
         """
         accepted = accepted or spec.accepted
         start = self.offset + at
@@ -214,7 +213,7 @@ class FieldPlace:
 
 
 NO_ZONE: Final = 'Use datetime(..., tzinfo=ZoneInfo("Europe/Paris")), or words with tz=.'
-"""What to do about a naive datetime."""
+"""The remedy for a naive datetime."""
 
 _E = TypeVar("_E", bound=TriggerError)
 

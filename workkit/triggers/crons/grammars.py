@@ -1,5 +1,5 @@
-"""The rows of `reader.py`: what the fields of each dialect of cron may hold, and how each refuses the rest. And how a
-cron string looks, whatever its dialect.
+"""The grammars of `reader.py`: the allowed content of the fields of each cron dialect, and its refusals of the rest.
+Also recognizes a cron string of any dialect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NICKNAMES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-"""In five fields, as every crontab has them."""
+"""The nicknames, each as the five fields of a crontab."""
 
 _SEVEN: Final = replace(WEEKDAY, has_seven=True)
 _STEPS: Final = f"a step of 1-{MAX_STEP}"
@@ -104,8 +104,8 @@ CLOJURE: Final = read.Grammar(
         r"(?:(?P<star>\*)|(?P<first>[0-9]+(?=-)|[+-]?[0-9]+\Z)(?:-(?P<last>[0-9]+|L))?)(?:/(?P<n>[0-9]+))?"
     ),
 )
-"""Seven fields, second first, month before day (spec/cron.md, 5.3). What that code makes of an item, and passes over
-silently, is in `dialects/cuckoo.py`.
+"""Seven fields, second first, month before day (spec/cron.md, 5.3). `cuckoo.py` reads the items of this dialect as the
+Clojure code does, and skips the same ones.
 """
 
 GO: Final = read.Grammar(
@@ -187,15 +187,15 @@ SYSTEMD: Final = read.Grammar(
 _NAMES: Final = "|".join(sorted({*MONTH.names, *WEEKDAY.names, "sept", "tues", "thur", "thurs"}, key=len, reverse=True))
 _LOOK: Final = re.compile(rf"(?:[\d*?/,#&-]|l(?![a-z])|(?:{_NAMES})(?![a-z]))+")
 _NICKNAME: Final = re.compile(r"@[a-z][a-z_-]*")
-_LONGEST: Final = 1_000  # characters that are looked at
+_LONGEST: Final = 1_000  # characters that are read
 _LEAST_PLAIN: Final = 3  # fields that begin with a number or a star: words, such as "mon tue wed thu fri", have fewer
 
 
 def looks_like_cron(text: str) -> bool:
-    """Tell whether a text looks like a cron string, whatever its dialect (spec/phrases.md, one text).
+    """Return whether a text looks like a cron string of any dialect (spec/phrases.md, one text).
 
-    That is a nickname such as ``@daily``, or words that all are cron fields: five to seven, three of which begin with
-    a number, a star, a question mark or are ``L``; or another number from four on, with a star among them.
+    Such a text is a nickname such as ``@daily``, or words that all are cron fields. Either there are five to seven, and
+    three of them are ``L`` or begin with a number, a star or a question mark; or there are four or more, with a star.
     """
     fields = text[:_LONGEST].lower().split()
     if len(fields) == 1:

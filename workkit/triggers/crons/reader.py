@@ -1,7 +1,7 @@
-"""The one reader of cron fields, with a row for each dialect: text in, items and a bit set out.
+"""The one reader of cron fields: converts text to items and a bit set, by a `Grammar` for each dialect.
 
-A row (`Grammar`) tells what a field of its dialect may hold, what is checked and in which order, and the sentences of
-its refusals. The normative texts are spec/cron.md, spec/moving.md and spec/layouts/gocraft.md.
+A `Grammar` holds the allowed content of the fields of its dialect, the checks in their order, and the sentences of its
+refusals. The normative texts are spec/cron.md, spec/moving.md and spec/layouts/gocraft.md.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _DAYS: Final = (DAY.name, WEEKDAY.name)
 _NAMES: Final = {spec.name: tuple(spec.names) for spec in SPECS}
 
 Sentence = str | tuple[str, ...]
-"""The trouble, what is accepted ("" for the range of the field), a hint, and what to write in place of the item; with
-`item`, its `spec`, the `part` at fault, the name `near` it and the item with that name in place of the part.
+"""The trouble, the accepted values ("" for the range of the field), a hint, and the text to write instead of the item.
+The texts may use `item`, its `spec`, the `part` at fault, the name `near` it, and the item with that name in its place.
 """
 Refuse = Callable[..., Exception]
-"""What makes the error about an item: `FieldPlace.error`, or a function with its parameters."""
+"""A function that makes the error about an item: `FieldPlace.error`, or one with the same parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """What the fields of one dialect may hold.
+    """The allowed content of the fields of one dialect.
 
     `specs` are its fields in order, with their ranges, their names, and 7 as Sunday or not. `shape` is an item with the
     parts star, first, last and n; `number` a value or a step, at most `greatest`, of at most `digits` digits. `checks`
@@ -36,7 +36,7 @@ class Grammar:
     `day_last` are the texts for the last day of the month, `to_last` lets a range end with it, and `of_month` is a
     weekday of the month with the parts day and k. `unset` is a day field that leaves the day to the other one; where
     both are set, either is enough. `open_days`: a lone question mark is a day field. `skips_empty`: an empty item
-    means nothing. `short_names`: names have three letters. `sentences` has one for each fault:
+    has no effect. `short_names`: names have three letters. `sentences` has one for each fault:
 
     - of an item: "empty"; "shape": without the parts of an item; "place": n#k of no month; "mixed": beside a weekday
     - of a value: "odd", "missing"; "suffix": an L, W or #; "name", "near name"; "year": not of four digits; "fraction";
@@ -64,15 +64,15 @@ class Grammar:
     short_names: bool = False
 
     def fields(self, count: int) -> tuple[Spec, ...]:
-        """Give its last `count` fields, numbered from 1."""
+        """Return its last `count` fields, numbered from 1."""
         return tuple(replace(spec, number=number) for number, spec in enumerate(self.specs[-count:], 1))
 
 
 def read_field(text: str, spec: Spec, row: Grammar, *, refuse: Refuse, rule: bool = False) -> Field:
     """Read one field of a dialect. Raises the error that `refuse` makes.
 
-    `rule` admits the two forms that only a trigger's `rules` have: ``&`` before a day-of-month (and, not or,
-    with day-of-week), ``=`` before a day-of-week whose suffix belongs to the whole list, as in the Clojure code.
+    `rule` admits the two forms that only a trigger's `rules` have: ``&`` before a day-of-month (and, not or, with
+    day-of-week), and ``=`` before a day-of-week. The latter's suffix belongs to the whole list, as in the Clojure code.
     """
     if rule and spec is WEEKDAY and text.startswith("="):
         return _whole_list(text, row, refuse)
@@ -95,7 +95,7 @@ def read_field(text: str, spec: Spec, row: Grammar, *, refuse: Refuse, rule: boo
 
 
 def _items(text: str, spec: Spec, row: Grammar, refuse: Refuse, *, since: int) -> tuple[FieldItem, ...]:
-    """Read the list, `since` a number of characters into the field."""
+    """Read the list that begins `since` characters into the field."""
     found: dict[FieldItem, None] = {}
     at = since
     for part in text[since:].split(","):
@@ -131,7 +131,7 @@ def _whole_list(text: str, row: Grammar, refuse: Refuse) -> Field:
 
 
 class _Item:
-    """One item while it is read: its parts as text, and what the checks made of them."""
+    """One item during the reading: its parts as text, and the values that the checks read from them."""
 
     def __init__(self, text: str, at: int, spec: Spec, row: Grammar, refuse: Refuse, whole: str) -> None:
         self.text, self.at, self.spec, self.row, self.refuse, self.whole = text, at, spec, row, refuse, whole
@@ -220,7 +220,7 @@ class _Item:
         )
 
 
-# What reads the parts of an item, and refuses them: the rows have these in their order.
+# The checks: each reads or refuses parts of an item. A grammar lists them in their order.
 
 
 def first(item: _Item) -> None:
@@ -288,8 +288,8 @@ def not_counted(item: _Item) -> None:
 
 
 def to_end(item: _Item) -> None:
-    """Read v/n as the steps from v to the highest value, and fri-sun as 5-7. Refuse steps that lead to 7 where that is
-    Sunday: crontabs differ.
+    """Read v/n as the steps from v to the highest value, and fri-sun as 5-7. Refuse steps that lead to 7 if 7 is
+    Sunday, as crontabs differ there.
     """
     spec = item.spec
     if item.is_lone:
@@ -309,8 +309,8 @@ def wide(item: _Item) -> None:
 def rule_of(fields: Iterable[Field]) -> str:
     """Write the fields of a crontab as seven in published order (spec/cron.md, 3).
 
-    Where both day fields are set, either is enough: one with all values stays a range, as a star would not count as
-    set. Where one of them is unset, both must match.
+    If both day fields are set, either is enough: a field with all values stays a range, as a star would not count as
+    set. If one of them is unset, both must match.
     """
     named = {part.spec.name: part for part in fields}
     either = all(named[name].restricted for name in _DAYS)

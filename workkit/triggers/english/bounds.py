@@ -20,7 +20,7 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d+))?)?")
 
 
 def numeric(reader: Reader, parts: Parts) -> Parts | None:
-    """Read a date with the year first, with what is glued to it; or epoch seconds."""
+    """Read a date with the year first, with a time or zone attached to it; or epoch seconds."""
     start = reader.peek()
     match start.kind:
         case "epoch":
@@ -47,7 +47,7 @@ def _date(reader: Reader, parts: Parts, token: Token) -> Parts:
 
 
 def _put(reader: Reader, parts: Parts, token: Token, *, day: str, time: str | None, zone: timezone | None) -> Parts:
-    """Add a date; with a zone it is an instant. Raise PhraseError where there is no such date or time."""
+    """Add a date; with a zone it is an instant. Raise PhraseError if there is no such date or time."""
     year, month, number = (int(part) for part in re.split("[-/]", day))
     if not 1970 <= year <= 9999 or not 1 <= month <= 12 or not 1 <= number <= 31:
         raise reader.refusal("is no date", "Dates are year-month-day, from 1970-01-01 to 9999-12-31", start=token)
@@ -138,7 +138,7 @@ def start(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _time_follows(reader: Reader) -> str:
-    """Give the text of a time of day if one is next, else none; take nothing."""
+    """Return the text of a time of day if one is next, else an empty text; take nothing."""
     mark = reader.i
     at = reader.take("at")
     start = reader.peek()
@@ -279,7 +279,7 @@ def next_day(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def from_a_day(reader: Reader, parts: Parts, found: Amount, *, start: Token, ahead: bool) -> Parts | None:
-    """Read what an amount is counted from: "from monday", "on tuesday", "before 24 december", "today"."""
+    """Read the day from which an amount is counted: "from monday", "on tuesday", "before 24 december", "today"."""
     mark = reader.i
     side = reader.take("from", "after", "before")
     weeks = bool(found.days) and found.days % 7 == 0

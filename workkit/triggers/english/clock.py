@@ -28,17 +28,17 @@ _PART_HOURS: Final[dict[str, Sequence[int]]] = {
     "night": (*range(18, 24), 0, 1, 2, 3, 4, 5),
 }
 _DAY_WORDS: Final = frozenset(("every", "each", "on", "this", "and", ",", *RELATIVE_DAYS, *WEEKDAYS, *WEEKDAY_GROUPS))
-"""Words that may stand between an hour and its part of the day: 7 every friday evening."""
+"""Words that may come between an hour and its part of the day: 7 every friday evening."""
 _DAY: Final = 24 * 3600
 _AT_NUMBERS: Final = re.compile(r"\bat \d\d?(?:(?:,? and|,) \d\d?)*", re.IGNORECASE)
 
 Form = Literal["bare", "half", "hour", "minute", "second"]
-"""How a time was written: 9, 9am, noon, 9:30, 9:30:00."""
+"""The written form of a time: 9, 9am (or noon), 9:30, 9:30:00."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """A time of day in seconds, and how it was written: `named` is noon or midnight, `halved` has am or pm."""
+    """A time of day in seconds, and its written form: `named` is noon or midnight, `halved` has am or pm."""
 
     seconds: int
     form: Form
@@ -79,7 +79,7 @@ def times(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _is_open(end: Time, other: Time) -> bool:
-    """Tell whether one end of a window could have am or pm, and only the other end has it: from 9 to 5pm."""
+    """Return whether only the other end of a window has am or pm, and this end may have it too: from 9 to 5pm."""
     return other.halved and not end.halved and not end.named and 3600 <= end.seconds < 13 * 3600
 
 
@@ -95,7 +95,7 @@ def _another(reader: Reader, *, bare: bool) -> Time | None:
 
 
 def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None:
-    """Read one time of day, or nothing; a number alone only if `bare`. After `at`, 2130 is no year."""
+    """Read one time of day, or nothing; read a number alone only if `bare`. After `at`, 2130 is no year."""
     token = reader.peek()
     if token.text in NAMED_TIMES:
         reader.next()
@@ -146,7 +146,7 @@ def time(reader: Reader, *, bare: bool = False, at: bool = False) -> Time | None
 
 
 def _part_follows(reader: Reader) -> bool:
-    """Tell whether a part of the day follows, which makes a time of a number alone: 7 every morning."""
+    """Return whether a part of the day follows, which turns a number alone into a time: 7 every morning."""
     first, second, third = (reader.peek(k).text for k in range(3))
     if (
         first == "tonight"
@@ -161,7 +161,7 @@ def _part_follows(reader: Reader) -> bool:
 
 
 def _spelled_minute(reader: Reader) -> int:
-    """Take the minute of "nine thirty"; give 0 where none follows."""
+    """Take the minute of "nine thirty"; return 0 if none follows."""
     mark = reader.i
     minute = integer(reader) if reader.peek().kind == "word" else None
     if minute is not None and 10 <= minute < 60 and reader.peek().text not in (*UNITS, "past", "to", "times"):
@@ -239,7 +239,7 @@ def _past(reader: Reader) -> Time | None:
 
 
 def window(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "from 9am to 5pm" or "between 9 and 17"; nothing if what follows is no time of day."""
+    """Read "from 9am to 5pm" or "between 9 and 17"; nothing if no time of day follows."""
     mark, start = reader.i, reader.peek()
     if not (word := reader.take("from", "between")):
         return None
@@ -281,7 +281,9 @@ def _with_half(seconds: int, half: str) -> str:
 
 
 def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> int:
-    """Include the whole of what was named last: the hour if both ends are hours, else the minute or second."""
+    """Return the last second of a window. It includes the whole last hour if both ends are hours, else the whole last
+    minute or second.
+    """
     if last.form == "second":
         return last.seconds
     if first.seconds % 3600 == 0 and first.form != "second" and last.seconds % 3600 == 0:
@@ -295,7 +297,7 @@ def _last_second(reader: Reader, first: Time, last: Time, *, start: Token) -> in
 
 
 def part(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "in the morning", "at night", "tomorrow morning", "this evening": what am and pm say otherwise."""
+    """Read the part of the day, which replaces am and pm: "in the morning", "at night", "tomorrow morning"."""
     mark, start = reader.i, reader.peek()
     if reader.take("at"):
         found = "night" if reader.take("night") else None
@@ -320,8 +322,8 @@ def part(reader: Reader, parts: Parts) -> Parts | None:
 def in_part(reader: Reader, parts: Parts) -> Parts:
     """Move the hours into the part of the day that the phrase names: 7 in the evening is 19:00.
 
-    The whole group of clauses is read before, so that the order of the words does not matter. Raise PhraseError for an
-    hour that the part of the day does not have.
+    The caller has read the whole group of clauses, so that the order of the words does not matter. Raise PhraseError
+    for an hour outside the part of the day.
     """
     if parts.day_part is None or not parts.times:
         return parts
@@ -341,7 +343,7 @@ def in_part(reader: Reader, parts: Parts) -> Parts:
 
 
 def _outside(reader: Reader, word: str, *readings: int) -> Exception:
-    """Make the error about an hour that the part of the day does not have, with each hour that may be meant."""
+    """Make the error about an hour outside the part of the day, with each possible reading of the hour."""
     mark, reader.i = reader.i, 1
     start = reader.peek(-1)
     while reader.i < len(reader.tokens) and not start.text.startswith((word, f"to{word}")):

@@ -108,7 +108,7 @@ def _day(reader: Reader) -> int | None:
 
 
 def _names_weekday_later(reader: Reader) -> bool:
-    """Tell whether a list of ordinals is followed by a weekday: first and third monday."""
+    """Return whether a list of ordinals is followed by a weekday: first and third monday."""
     ahead = 0
     while reader.peek(ahead).text in (",", "and", "&", "the", "last") or _is_ordinal(reader.peek(ahead)):
         ahead += 1
@@ -202,7 +202,7 @@ def relative(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def weekdays(reader: Reader, parts: Parts) -> Parts | None:
-    """Read one weekday ("friday", "next friday"), or what recurs: "mondays", "weekdays", "monday to friday".
+    """Read one weekday ("friday", "next friday"), or recurring ones: "mondays", "weekdays", "monday to friday".
 
     Beside words that recur ("every 2 weeks on monday and friday") a list of weekdays is read.
     """
@@ -233,7 +233,7 @@ def weekdays(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _weekly_follows(reader: Reader) -> bool:
-    """Tell whether "every week" or "weekly" comes later: monday and friday at noon every week."""
+    """Return whether "every week" or "weekly" comes later: monday and friday at noon every week."""
     words = [token.text for token in reader.tokens[reader.i :]]
     return "weekly" in words or any(pair in (("every", "week"), ("each", "week")) for pair in pairwise(words))
 
@@ -248,7 +248,7 @@ def _next_week(reader: Reader) -> bool:
 
 
 def _refuse_list(reader: Reader, start: Token) -> None:
-    """Refuse "monday and thursday", where nothing says that they recur."""
+    """Refuse "monday and thursday" in a phrase without a word that makes them recur."""
     mark = reader.i
     joined = reader.take_and()
     if (joined or reader.peek().text in WEEKDAYS) and weekday_item(reader) is not None:
@@ -296,12 +296,12 @@ def plurals(reader: Reader) -> tuple[int, ...] | None:
 
 
 def each(days: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Give every one of `days` as (weekday, 1)."""
+    """Return each of `days` as (weekday, 1)."""
     return tuple((day, 1) for day in days)
 
 
 def span(first: int, last: int, *, size: int, low: int = 0) -> tuple[int, ...]:
-    """Count from `first` to `last`, round the end if need be: friday to monday."""
+    """List the values from `first` to `last`, past the end of the cycle if needed: friday to monday."""
     return tuple((first - low + k) % size + low for k in range((last - first) % size + 1))
 
 

@@ -1,4 +1,4 @@
-"""The grammar of what recurs: every 5 minutes, every other friday, daily, twice a day, every march."""
+"""The grammar of recurring times: every 5 minutes, every other friday, daily, twice a day, every march."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def times_a(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def every(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "every" or "each", and what it goes with."""
+    """Read "every" or "each", and the words that follow it."""
     if not reader.take("every", "each"):
         return None
     parts = replace(parts, every=True)
@@ -77,7 +77,7 @@ def every(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _refuse_plural(reader: Reader) -> None:
-    """Refuse "every days" and "every 15th", with what they may mean."""
+    """Refuse "every days" and "every 15th", with their possible meanings."""
     start, after = reader.peek(), reader.peek(1)
     if start.text in UNITS and start.text.endswith("s") and len(start.text) > 3:
         reader.next()
@@ -111,7 +111,7 @@ def _marks(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _unit(reader: Reader, parts: Parts) -> Parts | None:
-    """Read day, hour, month; "second" only where it is not the ordinal of what follows."""
+    """Read day, hour, month; "second" only if it is not the ordinal of the next word."""
     start, after = reader.peek(), reader.peek(1).text
     if start.text == "second" and (after in UNITS or after in WEEKDAYS or after in WEEKDAY_GROUPS or after in MONTHS):
         return None
@@ -148,8 +148,9 @@ def _month(reader: Reader, parts: Parts) -> Parts | None:
 def _place(reader: Reader, parts: Parts) -> Parts | None:
     """Read "first sunday of january", "last friday of the month", "1st and 3rd monday of the month".
 
-    Nothing where an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day". "Of march" always
-    names the one within the month; "in march" may mean both. In the march of one year such days are counted.
+    Reads nothing if an ordinal alone means every nth such day: "every 3rd monday", "every 3rd day". "Of march" always
+    names one day within the month; "in march" has both meanings. With a year, "every 2nd sunday of march 2027" counts
+    such days.
     """
     ahead = 0
     while (token := reader.peek(ahead)).kind == "ordinal" or token.text in (*ORDINALS, "last", "and", ",", "&", "the"):

@@ -1,4 +1,4 @@
-"""What a phrase is read against: its text, the present and the zone; and remarks on which of two readings was taken."""
+"""The context of a phrase: its text, the present and the zone. Also remarks on the chosen one of two readings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from workkit.triggers.english.words import SECONDS, quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """What a phrase is read against: its own text, the time and the zone."""
+    """The context of a phrase: its own text, the present and the zone."""
 
     text: str
     now: datetime
     zone: ZoneInfo
     offset: timedelta | None = None
-    """East of UTC; its wall clock is read in place of the zone's."""
+    """The offset east of UTC; its wall clock replaces the zone's."""
 
     @property
     def clock(self) -> tzinfo:
-        """The zone or offset on whose wall clock the phrase is read."""
+        """The zone or offset that has the wall clock of the phrase."""
         return self.zone if self.offset is None else timezone(self.offset)
 
     @property
@@ -36,7 +36,7 @@ class Here:
         return self.wall(self.now)
 
     def wall(self, moment: datetime) -> datetime:
-        """Give the wall clock at an instant, naive; its `fold` tells the second of two equal times."""
+        """Return the naive wall clock at an instant; `fold` marks the second of two equal times."""
         return moment.astimezone(self.clock).replace(tzinfo=None)
 
     def refusal(self, trouble: str, remedy: str | None = None, *, offered: str | None = None) -> PhraseError:
@@ -55,7 +55,7 @@ class Here:
 
 
 def at_instant(here: Here, wall: datetime) -> datetime:
-    """Give the UTC instant of a wall-clock time, the first if there are two; refuse one that is skipped."""
+    """Return the UTC instant of a wall-clock time, the first if there are two. Raise PhraseError for a skipped time."""
     found = wall.replace(tzinfo=here.clock).astimezone(UTC)
     if found.astimezone(here.clock).replace(tzinfo=None) == wall:
         return found
@@ -68,7 +68,7 @@ def at_instant(here: Here, wall: datetime) -> datetime:
 
 
 def gap(wall: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """Give the wall clock just before and just after the change that skips `wall`, or shows it twice."""
+    """Return the wall clock just before and just after the change that skips `wall`, or shows it twice."""
     low = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     high = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     low, high = min(low, high) - timedelta(hours=1), max(low, high) + timedelta(hours=1)
@@ -92,13 +92,13 @@ _EVERY_MONTH_HAS: Final = 28
 
 
 def of_once(here: Here, parts: Parts, found: datetime) -> tuple[str, ...]:
-    """Give the remarks on words that name one instant."""
+    """Return the remarks on words that name one instant."""
     found_all = (_of_hour(parts), _of_weekday(here, parts, found), _of_midnight(here, parts), _of_ending(parts))
     return (*(sentence for some in found_all for sentence in some), *_twice(here, parts, found))
 
 
 def of_recurring(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
-    """Give the remarks on words that recur."""
+    """Return the remarks on words that recur."""
     found = [
         sentence
         for parts in groups
@@ -113,7 +113,7 @@ def of_recurring(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
 
 
 def _of_hour(parts: Parts) -> Iterator[str]:
-    """Tell that "at 5" is on the 24-hour clock."""
+    """Remark that "at 5" is on the 24-hour clock."""
     doubtful = [time for time in parts.times if 3600 <= time < (_LAST_DOUBTFUL + 1) * 3600]
     if parts.bare and not parts.halved and parts.day_part is None and doubtful:
         hour, later = clock_text(doubtful[0]), clock_text(doubtful[0] + 12 * 3600)
@@ -121,7 +121,7 @@ def _of_hour(parts: Parts) -> Iterator[str]:
 
 
 def _of_days(parts: Parts) -> Iterator[str]:
-    """Tell that some months have no such day."""
+    """Remark that some months have no such day."""
     unit = parts.step.unit if parts.step else None
     rare = [day for day in parts.days if day > _EVERY_MONTH_HAS]
     if rare and not parts.months and not parts.weekdays and (parts.monthly or unit == "month"):
@@ -129,7 +129,7 @@ def _of_days(parts: Parts) -> Iterator[str]:
 
 
 def _of_counted(parts: Parts) -> Iterator[str]:
-    """Tell that "every 2nd sunday of may 2027" counts sundays."""
+    """Remark that "every 2nd sunday of may 2027" counts sundays."""
     if parts.counted and parts.weekdays and parts.months:
         weekday, n = parts.weekdays[0]
         name = WEEKDAY_NAMES[weekday]
@@ -137,7 +137,7 @@ def _of_counted(parts: Parts) -> Iterator[str]:
 
 
 def _of_window(parts: Parts) -> Iterator[str]:
-    """Name the last run of a window that includes its last hour, where "until" would end sooner."""
+    """Remark on the last run of a window that includes its last hour, if "until" would end sooner."""
     if parts.window is None or parts.named_end is None or parts.step is None:
         return
     (first, end), step = parts.window, parts.step
@@ -153,7 +153,7 @@ def _of_window(parts: Parts) -> Iterator[str]:
 
 
 def _of_weekday(here: Here, parts: Parts, found: datetime) -> Iterator[str]:
-    """Tell which week a weekday was taken for."""
+    """Remark on the week that a weekday belongs to."""
     if not parts.weekdays or parts.days or parts.places or parts.this or parts.week or parts.moved:
         return
     today, day = here.local.date(), here.wall(found).date()
@@ -170,7 +170,7 @@ def _week(day: date) -> tuple[int, int]:
 
 
 def _of_midnight(here: Here, parts: Parts) -> Iterator[str]:
-    """Tell that the midnight of a day is taken for its beginning."""
+    """Remark that the midnight of a day is its beginning."""
     named = parts.day is not None or parts.weekdays or parts.days
     if named and parts.times == (0,) and parts.day_part != "night":
         yield from _of_midnight_text(here)
@@ -189,7 +189,7 @@ def _of_ending(parts: Parts) -> Iterator[str]:
 
 
 def _twice(here: Here, parts: Parts, found: datetime) -> Iterator[str]:
-    """Tell that the clock shows a time twice, and that the first is taken."""
+    """Remark that the clock shows a time twice, and that the first one is used."""
     if here.offset is not None or parts.now or parts.instant or (parts.amount and parts.amount.seconds):
         return
     wall = here.wall(found)

@@ -11,7 +11,7 @@ from workkit.triggers.english.reader import Parts, PhraseStep, Reader
 from workkit.triggers.english.words import NAMED_TIMES, NUMBERS, RELATIVE_DAYS, TENS, UNITS, Token
 
 FRACTIONS: Final = {"half": 30, "quarter": 15}
-"""Minutes that are named as a part of the hour."""
+"""Minutes with the name of a part of the hour."""
 
 _MINUTES: Final = ("minutes", "minute", "mins", "min")
 
@@ -60,7 +60,7 @@ def _hourly(reader: Reader, parts: Parts) -> Parts:
 
 
 def _names_more(reader: Reader) -> bool:
-    """Tell whether something else in the phrase can say how often: "on the hour every weekday"."""
+    """Return whether another part of the phrase may give the frequency: "on the hour every weekday"."""
     words = [token.text for token in reader.tokens]
     return any(word in words for word in ("every", "each", "weekdays", "workdays", "daily", "from", "between"))
 
@@ -77,7 +77,7 @@ def _on_the_hour(reader: Reader) -> int | None:
 
 
 def _minutes(reader: Reader) -> int | None:
-    """Read how many minutes past or to the hour."""
+    """Read the number of minutes past or to the hour."""
     if reader.take("a"):
         return 15 if reader.take("quarter") else None
     minutes = FRACTIONS.get(reader.peek().text)
@@ -121,10 +121,9 @@ _FIRST_YEAR: Final = 1970  # four digits from here on may be a year
 
 
 def written_time(reader: Reader, *, bare: bool, at: bool) -> tuple[int, bool] | None:
-    """Read such a time as minutes of the day, and tell whether am or pm follows; nothing where it is none.
+    """Read a time in digits alone as minutes of the day, and whether am or pm follows; None if there is no such time.
 
-    8.05 may be a date and 2030 a year: these are times only where am, pm or `at` says so, or where a named day stands
-    beside them.
+    8.05 may be a date and 2030 a year: they are times only with am, pm or `at`, or beside a named day.
     """
     token, after = reader.peek(), reader.peek(1).text
     match = _WRITTEN.fullmatch(token.text) if token.kind == "number" else None
@@ -151,7 +150,7 @@ def written_time(reader: Reader, *, bare: bool, at: bool) -> tuple[int, bool] | 
 
 
 def refuse_clock(reader: Reader, number: Token, unit: Token, *, ahead: bool) -> None:
-    """Refuse the lengths "19.30h" and "0900 hours", which may be a time of day; `ahead`: "in" stands before them."""
+    """Refuse the lengths "19.30h" and "0900 hours", which may be a time of day; `ahead`: "in" comes before them."""
     match = _WRITTEN.fullmatch(number.text)
     if match is None or UNITS.get(unit.text) != "hour":
         return

@@ -77,7 +77,7 @@ def _refuse_place(reader: Reader, start: Token) -> None:
 
 
 def month_of(reader: Reader, parts: Parts) -> Parts | None:
-    """Read what follows a day: "of the month", "of every month", "in march 2014", "of january and july"."""
+    """Read the months of a day: "of the month", "of every month", "in march 2014", "of january and july"."""
     mark, start = reader.i, reader.peek()
     if not reader.take("of", "in", "during"):
         return None
@@ -222,7 +222,7 @@ def _ending(day: int, unit: str) -> str | None:
 
 
 def _spans(reader: Reader, start: Token, unit: str, *, ends: bool) -> Exception:
-    """Refuse the end of a day, whose hour differs, and of a week, whose last day differs."""
+    """Refuse the end of a day, because its hour differs, and of a week, because its last day differs."""
     rest = reader.text[: start.start] + reader.text[reader.peek(-1).end :]
     hour = "" if any(c.isdigit() for c in rest) or "noon" in rest.lower() else " at 5pm" if ends else " at 9am"
     if unit == "week":

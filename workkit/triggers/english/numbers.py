@@ -150,7 +150,7 @@ def _share(reader: Reader) -> Fraction | None:
 
 
 def _plus(reader: Reader, total: Amount, *, value: Fraction, unit: Unit, start: Token) -> Amount:
-    """Add `value` units; only hours and smaller ones can be split."""
+    """Add `value` units to the total; only hours and smaller units can have a fraction."""
     if unit in SECONDS:
         return replace(total, seconds=total.seconds + value * SECONDS[unit])
     if value.denominator != 1:
@@ -201,7 +201,7 @@ _MEANINGFUL = """
     ago past to times per
 """
 MEANINGFUL: Final = frozenset(_MEANINGFUL.split())
-"""Words that say something: no suggestion takes one for the misspelling of another word."""
+"""Words with a meaning: no suggestion treats one as the misspelling of another word."""
 
 _PIECE: Final = re.compile(r"[a-z][a-z']*|\d[\d.:]*|[^\s\w]")
 
@@ -214,7 +214,7 @@ def with_suggestion(
 ) -> Misread:
     """Complete the message of `trouble` with a near phrase that is understood, if there is one.
 
-    `command` is what to try the phrase with. The search is bounded: at most `_MAX_TRIES` phrases are tried.
+    `command` is the command to try the phrase with. The search tries at most `_MAX_TRIES` phrases.
     """
     text = str(trouble.given)
     near = islice(_near(text), _MAX_TRIES if len(text) < LONG else 1)
@@ -243,7 +243,7 @@ def _is_understood(text: str, understood: Callable[[str], object]) -> bool:
 
 
 def _near(text: str) -> Iterator[str]:
-    """Yield phrases in which each unknown word is the nearest known one, or is left out because it says nothing."""
+    """Yield phrases with the nearest known word for each unknown word, or without words that are harmless."""
     unknown = [token for token in tokens(text) if token.kind == "word" and token.text not in VOCABULARY]
     if not 0 < len(unknown) <= _MAX_UNKNOWN or any(len(token.text) > _LONGEST for token in unknown):
         return
@@ -256,8 +256,8 @@ def _near(text: str) -> Iterator[str]:
 
 
 def _keeps_words(given: str, other: str) -> bool:
-    """Tell whether a near phrase keeps every number, unit and word that matters: it exchanges unknown words one for
-    one, and leaves out only harmless ones.
+    """Return whether a near phrase keeps every number, unit and meaningful word: it replaces unknown words one by one,
+    and leaves out only harmless ones.
     """
     before, after = (Counter(_PIECE.findall(text.lower())) for text in (given, other))
     lost, new = before - after, after - before
@@ -271,7 +271,7 @@ def _is_unknown(piece: str) -> bool:
 
 
 def _nearest(word: str) -> list[str]:
-    """Find up to two known words that `word` may be a slip of; nothing at all for a word that may be left out."""
+    """Return up to two known words that `word` may be a misspelling of; none for a word that may be left out."""
     if word in HARMLESS:
         return [""]
     if word in MEANINGFUL:
@@ -281,7 +281,9 @@ def _nearest(word: str) -> list[str]:
 
 
 def _means_another(word: str, known: str) -> bool:
-    """Tell whether `word` is a word of its own rather than a slip: biyearly is not yearly, and a number is no other."""
+    """Return whether `word` is another word than `known`, not a misspelling: biyearly is not yearly, nor is a number
+    another number.
+    """
     prefix = word.removesuffix(known)
     if prefix != word and len(prefix) > 1:
         return True
@@ -289,7 +291,9 @@ def _means_another(word: str, known: str) -> bool:
 
 
 def _alike(word: str) -> list[str]:
-    """Known words worth comparing: few slips change both ends of a word, or its length by more than two letters."""
+    """List the known words to compare: few misspellings change both ends of a word, or its length by more than two
+    letters.
+    """
     return [
         known
         for known in _SORTED
@@ -310,8 +314,8 @@ ACCEPTED: Final = '"30s", "1h30m", "5 minutes", "2 days" or a timedelta'
 def duration(value: str | timedelta, *, name: str = "duration") -> timedelta:
     """Read a length of time, zero or more; a day is 24 hours. Messages begin with the option's `name`.
 
-    Raise TriggerError for a number, which has no unit, and for what is negative or no duration; PhraseError for words
-    that are not understood whole, or name months or years, whose length is not fixed.
+    Raise TriggerError for a number, which has no unit, for a negative length, and for a value of another kind. Raise
+    PhraseError for words that are not understood whole, and for months and years, which have no fixed length.
     """
     if isinstance(value, timedelta):
         if value < timedelta():

@@ -1,4 +1,4 @@
-"""Which days the words of one time may name, and the one instant that a one-time phrase means."""
+"""The days that a one-time phrase may name, and the one instant that it means."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def days(here: Here, parts: Parts) -> Iterator[date]:
 
 
 def _days_named(here: Here, parts: Parts) -> Iterator[date]:
-    """Yield the days that are named, from which others are counted."""
+    """Yield the named days; other days are counted from them."""
     today = here.local.date()
     if parts.day is not None:
         yield today + timedelta(days=parts.day)
@@ -60,14 +60,14 @@ def _days_named(here: Here, parts: Parts) -> Iterator[date]:
 
 
 def _either(parts: Parts, *days: date) -> str:
-    """Say to write one of the dates, with the hour if that is named."""
+    """Return the advice to write one of the dates, with the hour if the phrase has one."""
     hour = f" {clock_text(parts.times[0])}" if parts.times else ""
     choices = " or ".join(f'"{day}{hour}"' for day in days)
     return f"Say {choices}" if hour else f"Say {choices}, and the hour"
 
 
 def _next_week(here: Here, parts: Parts) -> date:
-    """Give that day of next week, if weeks that begin on Monday and on Sunday agree about it."""
+    """Return that day of next week, if weeks from Monday and weeks from Sunday agree about it."""
     today, weekday = here.local.date(), parts.weekdays[0][0]
     by_monday = today + timedelta(days=7 - (today.isoweekday() - 1) + (weekday - 1) % 7)
     by_sunday = today + timedelta(days=7 - today.isoweekday() % 7 + weekday)
@@ -77,7 +77,7 @@ def _next_week(here: Here, parts: Parts) -> date:
 
 
 def first_day(here: Here, parts: Parts) -> date:
-    """Give the first day from today on that the words may name, as a bound; a past one only if it is named in full."""
+    """Return the first day from today on that the words may name, as a bound; a past day only if named in full."""
     today = here.local.date()
     for day in days(here, parts):
         if day >= today or parts.years or parts.day is not None:
@@ -87,7 +87,7 @@ def first_day(here: Here, parts: Parts) -> date:
 
 
 def _dates(parts: Parts, *, today: date) -> Iterator[date]:
-    """Yield each date of the named year, month and day of month, from today's month on; years passed give all."""
+    """Yield each date of the named year, month and day of month, from today's month on; past years yield all."""
     year, month = (parts.years[0], 1) if parts.years else (today.year, today.month)
     months = {month for month, _ in parts.months}
     if parts.month_ahead is not None:
@@ -102,7 +102,7 @@ def _dates(parts: Parts, *, today: date) -> Iterator[date]:
 
 
 def day_of_month(year: int, month: int, parts: Parts) -> date | None:
-    """Give the one day of that month which `days` or `places` name, if it has it."""
+    """Return the one day of that month that `days` or `places` name; None if the month lacks it."""
     if year > 9999:
         return None
     first = date(year, month, 1)
@@ -133,7 +133,7 @@ _SPANS: Final = 'Say a day and an hour, for example "1 March 2027 at 9am"'
 
 
 def instant_meant(here: Here, parts: Parts) -> datetime:
-    """Give the UTC instant that the words name: a whole second, but for a length from now. Raise PhraseError where it
+    """Return the UTC instant that the words name: a whole second, except for a length from now. Raise PhraseError if it
     is past, skipped, or no instant.
     """
     try:
@@ -173,7 +173,7 @@ def _found(here: Here, parts: Parts) -> datetime:
 
 
 def _check_several(here: Here, parts: Parts) -> None:
-    """Refuse several times, days or months, which nothing says to recur."""
+    """Refuse several times, days or months without a word that makes them recur."""
     trouble = "names several times but not that they recur"
     if len(parts.times) > 1:
         said = f"every day {here.text.strip()}"
@@ -188,7 +188,7 @@ def _check_several(here: Here, parts: Parts) -> None:
 
 
 def _check_night(here: Here, parts: Parts, *, day: date, time: timedelta) -> None:
-    """Refuse the small hours of a named night: they may be those in which it begins, or ends."""
+    """Refuse the small hours of a named night: they may belong to its beginning or to its end."""
     named = parts.day is not None or parts.weekdays or parts.days or parts.places
     if parts.day_part == "night" and named and parts.times and time < timedelta(seconds=_MORNING):
         midnight = datetime.combine(day, datetime.min.time())
@@ -199,7 +199,7 @@ def _check_night(here: Here, parts: Parts, *, day: date, time: timedelta) -> Non
 
 
 def _check(here: Here, parts: Parts) -> None:
-    """Refuse what is no instant, or mixes ways to say one."""
+    """Refuse words that name no instant, or that mix ways to name one."""
     ways = [parts.now, parts.instant is not None, parts.amount is not None, parts.day is not None, bool(parts.weekdays)]
     alone = parts.now or parts.instant is not None or parts.amount is not None
     dated = bool(parts.days or parts.months or parts.years)
@@ -237,7 +237,7 @@ def _check(here: Here, parts: Parts) -> None:
 
 
 def _one_of(here: Here) -> str:
-    """Say what to do about two times; 20h beside a day was perhaps an hour."""
+    """Return the advice about two times; 20h beside a day may be an hour of the day."""
     hour = re.sub(r"\b(\d|1\d|2[0-3])h\b", r"\1:00", here.text.strip(), count=1, flags=re.IGNORECASE)
     return "Say one" if hour == here.text.strip() else f'Say "{hour}" for the hour, or one of them'
 

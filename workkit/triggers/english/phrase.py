@@ -1,7 +1,7 @@
-"""English about times in, a Trigger out: understood whole, or refused with the reason.
+"""Convert English about times to a Trigger. A phrase is understood whole, or refused with the reason.
 
-The grammar is normative in spec/phrases.md. Clauses may have any order; each is given once. No clock is read:
-`now` is passed in.
+The grammar is normative in spec/phrases.md. Clauses may have any order; each occurs once. Reads no clock: `now` is
+passed in.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def parse(
 ) -> Trigger:
     """Read words about time, relative to the aware `now`, on the wall clock of `tz`.
 
-    Seven fields are taken as a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may
-    leave out in front. Raise PhraseError for whatever is not understood whole, TriggerError where `now` has no zone or
-    `tz` is none.
+    Seven fields are a published cron string in UTC, whatever `tz` is. `lead` is a word that the text may leave out in
+    front. Raise PhraseError for a text that is not understood whole, TriggerError if `now` has no zone or `tz` is no
+    zone.
     """
     zone = zone_of(tz)
     if not isinstance(text, str):
@@ -73,17 +73,17 @@ def parse(
             further = misread and (without.position or 0) > (with_lead.position or 0)
             raise (without if unfit or further else with_lead) from None
         if lead == "every" and not found.recurs and (not isinstance(with_lead, Misread) or is_bare_length(here.text)):
-            raise  # it was meant to recur
+            raise  # the user wants it to recur
         return found
 
 
 def is_bare_length(text: str) -> bool:
-    """Tell whether words that `parse` understands name a length with neither "in" nor "every": "5 minutes"."""
+    """Return whether words that `parse` understands name a length with neither "in" nor "every": "5 minutes"."""
     return names_length(text) and not _parts(text, None)[-1].ahead
 
 
 def names_length(text: str) -> bool:
-    """Tell whether words that `parse` understands count a length from now, by "in 5 minutes" or "in 3 days at 9am"."""
+    """Return whether words that `parse` understands count a length from now: "in 5 minutes", "in 3 days at 9am"."""
     return _parts(text, None)[-1].amount is not None
 
 
@@ -103,7 +103,7 @@ def _suggesting(here: Here, *, lead: str | None = None) -> Trigger:
 
 
 def _is_fit(here: Here, text: str, lead: str | None) -> bool:
-    """Tell whether a text that a refusal offers is understood; one with a blank to fill in, as YYYY, is left to it."""
+    """Return whether a text that a refusal offers is understood. A text with a blank to fill in, as YYYY, passes."""
     if "YYYY" in text:
         return True
     for leading in (lead, None):
@@ -116,7 +116,7 @@ def _is_fit(here: Here, text: str, lead: str | None) -> bool:
 
 
 def _present(now: object) -> datetime:
-    """Give `now` in UTC, if it is aware and its years can be counted from."""
+    """Return `now` in UTC, if it is aware and in a supported year."""
     if not isinstance(now, datetime) or now.utcoffset() is None:
         raise TriggerError(f"now={now!r} has no zone. Use datetime.now(UTC).", given=now)
     if not FIRST_YEAR <= now.year < LAST_YEAR:
@@ -146,7 +146,7 @@ def _parsed(here: Here, *, lead: str | None = None) -> Trigger:
 
 
 def _offset_refused(here: Here, offset: timedelta) -> PhraseError:
-    """Make the error about an offset beside what recurs: it does not follow the clock changes of any place."""
+    """Make the error about an offset in a recurring phrase: it does not follow the clock changes of any place."""
     hours, rest = divmod(offset, timedelta(hours=1))
     shown = offset_text(offset)
     always = "" if rest or not -12 <= -hours <= 14 else f", or Etc/GMT{-hours:+} for what is always {shown}"
@@ -206,7 +206,7 @@ def _once(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _only(reader: Reader, parts: Parts) -> Parts | None:
-    """Read the words that "only" stands before: "every day at 9am, but only in december"."""
+    """Read the words after "only": "every day at 9am, but only in december"."""
     reader.take("but")
     return _clause(reader, parts) if parts.every and reader.take("only") else None
 
@@ -232,7 +232,7 @@ def _now(reader: Reader, parts: Parts) -> Parts | None:
 
 
 def _either(reader: Reader, parts: Parts) -> Parts | None:
-    """Read "or any friday": a day of the month or a weekday, whichever comes."""
+    """Read "or any friday": the phrase matches a day of the month or a weekday."""
     start = reader.peek()
     if not parts.days or not reader.take_all("or", "any"):
         return None
@@ -259,12 +259,12 @@ CLAUSES: Final[tuple[Clause, ...]] = (
 
 @lru_cache(maxsize=512)
 def _parts(text: str, lead: str | None) -> Sequence[Parts]:
-    """Take the words apart, which does not depend on `now`. Remembered: producers repeat the same words."""
+    """Split the phrase into its parts, which do not depend on `now`. Cached, as producers repeat the same words."""
     return _groups(Reader(text, lead=lead))
 
 
 def _groups(reader: Reader) -> list[Parts]:
-    """Read clauses up to the end. "... at 9am and every ..." begins another group, whose rules are added."""
+    """Read clauses up to the end. "... at 9am and every ..." begins another group, and its rules are added."""
     groups, parts = [], Parts()
     while reader.peek().kind != "end":
         if parts != Parts() and _joint(reader, parts):
@@ -285,7 +285,7 @@ def _is_whole(parts: Parts) -> bool:
 
 
 def _joint(reader: Reader, parts: Parts) -> bool:
-    """Take a comma between clauses; take "and" too, if a new group begins with it, and tell so."""
+    """Take a comma between clauses. Also take an "and" that begins a new group, and return whether there is one."""
     reader.take(",")
     if _is_whole(parts) and reader.peek().text == "and" and reader.peek(1).text in ("every", "each"):
         reader.next()
@@ -303,14 +303,14 @@ def _clause(reader: Reader, parts: Parts) -> Parts:
             reader.i = mark
         raise reader.stuck()
     except Misread:
-        for refuse in (vague, unread):  # they may know the piece that nothing could use
+        for refuse in (vague, unread):  # they may recognize the piece that no clause reads
             reader.i = reader.far
             refuse(reader, parts)
         raise
 
 
 def _seven_fields(here: Here) -> Trigger:
-    """Read seven fields in published order, in UTC; raise PhraseError for other counts, and for what never fires."""
+    """Read seven fields in published order, in UTC. Raise PhraseError for another count, and if they never fire."""
     count = len(here.text.split())
     if count != 7:
         what = "is a crontab nickname" if count == 1 else f"has {count} cron fields"

@@ -1,4 +1,4 @@
-"""The parts of a phrase as the grammar finds them, a cursor over its tokens, and the refusals that show the place."""
+"""The parts of a phrase that the grammar finds, a cursor over its tokens, and refusals that show the place."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Date:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """A phrase, taken apart. Times of day in seconds; weekdays 0-6, 0 = Sunday."""
+    """The parts of a phrase. Times of day in seconds; weekdays 0-6, 0 = Sunday."""
 
     every: bool = False
     now: bool = False
     instant: datetime | None = None
-    """An aware one: a full date with its offset, or epoch seconds."""
+    """An aware instant: a full date with its offset, or epoch seconds."""
     amount: Amount | None = None
     ahead: bool = False
     """"in" or "from now" was written beside the amount."""
@@ -69,17 +69,17 @@ class Parts:
     moved: int = 0
     """Days from the named day: 7 in "sunday week", -1 in "the day before christmas"."""
     this: bool = False
-    """"this" was written before the weekday, which may be today;"""
+    """"this" was written before the weekday, which may be today."""
     following: bool = False
-    """or "next"."""
+    """"next" was written before the weekday."""
     week: bool = False
-    """of next week"""
+    """The weekday is one of next week."""
     month_ahead: int | None = None
-    """of this month (0) or of next month (1)"""
+    """The day is one of this month (0) or of next month (1)."""
     nearest: bool = False
-    """The first of several months to come: the end of the quarter."""
+    """The first of several coming months is used: the end of the quarter."""
     ending: str | None = None
-    """The end of what was named: month, quarter or year."""
+    """The unit that the phrase names the end of: month, quarter or year."""
     step: PhraseStep | None = None
     count: PhraseStep | None = None
     """`n` times a unit."""
@@ -89,30 +89,30 @@ class Parts:
     bare: bool = False
     """An hour was written as a number alone: at 5."""
     noon: bool = False
-    """Noon was written: this 12:00 is not open to a part of the day."""
+    """Noon was written: a part of the day does not change this 12:00."""
     day_part: str | None = None
-    """morning, afternoon, evening or night"""
+    """One of morning, afternoon, evening, night."""
     marks: tuple[int, ...] = ()
     """Minutes past each hour."""
     window: tuple[int, int] | None = None
     """First and last second of the day, both included; the first may be the later one."""
     named_end: int | None = None
-    """The second that the window's end names, where the window goes beyond it: 17:00 of "9am to 5pm"."""
+    """The second that the window's end names, if the window goes beyond it: 17:00 of "9am to 5pm"."""
     weekdays: tuple[tuple[int, int], ...] = ()
     """(weekday, n): every nth such day."""
     counted: bool = False
-    """An ordinal stands before the weekday, behind "every": it may count such days, or name one of a month."""
+    """An ordinal comes between "every" and the weekday: it may count such days, or name one of a month."""
     without: tuple[int, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
     """(k, weekday): the kth such day of the month, or the LAST."""
     days: tuple[int, ...] = ()
     """Days of the month, or LAST."""
     either: bool = False
-    """Days of the month *or* weekdays, whichever comes."""
+    """The phrase matches days of the month *or* weekdays."""
     both: bool = False
     """A day of the month that must be the weekday too: friday the 13th."""
     monthly: bool = False
-    """of every month"""
+    """The days are those of every month."""
     months: tuple[tuple[int, int], ...] = ()
     """(month, n): every nth such month."""
     years: tuple[int, int] | None = None
@@ -121,12 +121,12 @@ class Parts:
     start: Parts | None = None
     """The day, month or year (or instant) in which it begins."""
     end: Parts | None = None
-    """... and with which it ends,"""
+    """The day, month or year (or instant) with which it ends."""
     before: bool = False
-    """or before which."""
+    """It ends before `end`, not with it."""
     zone: str | None = None
     offset: timedelta | None = None
-    """East of UTC, in place of a zone."""
+    """The offset east of UTC, instead of a zone."""
 
 
 T = TypeVar("T")
@@ -160,14 +160,14 @@ _NAMES: Final = {
 
 
 class Reader:
-    """The tokens of one phrase, and how far they are read."""
+    """The tokens of one phrase, and the position of the next one."""
 
     __slots__ = ("end", "examples", "far", "i", "offered", "text", "tokens")
 
     def __init__(self, text: str, *, examples: str = EXAMPLES, lead: str | None = None) -> None:
-        """Cut `text` into tokens; raise PhraseError where that cannot be.
+        """Cut `text` into tokens; raise PhraseError if that is not possible.
 
-        `examples` go into messages; `lead` is a word that is read in front of the text but not written.
+        `examples` go into messages; `lead` is a word to read in front of the text, which does not contain it.
         """
         self.text = text
         self.examples = examples
@@ -202,11 +202,11 @@ class Reader:
         return True
 
     def take_from(self, table: Mapping[str, T]) -> T | None:
-        """Take the next token if it is a word of `table`, and give its value."""
+        """Take the next token if it is a word of `table`, and return its value."""
         return table[self.next().text] if self.peek().text in table else None
 
     def take_and(self) -> bool:
-        """Take what joins a list: a comma, and, & or both."""
+        """Take the separator of a list, and return whether there is one: a comma, and, &, or a comma and one."""
         comma = self.take(",")
         return bool(self.take("and", "&") or comma)
 
@@ -218,12 +218,12 @@ class Reader:
         return replace(parts, **new)  # type: ignore[arg-type]
 
     def since(self, start: Token) -> str:
-        """Give what was written from `start` up to the cursor."""
+        """Return the text from `start` up to the cursor."""
         last = self.peek(-1) if self.i else start
         return self.text[start.start : max(last.end, start.end)]
 
     def instead(self, start: Token, other: str, *, last: Token | None = None) -> str:
-        """Give the whole text with `other` in the place of what was written from `start` up to `last` or the cursor."""
+        """Return the whole text with `other` in place of the text from `start` up to `last` or the cursor."""
         last = last or (self.peek(-1) if self.i else start)
         text = f"{self.text[: start.start]}{other}{self.text[max(last.end, start.end) :]}"
         self.offered.append(" ".join(text.split()))
@@ -315,7 +315,7 @@ def named(error: PhraseError, name: str) -> PhraseError:
 
 
 def without_offer(error: PhraseError, remedy: str) -> PhraseError:
-    """Make the same error with another remedy: what it offers is not understood either."""
+    """Make the same error with another remedy, because the text that it offers is not understood either."""
     return PhraseError(
         f"{str(error).removesuffix(error.remedy or '')}{remedy}.",
         given=error.given,
@@ -327,7 +327,7 @@ def without_offer(error: PhraseError, remedy: str) -> PhraseError:
 
 
 class Misread(PhraseError):
-    """A word that the grammar has no use for: worth looking for a near one."""
+    """A word that the grammar cannot use; the caller may suggest a near one."""
 
 
 def place(text: str, position: int, what: str) -> str:
@@ -337,7 +337,7 @@ def place(text: str, position: int, what: str) -> str:
 
 
 def _slashed(reader: Reader, token: Token) -> PhraseError:
-    """Make the error about 01/02/2027, with the whole text for each of the dates that it may be."""
+    """Make the error about 01/02/2027, with the whole text for each possible date."""
     parts = [int(part) for part in re.findall(r"\d{1,4}", token.text)]
     if len(parts) == 3 and parts[0] >= 1970 and parts[1] <= 12 and parts[2] <= 31:
         remedy = _written(reader, token, f"{parts[0]}-{parts[1]:02}-{parts[2]:02}")
@@ -361,7 +361,7 @@ def _slashed(reader: Reader, token: Token) -> PhraseError:
 
 
 def _written(reader: Reader, token: Token, *dates: str) -> str:
-    """Say to write one of the dates in the place of `token`; quoted where there is more text."""
+    """Return the advice to write one of the dates in place of `token`; quotes the text if there is more of it."""
     alone = reader.text.strip() == reader.text[token.start : token.end]
     mark = "" if alone else '"'
     reader.i = next(k for k, other in enumerate(reader.tokens) if other is token) + 1

@@ -1,4 +1,4 @@
-"""Recurring words as rules in local time, lowered to one published UTC string where that is the same; intervals."""
+"""Recurring words as rules in local time or intervals. Rules become one published UTC string if that means the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workkit.triggers.zone import zone as zone_of
 
 
 def recurring(here: Here, groups: Sequence[Parts]) -> Trigger:
-    """Make the Trigger of recurring words. Each group gives its own rules; bounds come last and hold for all."""
+    """Make the Trigger of recurring words. Each group has its own rules; bounds come last and apply to all."""
     last = groups[-1]
     if any(parts.start or parts.end for parts in groups[:-1]):
         raise here.refusal("bounds only some of what recurs", "Say the bounds at the end, or add two jobs")
@@ -68,7 +68,7 @@ def _rules(here: Here, groups: Sequence[Parts]) -> tuple[str, ...]:
 
 
 def _bounded(here: Here, trigger: Trigger, start: datetime | None, end: datetime | None) -> Trigger:
-    """Put naive local bounds into the date fields if the result is one string in UTC, else beside the rules; and find
+    """Add naive local bounds: to the date fields if the result is one string in UTC, else beside the rules. Also find
     that string.
     """
     rules, zone = trigger.rules, zone_of(trigger.tz)
@@ -82,7 +82,7 @@ def _bounded(here: Here, trigger: Trigger, start: datetime | None, end: datetime
 
 
 def _instants(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]:
-    """Give the bounds; refuse those that no calendar has."""
+    """Return the bounds; refuse those that no calendar has."""
     try:
         return _bounds(here, parts)
     except PhraseError:
@@ -92,7 +92,7 @@ def _instants(here: Here, parts: Parts) -> tuple[datetime | None, datetime | Non
 
 
 def _bounds(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]:
-    """Give the naive local instants between which it fires: the first included, the last not."""
+    """Return the naive local instants between which it fires: the first included, the last not."""
     start = _span(here, parts.start)[0] if parts.start is not None and not parts.start.now else None
     end = None
     if parts.end is not None:
@@ -104,7 +104,7 @@ def _bounds(here: Here, parts: Parts) -> tuple[datetime | None, datetime | None]
 
 
 def _span(here: Here, parts: Parts) -> tuple[datetime, datetime]:
-    """Give the local beginning of a day, month, year or instant, and what comes after it."""
+    """Return the local beginning of a day, month, year or instant, and that of the next one."""
     today = here.local.date()
     if parts.now or parts.instant is not None:
         moment = parts.instant or here.now
@@ -126,9 +126,9 @@ def _span(here: Here, parts: Parts) -> tuple[datetime, datetime]:
 
 
 def _fold(rule: str, start: datetime | None, end: datetime | None) -> str | None:
-    """Say the bounds in the date fields, the same whatever the present; None where they are no such fields.
+    """Write the bounds into the date fields, independent of the present; None if date fields cannot express them.
 
-    Whole years go by themselves; months and days need both bounds, within one year and one month.
+    Whole years may lack a bound; months and days need both bounds, within one year and one month.
     """
     year, month, day, weekday, *rest = rule.split()
     first, last = start or datetime(FIRST_YEAR, 1, 1), (end or datetime(LAST_YEAR, 12, 31)) - timedelta(days=1)
@@ -150,7 +150,7 @@ def _fold(rule: str, start: datetime | None, end: datetime | None) -> str | None
 
 
 def _zone_free(here: Here, parts: Parts) -> str | None:
-    """Say an interval that has no place on the wall clock, "every 7 minutes", as a rule in UTC; else None."""
+    """Write an interval that is not aligned to the wall clock, "every 7 minutes", as a rule in UTC; else None."""
     if parts.step is None or parts.step.unit not in ("minute", "hour") or parts.window or parts.count:
         return None
     base = stepped(here, parts)
@@ -167,7 +167,7 @@ _SUB_DAY: Final = ("second", "minute", "hour")
 
 
 def _pace_of(here: Here, parts: Parts) -> Pace | None:
-    """Give the interval, if the words name one and nothing that says otherwise when it runs: no window, no months."""
+    """Return the interval, if the words name one and no other time condition: no window, no months."""
     step = parts.step
     if parts.window or parts.marks or parts.count:
         return None
@@ -185,8 +185,8 @@ def _pace_of(here: Here, parts: Parts) -> Pace | None:
 
 
 def _from_start(here: Here, parts: Parts) -> Parts:
-    """Take from its start what an interval of weeks or days leaves open: the weekday, "every 2 weeks starting friday at
-    3pm", and the hour, "every 3 days starting 2027-01-31T09:00".
+    """Complete an interval of weeks or days from its start: the weekday of "every 2 weeks starting friday at 3pm", and
+    the hour of "every 3 days starting 2027-01-31T09:00".
     """
     step, start = parts.step, parts.start
     if step is None or step.unit not in ("week", "day") or start is None:
@@ -200,7 +200,7 @@ def _from_start(here: Here, parts: Parts) -> Parts:
 
 
 def _with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]:
-    """Take the time of day that an interval starts at: to its day, if the words name one, else apart (in seconds)."""
+    """Move the time of day of an interval's start to its day, if the words name one; else return it in seconds."""
     if pace.unit not in _SUB_DAY or not parts.times or not (parts.from_time or parts.start):
         return parts, None
     start, hour = parts.start, parts.times[0]
@@ -216,7 +216,7 @@ def _with_hour(here: Here, parts: Parts, pace: Pace) -> tuple[Parts, int | None]
 
 
 def phased(here: Here, trigger: Trigger, *, start: datetime | None, hour: int | None) -> Trigger:
-    """Choose the phase of a plain interval: by an instant, or by an hour of each day; by neither it stays.
+    """Choose the phase of a plain interval by an instant, or by an hour of each day. Without either it stays.
 
     Minutes that divide a day, but have another phase after a change of the clock, become times of the day.
     """
@@ -252,7 +252,7 @@ def _other_each_day(here: Here, pace: Pace, hour: int) -> Exception:
 
 
 def unfit(here: Here, parts: Parts) -> Exception | None:
-    """Make the error about seconds that divide no minute beside days or a window; None where there are none."""
+    """Make the error about seconds that divide no minute, beside days or a window; None if there are none."""
     step = parts.step
     if step is None or step.unit != "second" or 60 % step.n == 0:
         return None
@@ -261,5 +261,5 @@ def unfit(here: Here, parts: Parts) -> Exception | None:
 
 
 def _as_utc(here: Here, wall: datetime) -> datetime:
-    """Give the instant of a naive wall-clock time in the zone of the words."""
+    """Return the instant of a naive wall-clock time in the zone of the words."""
     return wall.replace(tzinfo=here.zone).astimezone(UTC)

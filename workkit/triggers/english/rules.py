@@ -1,4 +1,4 @@
-"""The fields of a rule that recurring words mean: hours, minutes and seconds as products, and the dates before them."""
+"""The fields of a rule for recurring words: hours, minutes and seconds as products, and the date fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workkit.triggers.english.words import ORDINALS, SECONDS, Unit
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))
 MOST_LISTED: Final = 12
-"""So many times of day are listed in a hint."""
+"""The most times of day that a hint lists."""
 
 _SUB_DAY: Final = ("second", "minute", "hour")
 _DAY: Final = 86_400
@@ -44,7 +44,7 @@ class Clocks:
 
 
 def clocks(here: Here, parts: Parts) -> list[Clocks]:
-    """Give the times of day, as the products whose union they are."""
+    """Return the times of day as a union of products."""
     step = parts.step
     if parts.count is not None:
         parts = _counted(here, parts)
@@ -69,7 +69,7 @@ def clocks(here: Here, parts: Parts) -> list[Clocks]:
 
 
 def _either(parts: Parts) -> str:
-    """Say to keep the interval, in the phase of the hour, or the hour alone."""
+    """Return the advice to keep the interval, in the phase of the hour, or the hour alone."""
     step = parts.step
     if step is None or not parts.times:
         return 'Say one, or an interval in a window: "every hour from 9am to 5pm"'
@@ -80,7 +80,7 @@ def _either(parts: Parts) -> str:
 
 
 def _counted(here: Here, parts: Parts) -> Parts:
-    """Read "twice a day": at the named times, which must be that many, or evenly from 0:00."""
+    """Read "twice a day": at the named times, if their number fits, or evenly from 0:00."""
     count, unit = parts.count, parts.count.unit if parts.count else ""
     assert count is not None
     given = {"day": parts.times, "hour": parts.marks, "week": parts.weekdays, "month": parts.days}.get(unit, ())
@@ -105,7 +105,7 @@ _EXAMPLES: Final = {"week": "monday and thursday", "month": "1st and 15th", "yea
 
 
 def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
-    """Say times of day as products of hours, minutes and seconds, as few as go by grouping."""
+    """Write times of day as products of hours, minutes and seconds, as few as grouping allows."""
     boxes: dict[tuple[int, int], list[int]] = {}
     for time in times:
         boxes.setdefault((time // 60 % 60, time % 60), []).append(time // 3600)
@@ -122,12 +122,12 @@ def _boxes(times: tuple[int, ...], *, occurrence: int = 1) -> list[Clocks]:
 
 
 def around(seconds: int, wall: int) -> tuple[str, ...]:
-    """Say the times of the day in steps of so many seconds, which divide a day, one of them at `wall`: as clocks."""
+    """Write the times of the day in steps of `seconds`, which divide a day, with one at `wall`: as clock fields."""
     return tuple(box.text for box in _boxes(tuple(range(wall % seconds, _DAY, seconds))))
 
 
 def stepped(here: Here, parts: Parts) -> Clocks:
-    """Say an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
+    """Write an interval of hours, minutes or seconds: clock-aligned if it divides the next unit, else every nth."""
     step = parts.step
     assert step is not None
     n, marks = step.n, parts.marks or (0,)
@@ -151,7 +151,7 @@ def stepped(here: Here, parts: Parts) -> Clocks:
 
 
 def _coarser(seconds: int) -> Clocks:
-    """Say the shortest interval that divides its unit and is no shorter: what a peer runs that knows no intervals."""
+    """Return the shortest interval that divides its unit and is not shorter. Peers without intervals run this one."""
     if (n := _divisor(60, seconds)) < 60:
         return Clocks(minutes=_ALL, seconds=tuple(range(0, 60, n)))
     if (n := _divisor(60, -(-seconds // 60))) < 60:
@@ -162,12 +162,12 @@ def _coarser(seconds: int) -> Clocks:
 
 
 def _divisor(whole: int, least: int) -> int:
-    """Give the least divisor of `whole` that is not below `least`; `whole` where there is none."""
+    """Return the least divisor of `whole` that is not below `least`; `whole` if there is none."""
     return next((n for n in range(least, whole) if whole % n == 0), whole)
 
 
 def _windowed(here: Here, parts: Parts, base: Clocks) -> list[Clocks]:
-    """Keep of `base` what lies in the window."""
+    """Return the part of `base` inside the window."""
     assert parts.window is not None
     assert parts.step is not None
     (first, last), step = parts.window, parts.step
@@ -232,7 +232,7 @@ _MORNING: Final = 6 * 3600  # a night ends here
 
 
 def dates(here: Here, parts: Parts) -> str:
-    """Say the four date fields."""
+    """Write the four date fields."""
     unit = parts.step.unit if parts.step else ""
     _check(here, parts, unit=unit)
     n = parts.step.n if parts.step else 1
@@ -291,7 +291,7 @@ def _weekday(here: Here, parts: Parts) -> str:
 
 
 def _check(here: Here, parts: Parts, *, unit: str) -> None:
-    """Refuse what does not go together."""
+    """Refuse parts that exclude each other."""
     named = bool(parts.days or parts.places)
     if parts.now or parts.instant or parts.amount or parts.day is not None or parts.moved or parts.week:
         raise here.refusal("names one time beside what recurs", "Say one of them")
@@ -373,4 +373,4 @@ def _check_step(here: Here, parts: Parts, *, unit: str, n: int) -> None:
 
 
 _FIRST_HALF: Final = (1, 2, 3)
-"""1970 began on a Thursday, so that the nth Monday to Wednesday lie in another week than the nth Thursday to Sunday."""
+"""Monday to Wednesday. 1970 began on a Thursday, so their nth days are in another week than the nth of other days."""

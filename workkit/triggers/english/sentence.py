@@ -1,6 +1,6 @@
-"""A trigger in plain English. Every valid trigger has a sentence; where the grammar reads it, it means the same.
+"""A trigger in plain English. Every valid trigger has a sentence; if the grammar reads it, it means the same.
 
-An interval says how long it is, and from when it is counted: every 90 seconds starting at 0:00:30.
+The sentence of an interval has its length and its start: every 90 seconds starting at 0:00:30.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def explain(trigger: Trigger, *, zone: bool = True) -> str:
-    """Say in English when a trigger fires: "every weekday at 9:00 UTC". Without `zone`, UTC is left out."""
+    """Write in English when a trigger fires: "every weekday at 9:00 UTC". Without `zone`, UTC is left out."""
     return _explained(trigger, trigger.origin, zone)
 
 
 @lru_cache(maxsize=1024)
 def _explained(trigger: Trigger, origin: tuple[int, str] | None, zone: bool) -> str:
-    """Say it once for equal triggers with the same origin, which is no part of their equality."""
+    """Write the sentence, cached for equal triggers with the same origin, which is no part of their equality."""
     name = f" {trigger.tz}" if zone or trigger.tz != "UTC" else ""
     if not trigger.recurs:
         return _once(trigger, name)
@@ -47,7 +47,7 @@ def _explained(trigger: Trigger, origin: tuple[int, str] | None, zone: bool) -> 
 
 
 def _bounded(text: str, bounds: str, zone: str, *, is_free: bool) -> str:
-    """Put bounds and the zone behind what recurs, if that depends on the zone; a bound in UTC needs none."""
+    """Write bounds and the zone after the text, if it depends on the zone; a bound in UTC needs no zone."""
     if not bounds:
         return text if is_free else text + zone
     if not is_free:
@@ -56,7 +56,7 @@ def _bounded(text: str, bounds: str, zone: str, *, is_free: bool) -> str:
 
 
 def _once(trigger: Trigger, zone: str) -> str:
-    """Say one instant by the wall clock, or by UTC where a change of the clock shows that time twice."""
+    """Write one instant by the wall clock, or by UTC if a change of the clock shows that time twice."""
     local = _instant(parse_cron(trigger.rules[0], stored=True))
     utc = _instant(parse_cron(trigger.cron or trigger.rules[0], stored=True))
     if local.replace(tzinfo=zone_of(trigger.tz)).astimezone(UTC) != utc.replace(tzinfo=UTC):
@@ -70,7 +70,7 @@ def _instant(cron: Cron) -> datetime:
 
 
 def _sentence(crons: list[Cron], origin: int | None) -> tuple[str, bool]:
-    """Say rules that share their dates; and tell whether that is the same in every zone."""
+    """Write rules that share their dates, and return whether the text means the same in every zone."""
     days = spoken_days(crons[0])
     time = spoken_clock(crons, any_day=not days.which, origin=origin)
     where = days.where and (days.where if days.where.startswith(",") else f" {days.where}")
@@ -113,13 +113,13 @@ def _moment(moment: datetime, tz: str) -> str:
 
 _DAY = 86_400
 _PRESENT: Final = 2026
-"""Zones count with the offsets that they have from this year on."""
+"""The year from which the offsets of zones count."""
 
 
 def _spoken_interval(trigger: Trigger, origin: tuple[int, str] | None) -> tuple[str, bool] | None:
-    """Say an interval, but for its bounds: "every 90 seconds", "every 5 minutes starting at 0:04:56"; and tell whether
-    that is the same in every zone. None where days, times of the day or minutes of the hour say it better. `origin` is
-    the time of day and the zone to count from, where it is another time than the first of the day.
+    """Write an interval without its bounds: "every 90 seconds", "every 5 minutes starting at 0:04:56". Return also
+    whether the text means the same in every zone. None if days, times of the day or minutes of the hour are better.
+    `origin` is the time of day and the zone to count from, if it is another time than the first of the day.
     """
     if trigger.interval is not None and trigger.interval.is_elapsed:
         return _elapsed(trigger, trigger.interval, origin or (trigger.interval.phase, "UTC")), True
@@ -147,8 +147,8 @@ def _elapsed(trigger: Trigger, interval: Interval, origin: tuple[int, str]) -> s
 
 
 def _unlisted(trigger: Trigger) -> tuple[Pace, int] | None:
-    """Find an interval that divides its unit, and its first time of the day, where that is no multiple of it and too
-    many times would have to be listed.
+    """Return an interval that divides its unit, and its first time of the day. None if that time is a multiple of the
+    interval, or if there are few enough times to list.
     """
     found = phase_in(trigger)
     if found is None:
@@ -165,14 +165,14 @@ def _unlisted(trigger: Trigger) -> tuple[Pace, int] | None:
 
 
 def _length(seconds: int) -> str:
-    """Say a length in one unit; whole days stay hours, as days name a day and an hour of it."""
+    """Write a length in one unit. Whole days stay hours, because a number of days would need an hour of the day."""
     size, unit = next(one for one in ((3600, "hour"), (60, "minute"), (1, "second")) if seconds % one[0] == 0)
     n = seconds // size
     return unit if n == 1 else f"{n} {unit}s"
 
 
 def is_chosen(trigger: Trigger) -> bool:
-    """Tell whether words that start the interval at the trigger's start mean the same."""
+    """Return whether words that start the interval at the trigger's start mean the same."""
     start, interval = trigger.start, trigger.interval
     if start is None:
         return interval is None
@@ -192,9 +192,9 @@ def is_chosen(trigger: Trigger) -> bool:
 
 
 def how_counted(trigger: Trigger, *, tz: str | None = None) -> str | None:
-    """Say from when a plain interval is counted: "aligned to the clock", "counted from 1:29 UTC". None for what is no
-    plain interval, or leaves no choice, as every minute. Times are on the clock of the zone `tz`, where given, else of
-    the trigger's own.
+    """Write the start from which a plain interval is counted: "aligned to the clock", "counted from 1:29 UTC". None for
+    any other trigger, and for an interval without a choice, as every minute. Times are on the clock of the zone `tz`,
+    or of the trigger's zone if `tz` is None.
     """
     unlisted = _unlisted(trigger) if trigger.recurs and trigger.interval is None else None
     pace = pace_in(trigger) if unlisted is None else unlisted[0]
@@ -208,7 +208,7 @@ def how_counted(trigger: Trigger, *, tz: str | None = None) -> str | None:
 
 
 def _first(trigger: Trigger, pace: Pace | None, tz: str | None) -> str:
-    """Say the time of day from which an interval that divides a day is counted, or the first instant of any other."""
+    """Write the time of day from which an interval that divides a day is counted; for any other, the first instant."""
     if trigger.origin is not None:
         return f"{clock_text(trigger.origin[0])} {trigger.origin[1]}"
     name = tz or trigger.tz

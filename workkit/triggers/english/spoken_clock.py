@@ -13,7 +13,7 @@ from workkit.triggers.crons.field import Field
 from workkit.triggers.english.spoken_days import COUNTED, counted, runs
 
 MAX_TIMES: Final = 8
-"""So many times of day are listed; more are written by their fields."""
+"""The most times of day in a list; more are written by their fields."""
 
 MAX_ENUMERATED: Final = 1_500
 _DAY: Final = 86_400
@@ -23,8 +23,8 @@ _DAY: Final = 86_400
 class SpokenClock:
     """A time of day in words.
 
-    `times`: goes after the day ("at 9:00"). `step`: needs no day ("every 5 minutes"). `days`: the same, and says
-    which days ("every other day at 9:00"). `bare` is a step that means the same in every zone.
+    `times`: comes after the day ("at 9:00"). `step`: needs no day ("every 5 minutes"). `days`: needs no day, as it
+    names the days ("every other day at 9:00"). `bare` is a step that means the same in every zone.
     """
 
     kind: Literal["times", "step", "days"]
@@ -33,9 +33,9 @@ class SpokenClock:
 
 
 def spoken_clock(crons: Sequence[Cron], *, any_day: bool, origin: int | None = None) -> SpokenClock:
-    """Say when in the day; the crons differ in their last three fields only. `any_day`: every date matches.
+    """Write the times of the day; the crons differ in their last three fields only. `any_day`: every date matches.
 
-    `origin` is the time of day (seconds) to count an interval from, where it is another one than the first.
+    `origin` is the time of day (seconds) to count an interval from, if it is not the first one.
     """
     numbered = [c for c in crons if any(counted(part) for part in c.fields[4:])]
     if not numbered:
@@ -68,7 +68,7 @@ def _plain(crons: Sequence[Cron], *, any_day: bool, origin: int | None) -> Spoke
 
 
 def _around(times: list[int], origin: int | None) -> SpokenClock | None:
-    """Say times that follow each other evenly round the clock, in steps that divide a day but not an hour."""
+    """Write times at even distances round the clock, in steps that divide a day but not an hour."""
     gap = times[1] - times[0]
     if gap % 60 or 3600 % gap == 0 or times != list(range(times[0], _DAY, gap)) or times[-1] + gap != times[0] + _DAY:
         return None
@@ -77,7 +77,7 @@ def _around(times: list[int], origin: int | None) -> SpokenClock | None:
 
 
 def _step(times: list[int], *, any_day: bool) -> SpokenClock | None:
-    """Say times that follow each other evenly, through the day or within one window."""
+    """Write times at even distances, through the day or within one window."""
     gaps = {after - before for before, after in pairwise(times)}
     if len(gaps) == 1:
         return _window(times[0], times[-1], gap=gaps.pop())
@@ -90,7 +90,7 @@ def _step(times: list[int], *, any_day: bool) -> SpokenClock | None:
 
 
 def _dense(cron: Cron, *, any_day: bool) -> SpokenClock | None:
-    """Say so many times that they are better not listed: an even step through whole hours."""
+    """Write an even step through whole hours, for times that are too many to list."""
     seconds = sorted(m * 60 + s for m, s in product(cron.minute.values, cron.second.values))
     gaps = {after - before for before, after in pairwise([*seconds, seconds[0] + 3600])}
     hours = cron.hour.values
@@ -103,7 +103,7 @@ def _dense(cron: Cron, *, any_day: bool) -> SpokenClock | None:
 
 
 def _window(first: int, last: int, *, gap: int) -> SpokenClock | None:
-    """Say every `gap` seconds from `first` to `last`, which may be past midnight; None where that is no interval."""
+    """Write every `gap` seconds from `first` to `last`, which may be past midnight; None if that is no interval."""
     interval = _interval(gap)
     mark = first % 3600 // 60 if gap % 3600 == 0 and first % 60 == 0 else 0
     if interval is None or (first - mark * 60) % gap:
@@ -126,7 +126,7 @@ def _interval(gap: int) -> str | None:
 
 
 def _marked(cron: Cron) -> SpokenClock:
-    """Say several minutes of many hours."""
+    """Write several minutes of many hours."""
     hours, marks = cron.hour.values, listed([f":{m:02}" for m in cron.minute.values])
     whole = range(hours[0], hours[-1] + 1)
     if len(hours) == 24:
@@ -138,7 +138,7 @@ def _marked(cron: Cron) -> SpokenClock:
 
 
 def _numbered(cron: Cron) -> SpokenClock:
-    """Say a v/n: every nth minute or hour."""
+    """Write a v/n: every nth minute or hour."""
     hour, minute, second = cron.fields[4:]
     window = _hours_window(hour)
     if len(counted(second)) == 1 and not second.mask and len(minute.values) == 60 and window is not None:
@@ -157,7 +157,7 @@ def _numbered(cron: Cron) -> SpokenClock:
 
 
 def _nth_days(crons: Sequence[Cron]) -> SpokenClock | None:
-    """Say times of every nth day; None where there is more to it."""
+    """Write times of every nth day; None for any other rule."""
     counts = {n for c in crons for _, n in counted(c.hour)}
     if len(counts) != 1 or any(c.hour.mask or counted(c.minute) or counted(c.second) for c in crons):
         return None
@@ -178,7 +178,7 @@ def _hours_window(hour: Field) -> str | None:
 
 
 def _by_fields(cron: Cron) -> str:
-    """Say each field for itself: at second 5 of minutes 3 and 7 of hours 9 to 17."""
+    """Write each field by itself: at second 5 of minutes 3 and 7 of hours 9 to 17."""
     hour, minute, second = cron.fields[4:]
     parts = [] if second.values == [0] and not counted(second) else [_field_text(second, "second")]
     parts.append(_field_text(minute, "minute"))

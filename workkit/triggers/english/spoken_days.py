@@ -17,17 +17,17 @@ _MONDAY_FIRST: Final = (1, 2, 3, 4, 5, 6, 0)
 
 
 COUNTED: Final = ", counted from 1970"
-"""Added where the same words without it would be aligned with the clock or the year."""
+"""Added if the same words without it would align with the clock or the year."""
 
 
 def counted(part: Field) -> list[tuple[int, int]]:
-    """List the v/n of a field as (v, n), without those that a plain value makes idle."""
+    """List the v/n of a field as (v, n), without those that a plain value includes."""
     return [(value, n) for value, n in part.occurrences if not part.mask >> value & 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenDays:
-    """Days in words: which (empty: every one), in which months and years, and whether a comma must follow."""
+    """Days in words: the days (empty: every day), their months and years, and whether a comma must follow."""
 
     which: str = ""
     where: str = ""
@@ -35,7 +35,7 @@ class SpokenDays:
 
 
 def spoken_days(cron: Cron) -> SpokenDays:
-    """Say the four date fields."""
+    """Write the four date fields."""
     day, weekday = cron.day, cron.weekday
     all_days, all_week = len(day.values) == 31, len(weekday.values) == 7
     if day.restricted and weekday.restricted and not day.joined:
@@ -67,7 +67,7 @@ def _of_week(weekday: Field, *, months: str, years: str, where: str) -> SpokenDa
 
 
 def _of_month(cron: Cron, *, months: str, years: str, where: str) -> SpokenDays:
-    """Say days of the month, and in which months."""
+    """Write days of the month, and in which months."""
     day, month = cron.day, cron.month
     if counted(day) or counted(month):
         return _numbered(day, month, years=years, where=where)
@@ -83,14 +83,14 @@ def _of_month(cron: Cron, *, months: str, years: str, where: str) -> SpokenDays:
 
 
 def _of(months: str, years: str) -> str:
-    """Say what a day belongs to: of every month, of March 2027, of March from 2027 to 2029."""
+    """Write the months and years of a day: of every month, of March 2027, of March from 2027 to 2029."""
     plain = re.fullmatch(r"in \d+", years)
     tail = years.removeprefix("in ") if months and plain else years
     return f"of {months or 'every month'}{tail and f' {tail}'}"
 
 
 def _numbered(day: Field, month: Field, *, years: str, where: str) -> SpokenDays:
-    """Say days or months that come every nth time."""
+    """Write days or months that come every nth time."""
     tail = f" {years}" if years else ""
     days, months = counted(day), counted(month)
     counts = {n for _, n in (*days, *months)}
@@ -115,7 +115,7 @@ def _joined(day: Field, weekday: Field, *, where: str) -> SpokenDays:
 
 
 def _years(year: Field) -> str:
-    """Say years: in 2027, from 2027 to 2029, starting in 2027, in every 2nd year from 2026 on."""
+    """Write years: in 2027, from 2027 to 2029, starting in 2027, in every 2nd year from 2026 on."""
     if not year.restricted or any(i.step == 1 and i.low == FIRST_YEAR and i.high == LAST_YEAR for i in year.items):
         return ""
     if len(year.items) == 1 and year.items[0].step == 1:
@@ -148,7 +148,7 @@ def _months(month: Field) -> str:
 
 
 def _numbers(day: Field) -> str:
-    """Say days of the month: the 1st and 15th, the 1st to 7th, the 15th and last day, every 2nd 28th."""
+    """Write days of the month: the 1st and 15th, the 1st to 7th, the 15th and last day, every 2nd 28th."""
     texts = runs(day.values, written=ordinal)
     texts[:1] = [f"the {text}" for text in texts[:1]]
     texts += [f"every {nth(n)} {ordinal(value)}" for value, n in counted(day)]
@@ -170,7 +170,7 @@ def runs(values: Sequence[int], *, written: Callable[[int], str] = str) -> list[
 
 
 def _weekdays(weekday: Field) -> str:
-    """Say weekdays: every weekday, every other Sunday and every Wednesday, Monday to Thursday."""
+    """Write weekdays: every weekday, every other Sunday and every Wednesday, Monday to Thursday."""
     plain = [day for day in _MONDAY_FIRST if day in weekday.values]
     every = [f"every {nth(n)} {WEEKDAY_NAMES[day]}" for day, n in sorted(counted(weekday), key=_week_order)]
     if not every and len(plain) in (3, 4, 6) and _is_run(plain):
@@ -194,7 +194,7 @@ def _is_run(days: Sequence[int]) -> bool:
 
 
 def _places(weekday: Field) -> str:
-    """Say weekdays of the month: first Monday, first and third Friday, last Sunday."""
+    """Write weekdays of the month: first Monday, first and third Friday, last Sunday."""
     by_day: dict[int, list[int]] = {}
     for mask, k in weekday.ordinals:
         by_day.setdefault(mask, []).append(k)
@@ -209,7 +209,7 @@ def _place(days: list[int], ks: list[int]) -> str:
 
 
 def _alternatives(weekday: Field) -> list[str]:
-    """List what else than a day of the month is enough: any Friday, every other Sunday, the first Monday."""
+    """List the weekdays that match as well as a day of the month: any Friday, every other Sunday, the first Monday."""
     found = [f"every {nth(n)} {WEEKDAY_NAMES[day]}" for day, n in counted(weekday)]
     plain = [WEEKDAY_NAMES[day] for day in _MONDAY_FIRST if day in weekday.values]
     found += [f"any {' or '.join(plain)}"] if plain else []
@@ -217,5 +217,5 @@ def _alternatives(weekday: Field) -> list[str]:
 
 
 def nth(n: int) -> str:
-    """Say how often: other, 3rd, 4th."""
+    """Write the ordinal of a step: other, 3rd, 4th."""
     return "other" if n == 2 else ordinal(n)

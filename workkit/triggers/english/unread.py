@@ -1,4 +1,4 @@
-"""Words that name no exact time, or that no clause reads: each is refused with the text to write instead."""
+"""Refusals of words that name no exact time, or that no clause reads, with the text to write instead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST: Final = 30  # letters of a place
 
 
 def unread(reader: Reader, parts: Parts) -> Parts | None:
-    """Refuse a place that is no zone's name, a month alone, hours without am and pm, and the like."""
+    """Refuse a place that is not the name of a zone, a month alone, hours without am and pm, and the like."""
     mark = reader.i
     reader.take("in", "the")
     start = reader.peek()
@@ -86,7 +86,7 @@ def _next_group(reader: Reader, parts: Parts) -> None:
 
 
 def _bounded(reader: Reader) -> None:
-    """Refuse "for 2 weeks" and "after 5pm" beside what recurs."""
+    """Refuse "for 2 weeks" and "after 5pm" in a recurring phrase."""
     start = reader.peek()
     if start.text == "for":
         reader.next()
@@ -207,7 +207,7 @@ def _hours(reader: Reader, parts: Parts) -> None:
 
 
 def _offer(reader: Reader, trouble: str, other: str, *, start: Token | None = None, tail: str = "") -> NoReturn:
-    """Refuse the next piece, or what was read since `start`, with the text in which `other` takes its place."""
+    """Refuse the next piece, or the text since `start`, and offer the text with `other` in its place."""
     reader.next()
     start = start or reader.peek(-1)
     raise reader.refusal(trouble, f'Say "{reader.instead(start, other)}"{tail}', start=start)
@@ -276,7 +276,7 @@ _TWO_MEANINGS: Final = {
 
 
 def vague(reader: Reader, parts: Parts) -> Parts | None:
-    """Refuse what names no time; give None otherwise."""
+    """Refuse words that name no time; return None for others."""
     start = reader.peek()
     word = start.text
     ahead = reader.peek(1).text if word in ("in", "a", "every", "at", "on") else word
@@ -317,7 +317,7 @@ def _span(reader: Reader, start: Token, word: str) -> None:
 
 
 def _idiom(reader: Reader, parts: Parts) -> None:
-    """Refuse an idiom, with the text in which an example takes its place."""
+    """Refuse an idiom, and offer the text with an example in its place."""
     mark = reader.i
     if reader.take("at") is None and reader.peek(1).text not in ("the", "next", "business"):
         reader.take("in", "every")
@@ -370,6 +370,6 @@ def _names_hour(reader: Reader) -> bool:
 
 
 def _completed(reader: Reader, start: Token, other: str) -> str:
-    """Give the text with `other` in the place of the idiom, and an hour if it names none."""
+    """Return the text with `other` in place of the idiom, and an hour if it names none."""
     text = reader.instead(start, other)
     return text if _names_hour(reader) or "noon" in text else f"{text} at 9am"

@@ -1,6 +1,6 @@
-"""The vocabulary of phrases, the words exchanged for others (tmrw, m-f, xmas, eom), and the cutting into tokens.
+"""The vocabulary of phrases, the synonyms (tmrw, m-f, xmas, eom), and the cutting into tokens.
 
-Knows which words exist and what each means, never how they are combined: the grammar knows that.
+This module defines the words and their meanings; the grammar defines how they combine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ SYNONYMS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     tuple(words.split()): tuple(meaning.split())
     for words, meaning in (_WORDS | _MORNINGS | _ALTERNATE | HOLIDAYS | _NEXT_HOLIDAYS).items()
 }
-"""Pieces of text, and the pieces that stand for them."""
+"""Pieces of text, and the pieces that replace them."""
 
 LONGEST: Final = max(map(len, SYNONYMS))
 
@@ -205,7 +205,7 @@ VOCABULARY: Final = frozenset(
         *(word for words in SYNONYMS for word in words if word.isalpha()),
     }
 )
-"""Every word the grammar knows; what is not here is misspelt or foreign."""
+"""Every word of the grammar; any other word is misspelt or foreign."""
 
 Kind = Literal[
     "word", "number", "ordinal", "clock", "minute", "date", "stamp", "slashed", "offset", "period", "epoch", "zone",
@@ -215,7 +215,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A piece of a phrase: `text` in lower case, from `start` to `end` in what was given."""
+    """A piece of a phrase: `text` in lower case, from `start` to `end` in the user's text."""
 
     kind: Kind
     text: str
@@ -249,13 +249,13 @@ _FOREIGN = re.compile(r"[^ -~\t\n]")
 
 
 def quote(text: str) -> str:
-    """Put `text` between quotes as a message shows it: one line, escapes for what has no shape, at most 80 long."""
+    """Quote `text` for a message: one line of at most 80 characters, with escapes for invisible characters."""
     shown = "".join(c if " " <= c <= "~" else c.encode("unicode_escape").decode() for c in text[:80])
     return f'"{shown[:80]}{"..." if len(text) > 80 or len(shown) > 80 else ""}"'
 
 
 def tokens(text: str) -> list[Token]:
-    """Cut `text`; blanks only separate. Raise PhraseError where it is too long or not printable ASCII."""
+    """Cut `text` into tokens; blanks only separate. Raise PhraseError if it is too long or not printable ASCII."""
     if foreign := _FOREIGN.search(text[:MAX_LENGTH]):
         at, what = foreign.start(), quote(foreign.group())
         raise PhraseError(
@@ -293,9 +293,10 @@ def _spelt(text: str, kind: str | None) -> str:
 
 
 def _after_an_instant(found: list[Token], text: str, *, start: int) -> bool:
-    """Tell whether +02:00 here is an offset, not the second half of 9:00-17:00.
+    """Return whether +02:00 here is an offset, not the second half of 9:00-17:00.
 
-    "UTC-5" always is; so is what follows a full date and hour. Elsewhere it must have a plus, or a blank before -05:00.
+    "UTC-5" always is an offset, and so is a text after a full date and hour. Elsewhere an offset has a plus, or a blank
+    before -05:00.
     """
     if not text.startswith("-") or (found and found[-1].end < start and re.fullmatch(r"-0\d:?\d\d", text)):
         return bool(found)
@@ -308,7 +309,7 @@ def _after_an_instant(found: list[Token], text: str, *, start: int) -> bool:
 
 
 def _exchanged(found: list[Token]) -> list[Token]:
-    """Exchange synonyms, the longest first; what stands for a piece has its place in the text."""
+    """Replace synonyms, the longest first. A replacement has the place of the original piece in the text."""
     result: list[Token] = []
     at = 0
     while at < len(found):
@@ -330,7 +331,7 @@ def _kind(text: str) -> Kind:
 
 
 def _weekdays_apart(token: Token) -> list[Token]:
-    """Cut tue/thu, which looks like a zone."""
+    """Cut tue/thu, which has the form of a zone."""
     words = token.text.split("/")
     if token.kind != "zone" or not all(word in WEEKDAYS for word in words):
         return [token]
