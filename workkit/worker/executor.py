@@ -105,7 +105,7 @@ class Executor:
             raised = error
         if run.not_begun is not None:  # also where middleware has caught it
             raised = run.not_begun
-        if run.interruption is not None:  # not a function of its own: an interruption may come at the call of one
+        if run.interruption is not None:  # inline, because an interruption may come at the call of a function
             try:
                 run.end()  # the end above may have been interrupted, and this one once more
             except (JobTimeout, JobCancelled) as late:

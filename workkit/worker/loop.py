@@ -252,7 +252,7 @@ class Loop:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
-                    for lane in self._lanes:  # an order may have changed what any lane needs
+                    for lane in self._lanes:  # an order may have changed the needs of any lane
                         lane.at = 0.0
 
     def _turn(self, lane: Lane) -> None:

@@ -23,7 +23,7 @@ from workkit.text.wording import duration_text
 from workkit.worker.lane import LaneRun
 from workkit.worker.run.run import Run
 
-LATE_MS = 1000  # a run that starts later than this has an event of its own
+LATE_MS = 1000  # a run that starts later than this has a separate event
 
 
 def may_run(imports: Sequence[str], folder: Path | None) -> str:

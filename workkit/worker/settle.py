@@ -309,7 +309,7 @@ class Settle:
                 self.router.release(task.lane, task.claim)
                 continue
             task.lane.ends.append((task.claim, Released()))
-            task.lane.look = True  # a burst is not over
+            task.lane.look = True  # a burst continues
 
     def release_running(self) -> None:
         """Release claims that still run, and those that a thread still looks up. Other listeners run them again, unless

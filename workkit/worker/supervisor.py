@@ -32,7 +32,7 @@ from workkit.worker.run_table import Totals
 from workkit.worker.service import how_it_ended, service_manager, shell_status
 
 SERVER = 69  # exit status of a process that the server refuses for good
-REPORTING = 1.0  # seconds in which processes report what still runs, before the line about the stop
+REPORTING = 1.0  # seconds in which processes report active runs, before the line about the stop
 ORDERS = {signal.SIGTSTP: "quiet", signal.SIGCONT: "resume", **dict.fromkeys(DUMP, "dump")}
 
 
@@ -84,7 +84,7 @@ class Supervisor:
         self._start_reports: dict[str, Mapping[str, Any]] = {}  # of the first process that listened
         self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
         self._totals = Totals() if plan.health and is_installed() else None
-        self._uncounted = 0  # processes that ended without a report of what they ran
+        self._uncounted = 0  # processes that ended without a report of their runs
         self._manager = service_manager()
         self._pulse = ProcessPulse(self._manager, seconds=plan.stuck_after.total_seconds())
 

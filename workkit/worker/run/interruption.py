@@ -171,7 +171,7 @@ forks = 0  # between the first process and this one; code that finds it changed 
 
 
 def end_fork(error: BaseException | None = None) -> NoReturn:
-    """End this process now: with status 0, or as Python ends with `error`. Writes what the child has printed; calls no
+    """End this process now: with status 0, or as Python ends with `error`. Writes the output of the child; calls no
     exit handler, since those are the parent's.
     """
     status = 1
