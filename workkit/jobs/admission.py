@@ -85,8 +85,8 @@ class Admission:
     marks: bool = False
 
     def is_met(self, *, slots: Sequence[str]) -> bool:
-        """Return whether a claim that has these slots may start. A claim with `turns` always asks the server: its turn
-        may have passed meanwhile.
+        """Return whether a claim that has these slots may start. A claim with `turns` always asks the server, because
+        its turn may be in the past.
         """
         return not (self.pause or self.frees or self.turns or self.marks) and all(key in slots for key, _ in self.keys)
 

@@ -43,7 +43,7 @@ import_here = _present.get
 
 
 def import_module(module: str) -> ModuleType:
-    """Import a module for a listener. Raises whatever the import raises; marks of a module that fails are dropped."""
+    """Import a module for a listener. Raises every error of the import; drops the marks of a module that fails."""
     present = _Import(module, sys._getframe())
     token, before = _present.set(present), marks().keys()
     try:
@@ -80,7 +80,7 @@ def refuse_addition(verb: str) -> None:
 def import_trouble(error: BaseException) -> str:
     """Word why an import failed, and where. Never raises."""
     if issubclass(type(error), AddedAtImport):
-        return str(error)  # it names the place, and what to do
+        return str(error)  # it names the place and the remedy
     frames = []
     with suppress(Exception):
         frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _HERE))]

@@ -38,7 +38,7 @@ _CLOJURE_STARTS = ("#'", "(", "'")
 _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job at import
 _given: dict[str, Handler] = {}  # job name as @job has it, any text -> function
 _said: dict[Handler, RunOptions] = {}  # function -> its options of @job; those of a factory have one name
-_said_by_name: dict[tuple[str, str], RunOptions] = {}  # the same by module and name, for what wraps a function
+_said_by_name: dict[tuple[str, str], RunOptions] = {}  # the same by module and name, for wrappers of a function
 
 
 @overload
@@ -52,7 +52,7 @@ def job(name: Any = None, /, **options: Any) -> Any:
     its job name, in the layouts gocraft, hutch and event; in gocraft any text, as ``"resize image"``, and in hutch also
     a pattern of routing keys, as ``"orders.#"``.
     ``@job(retries=5, backoff="exponential", base="5s", cap="1h", jitter=True, retry_on=(OSError,), discard_on=(),
-    timeout="2m", crashes=0, keep="1 day", keep_most="5MB")``: the options of its runs; an option given to `add` wins.
+    timeout="2m", crashes=0, keep="1 day", keep_most="5MB")``: the options of its runs; an option of `add` wins.
     ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
     time, over all listeners, for each value of the parameter (or of a function of the same arguments); `cpu`: in a
     worker process. ``@job("clean", periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the

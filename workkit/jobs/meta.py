@@ -68,8 +68,8 @@ def carried(own: Meta | None) -> dict[str, str] | None:
 
 @contextmanager
 def meta(**texts: str) -> Iterator[None]:
-    """Give every job that is added inside the block this metadata; a value given to `add` wins. Blocks may be nested.
-    It holds for this thread or task, and for tasks and `workkit.aio` calls that begin inside. Raises InvalidOptions.
+    """Add this metadata to every job that is added inside the block; a value of `add` wins. Blocks may be nested. It
+    applies to this thread or task, and to tasks and `workkit.aio` calls that begin inside. Raises InvalidOptions.
     """
     global is_used
     is_used = True

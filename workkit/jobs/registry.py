@@ -49,7 +49,7 @@ class Registry:
         self.consumers: dict[str, Handler] = {}  # see `Functions`
         self.found: dict[
             str, tuple[Handler, RunOptions] | CannotRun
-        ] = {}  # by stored name, what `handler` returned or raised
+        ] = {}  # by stored name, the result or error of `handler`
 
     def load(self) -> None:
         """Import the modules of `imports`. Raises InvalidFunction for a name that is no module, and for a module that
@@ -62,7 +62,7 @@ class Registry:
                 raise _no_import(module, ": the standard library is never run.")
             try:
                 import_module(module)
-            except (KeyboardInterrupt, ListenerStopped):  # the person who waits; a sentence of its own
+            except (KeyboardInterrupt, ListenerStopped):  # a user's Ctrl-C, and an error with its own sentence
                 raise
             except BaseException as error:
                 if _is_missing(module, error):

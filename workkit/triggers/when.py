@@ -129,7 +129,7 @@ def read_when(
 
 
 def _read(when: When, *, now: datetime) -> Trigger:
-    if when.late:  # a whole date is the same whatever day it is
+    if when.late:  # a whole date does not depend on the present
         now -= when.late_ms * MILLISECOND
     kind = when.kind
     match kind:

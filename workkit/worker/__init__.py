@@ -1,1 +1,1 @@
-"""The listener: one loop that talks to brokers, threads that run functions, one inbox between them."""
+"""The listener: one loop that sends requests to brokers, threads that run functions, and one inbox between them."""

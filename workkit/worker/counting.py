@@ -1,5 +1,5 @@
-"""Counts of the runs of one schedule, on their way to the server: once a second, by the loop's thread. What is kept by
-itself at once goes with the ending of a run, not through here.
+"""Counts of the runs of one schedule. The loop's thread sends them to the server once a second. The record of a single
+run goes with its ending, not through here.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from workkit.jobs.outcome import Again, Dead, Done, Outcome, Ran
 from workkit.worker.run.run import Run
 
 APART = 1.0  # seconds between two writes
-SAMPLED, SLOW = 10, 40  # plain runs kept by themselves in one write: of any kind, and of the late and long ones beside
+SAMPLED, SLOW = 10, 40  # single plain runs kept in one write: of any kind, and further late or long ones
 SUBJECTS = 500  # in one write; further ones are counted together
 
 Measured = tuple[Claim, Ran]
-Lengths = tuple[list[int], list[float]]  # of some runs: how late each began, and how long it took, in ms; both sorted
+Lengths = tuple[list[int], list[float]]  # lateness and durations of some runs, in ms; each list is sorted
 
 
 class RunCounter:
-    """The runs of one schedule since the last write. For the thread that talks to the brokers."""
+    """The runs of one schedule since the last write. Only the loop's thread uses it."""
 
     __slots__ = ("_by_fn", "_by_job", "_plain", "_sampled", "_slow", "_slow_seen", "at")
 
@@ -54,8 +54,8 @@ class RunCounter:
         self._plain = self._slow_seen = 0
 
     def done(self, runs: Sequence[Run], lengths: Mapping[str, Lengths]) -> None:
-        """Count runs that are done, of jobs that do not recur; `lengths` by function. There may be many thousands a
-        second: this counts what `_measure` counts for each, by looking up the edges of buckets among sorted lengths.
+        """Count done runs of jobs that do not recur; `lengths` by function. There may be many thousands a second, so
+        this counts as `_measure` does, but looks up the edges of buckets among sorted lengths.
         """
         slow, has_long = 0, False
         for fn, (late, took) in lengths.items():
@@ -113,8 +113,8 @@ class RunCounter:
             cell.missed += 1
 
     def write(self, broker: Broker) -> None:
-        """Send what was counted. If the server does not answer, these counts are lost: a second request would count
-        twice if only the answer was lost. Raises ServerUnreachable or ServerRefused.
+        """Send the counts. They are lost if the server does not answer: if only the answer was lost, a second request
+        would count twice. Raises ServerUnreachable or ServerRefused.
         """
         self.at = math.inf
         total = Cell()
@@ -185,7 +185,7 @@ def _measure(cell: Cell, late_ms: int, took_ms: float) -> None:
 
 
 def _samples(kept: list[Measured], seen: int) -> list[Sample]:
-    """Let each run that is kept stand for its share of those that were seen."""
+    """Return the kept runs as samples; each represents its share of the `seen` runs."""
     return [
         Sample(
             id=claim.id,

@@ -1,5 +1,6 @@
-"""Run what is due, in the calling thread, until nothing is. It steps the same `Settle` and `Router` as the loop, at the
-server's time, or at one that passes from now to then: a test moves the server's clock, or the caller pretends.
+"""Run due jobs in the calling thread until none is left. It uses the same `Settle` and `Router` as the loop, at the
+server's time, or at a time that passes from one instant to another: a test moves the server's clock, or the time is
+pretended.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from workkit.worker.run.interruption import waking
 from workkit.worker.runner import Threads
 from workkit.worker.settle import Settle
 
-STANDING_MS = 10_000  # real time that a handler may take while the time of a test stands
+STANDING_MS = 10_000  # real time that a handler may take while a test holds the time still
 LOOKS_APART_MS = 2000  # between two heartbeats of a test, as a listener sends them
 
 
 @dataclass(frozen=True, slots=True)
 class MovedClock:
     """The clock of a server on which tests move the time. `move` sets it to an instant, epoch milliseconds; `more`
-    gives the brokers of schedules that came into use meanwhile.
+    returns the brokers of schedules that have come into use since.
     """
 
     move: Callable[[int], None]
@@ -49,9 +50,10 @@ def drain_brokers(
     to: Producer | None = None,
     clock: MovedClock | None = None,
 ) -> Tally:
-    """See `schedule.drain`. Registers as a listener meanwhile, so that others can take over what it held if it dies.
+    """Do the work of `schedule.drain`. Registers as a listener during the drain, so that others can take over its jobs
+    if it dies.
 
-    `clock`: the time that passes is the server's own, which is moved; None: it is pretended, request by request.
+    `clock`: the server's clock, which is moved; None: each request names a pretended time.
     """
     inbox: Inbox[Any] = Inbox()
     runner: Runner
@@ -81,7 +83,7 @@ def _runs(tally: Tally) -> int:
 
 
 class _Drain:
-    """The drain of some brokers, one job of each in turn. The runner puts what it has ended into the inbox."""
+    """The drain of some brokers, one job of each in turn. The runner puts ended runs into the inbox."""
 
     def __init__(
         self,
@@ -96,16 +98,16 @@ class _Drain:
     ) -> None:
         self._runner, self._inbox, self._serves = runner, inbox, serves
         self._limit, self._raise_errors, self._clock = limit, raise_errors, clock
-        self._patience_ms = patience_ms  # from a last heartbeat: then its listener has been taken for dead
+        self._patience_ms = patience_ms  # after this time since a heartbeat its listener counts as dead
         self._router = Router(runner)
         self._settle = Settle(runner, self._router)
         self._lanes: list[Lane] = []
         self._wakes: dict[Lane, float | None] = {}  # ms from the last claim there to the next due time
-        self._at_ms: int | None = None  # the time that passes; None: it does not
-        self._others_until_ms = 0  # until when other listeners may turn out to be dead
+        self._at_ms: int | None = None  # the current time; None: no time passes
+        self._others_until_ms = 0  # until then other listeners may prove dead
 
     def run(self, brokers: Sequence[Broker], *, until_ms: int | None) -> Tally:
-        """Run what is due. `until_ms`: the time at the end; None: no time passes."""
+        """Run due jobs. `until_ms`: the time at the end; None: no time passes."""
         opened = list(brokers)
         try:
             if until_ms is not None and brokers:
@@ -142,14 +144,14 @@ class _Drain:
         )
         self._lanes.append(lane)
         if self._clock is not None:
-            self._settle.beat(lane, broker.beating()())  # ends pauses whose time has passed
+            self._settle.beat(lane, broker.beating()())  # ends pauses that are over
 
     def _has_room(self) -> bool:
         return self._limit is None or _runs(self._settle.tally) < self._limit
 
     def _has_passed(self, until_ms: int | None) -> bool:
-        """Let time pass, to the next due time or to its end; False if it has ended. So every occurrence of a recurring
-        job runs at its own time, as under a listener that was there all along.
+        """Let time pass, to the next due time or to `until_ms`; return False if it has reached the end. So every
+        occurrence of a recurring job runs at its own time, as with a listener that is always there.
         """
         at = self._at_ms
         if at is None or until_ms is None or at >= until_ms:
@@ -157,7 +159,7 @@ class _Drain:
         wakes = [at + max(1, math.ceil(wake)) for wake in self._wakes.values() if wake is not None]
         if self._clock is not None:
             wakes += self._wakes_to_maintain(at)
-            for lane in self._lanes:  # what has run is counted at the time when it ran
+            for lane in self._lanes:  # count the runs at the time when they ran
                 self._settle.count(lane, is_last=True)
         self._set(min([until_ms, *wakes]))
         return True
@@ -177,13 +179,13 @@ class _Drain:
         return lane
 
     def _wakes_to_maintain(self, at_ms: int) -> list[int]:
-        """Give the instants to come at which a heartbeat changes something: a pause ends, or others look dead."""
+        """Return the coming instants at which a heartbeat changes something: a pause ends, or others look dead."""
         ends = [pause.until_ms for lane in self._lanes for pause in lane.control.paused.values()]
         looks = [at_ms + LOOKS_APART_MS] if at_ms < self._others_until_ms else []
         return [max(end, at_ms + 1) for end in ends if end is not None] + looks
 
     def _step_all(self, opened: list[Broker]) -> bool:
-        """Bring one job of each place to its end; False if nothing is due in any. Adds new places to `opened`."""
+        """Bring one job of each lane to its end; return False if none is due. Adds new brokers to `opened`."""
         if self._clock is not None:
             for broker in self._clock.more():
                 opened.append(broker)
@@ -200,8 +202,8 @@ class _Drain:
         return lapsed or at_ms <= self._others_until_ms
 
     def _step(self, lane: Lane) -> bool:
-        """Claim one job and bring it to its end; False if nothing is due. Raises the error of a run that failed, also
-        if another attempt follows, if the caller wants it.
+        """Claim one job and bring it to its end; return False if none is due. If the caller wants errors, raises the
+        error of a failed run, also if another attempt follows.
         """
         turn = self._settle.claim(lane, 1)
         self._wakes[lane] = turn.wake_in_ms

@@ -1,4 +1,4 @@
-"""What an event says, as the parts of a line. A log adds when it was, its word and its job."""
+"""The text of an event, as the parts of a line. A log adds the time, the word of the event, and its job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def event_parts(event: Event) -> list[str]:
-    """Say what happened, in parts; those that say nothing are left out."""
+    """Write the text of an event in parts, without empty ones."""
     job: Job | None = event.fields.get("job")
     meta = None if job is None else job.meta
     return [part for part in (*TEXTS.get(event.name, _fields)(event), meta_text(meta)) if part]

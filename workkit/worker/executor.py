@@ -1,4 +1,4 @@
-"""One run of one job, as a straight line: resolve, start the clock, perform, stop the clock, name the ending."""
+"""The steps of one run of one job: resolve, start the clock, perform, stop the clock, name the ending."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ class Executor:
     """
 
     def __init__(self, registry: Registry, *, offloads: bool = True, standing_ms: int | None = None) -> None:
-        """`standing_ms`: the time of a test stands while a handler runs, which may take so long in real time."""
+        """`standing_ms`: a test holds the time still while a handler runs, which may take this real time, in ms."""
         capture_logs()
         self.registry = registry
         self._standing_ms = standing_ms
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
         self.event_loop = EventLoop()
         self._timeouts = Timeouts()
-        # Handlers by their stored names: those without options, none of whose arguments needs a look.
+        # Handlers by their stored names: only those without options and without arguments that need a check.
         self._plain: dict[str, Handler] = {}
         self._workers: WorkerPool | None = None
         self._making = threading.Lock()
 
     def admission(self, claim: Claim, control: Control) -> Admission | None:
-        """Return what a claim needs before its start. Its function can be run here."""
+        """Return the needs of a claim before its start. Its function can run here."""
         _, options = self.registry.handler(claim.fn)
         if claim.options.crashes is not None:
             options = claim.options.over(options)
         return claim.admission(options, control)
 
     def refusal(self, fn: str) -> CannotRun | None:
-        """Why a function cannot be run here, or not now; None if it can."""
+        """Return why a function cannot run here, or not now; None if it can."""
         refused = self.registry.refusal(fn)
         if refused is None and self.event_loop.was_silent and self.event_loop.is_silent:
             handler, options = self.registry.handler(fn)
@@ -70,19 +70,19 @@ class Executor:
         return refused
 
     def run(self, run: Run) -> None:
-        """Run the handler to its end, wait for it if it runs elsewhere, and keep how it ended. Never raises."""
+        """Run the handler to its end, wait for it if it runs elsewhere, and store the ending in `run`. Never raises."""
         claim, token, born = run.claim, current.set(run), interruption.forks
         carried = metadata.CARRIED.set(claim.meta) if metadata.is_used else None
         run.started = time.monotonic()
         raised: BaseException | None = None
-        there: Raised | None = None  # what was raised in a worker process
+        there: Raised | None = None  # the error raised in a worker process
         try:
             try:
                 handler = self._plain.get(claim.fn)
                 is_plain = claim.kwargs is None and claim.options is UNSAID and claim.usual is UNSAID and not AROUND
                 if handler is None or not is_plain:
                     there = self._perform(run)
-                else:  # as `_perform` does, without the questions whose answers are known
+                else:  # as `_perform` does, without its checks
                     run.thread = threading.get_ident()
                     if run.cancelled:
                         run.begin()
@@ -105,7 +105,7 @@ class Executor:
             raised = error
         if run.not_begun is not None:  # also where middleware has caught it
             raised = run.not_begun
-        if run.interruption is not None:  # not a function of its own: an interruption may come at the call of one
+        if run.interruption is not None:  # inline, because an interruption may come at the call of a function
             try:
                 run.end()  # the end above may have been interrupted, and this one once more
             except (JobTimeout, JobCancelled) as late:
@@ -124,7 +124,7 @@ class Executor:
             run.kept = self._kept(run, run.options)
 
     def _perform(self, run: Run) -> Raised | None:
-        """Call the handler: here, and raise what it raises; or in a worker process, and return what it has raised."""
+        """Call the handler here, and raise its errors; or in a worker process, and return its error."""
         claim = run.claim
         handler, options = self.registry.handler(claim.fn)
         run.options = options = claim.options.over(options).over(claim.usual)
@@ -159,12 +159,12 @@ class Executor:
         try:
             return self.event_loop.run(whole, context=copy_context(), interruption=run.interruptible())
         except NotBegun as error:
-            coroutine.close()  # nobody awaits it any more
+            coroutine.close()  # no code awaits it any more
             run.not_begun = error
             raise
 
     def _kept(self, run: Run, options: RunOptions) -> Kept | None:
-        """Write what the handler returned; a worker process has written it where it ran."""
+        """Write the value that the handler returned. A worker process has already written its own."""
         returned, run.returned = run.returned, None
         return returned if options.cpu and isinstance(returned, Kept) else kept_value(returned, options)
 
@@ -188,7 +188,7 @@ class Executor:
         return self._workers.run(run, handler, around=around, begun=begun, options=options)
 
     def _failed(self, run: Run, raised: BaseException | None, there: Raised | None) -> None:
-        """Note the error of a run: the one raised here, else the one raised in a worker process."""
+        """Store the error of a run: the one raised here, else the one raised in a worker process."""
         run.error = raised
         if raised is None and there is not None:
             run.error, run.failure = there
@@ -199,7 +199,7 @@ class Executor:
             run.failure = replace(run.failure, log=run.log.text())
 
     def _explained(self, error: BaseException, run: Run, options: RunOptions) -> BaseException:
-        """Replace an error that says too little: an interruption names its cause."""
+        """Replace the error of an interruption by one that names its cause."""
         at = error.__traceback__
         if run.clock is not None and run.clock.expired and isinstance(error, JobTimeout | asyncio.CancelledError):
             if isinstance(run.clock, TestClock):
@@ -211,7 +211,7 @@ class Executor:
         return error
 
     def _standing(self, error: BaseException, run: Run) -> BaseException:
-        """Make the error of a handler that takes too long while the time of a test stands."""
+        """Make the error of a handler that takes too long while a test holds the time still."""
         where = line_of(error)
         waits = "" if where is None else f", and waits at {where}"
         return JobTimeout(
@@ -220,7 +220,7 @@ class Executor:
         ).with_traceback(error.__traceback__)
 
     def close(self) -> None:
-        """Stop the event loop, whose tasks are cancelled, and kill the worker processes."""
+        """Stop the event loop, cancel its tasks, and kill the worker processes."""
         self._timeouts.close()
         self.event_loop.close()
         with self._making:

@@ -1,6 +1,6 @@
 """Sums and gauges for Prometheus: a collector of prometheus-client, and the page `/metrics`. They need the extra
-`prometheus`. Gauges tell what a schedule holds now; at most a twentieth of the time is spent on reading them from the
-server.
+`prometheus`. Gauges are the present counts of a schedule. Reading them from the server takes at most a twentieth of
+the time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from workkit.worker.run_table import (
     histogram,
 )
 
-_SHARE = 20  # a look that took one second is followed by no other for twenty
+_SHARE = 20  # after a look of one second the next one waits twenty seconds
 LEAST, LONGEST = 0.5, 60.0  # seconds between the end of a look and the next one
-WAIT = 2.0  # seconds that a page waits for a look; a server that is away must not hold it up
+WAIT = 2.0  # seconds that a page waits for a look; a lost server must not delay it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Gauge:
 
 
 class Gauges:
-    """The counts of some schedules, at most a second old unless reading them takes long. From any thread."""
+    """The counts of some schedules, at most a second old unless reading them takes long. Thread-safe."""
 
     def __init__(self, inspectors: Mapping[str, Callable[[], Inspector]] | None = None) -> None:
         self._inspectors = {schedule: [inspector] for schedule, inspector in (inspectors or {}).items()}
@@ -50,11 +50,11 @@ class Gauges:
         self._looking: threading.Thread | None = None
 
     def add(self, schedule: str, inspector: Callable[[], Inspector]) -> None:
-        """Look at a schedule too, by the first of its inspectors that is there. Before `read`."""
+        """Add a schedule; its counts come from the first of its inspectors that answers. Call this before `read`."""
         self._inspectors.setdefault(schedule, []).append(inspector)
 
     def read(self) -> tuple[Gauge, ...]:
-        """Return what was found last, after a new look where one is due."""
+        """Return the latest counts, after a new look if one is due."""
         with self._lock:
             looking = self._looking
             if looking is None and time.monotonic() >= self._next_at:
@@ -89,7 +89,7 @@ STATES = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused
 
 
 def metrics_page(totals: Totals, gauges: Gauges) -> Page:
-    """Return a function that writes the page. From any thread."""
+    """Return a function that writes the page. Thread-safe."""
     return page_of(Collector(totals, gauges))
 
 
@@ -102,12 +102,12 @@ class Collector:
         self._totals, self._gauges = totals, gauges
 
     def describe(self) -> Iterator[Any]:
-        """Make the families without samples: a registry learns the names, and refuses what it has already."""
+        """Make the families without samples. A registry reads the names, and refuses those that it already has."""
         yield from _runs({})
         yield from _schedules(())
 
     def collect(self) -> Iterator[Any]:
-        """Make the families of metrics. Their names and labels: the table in spec/metrics.md."""
+        """Make the families of metrics. The table in spec/metrics.md has their names and labels."""
         yield from _runs(self._totals.read())
         yield from _schedules(self._gauges.read())
 

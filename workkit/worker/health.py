@@ -1,4 +1,4 @@
-"""Whether a listener lives: pages for monitors outside, and a watchdog over its loop."""
+"""Health of a listener: pages for monitors outside, and a watchdog over its loop."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from workkit import events
 from workkit.errors import InvalidOptions
 from workkit.text.exposition import MISSING
 
-STUCK = 70  # exit status of a process whose loop does not move (EX_SOFTWARE)
+STUCK = 70  # exit status of a process with a stuck loop (EX_SOFTWARE)
 LOOK = 1.0  # seconds between looks
-IDLE = 4  # how many times longer an alarm waits for a process that uses no processor: it may only be suspended
-CORES = 8  # processors that threads without the interpreter may use before an alarm waits longer
+IDLE = 4  # factor of an alarm's wait for a process that uses no processor: it may be suspended
+CORES = 8  # on a machine with more processors an alarm waits longer: threads in C may use them
 
 STDERR = 2  # the file descriptor: C code writes there
 TEXT = "text/plain; charset=utf-8"
 
-Check = Callable[[], str | None]  # what is wrong, or None
+Check = Callable[[], str | None]  # returns the fault in words, or None
 Answer = tuple[int, str, bytes]  # status, type of the content, content
 Page = Callable[[], Answer]
 
 
 class Watchdog:
-    """Checks once a second whether the loop still moves.
+    """A check, once a second, that the loop still moves.
 
-    It counts its own checks, not the time: a process that was suspended and continued does not count as stuck.
+    It counts its own checks, not the time, so that a process which was suspended and continued does not count as stuck.
     """
 
     def __init__(self, pulse: Callable[[], int], *, seconds: float) -> None:
@@ -49,7 +49,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="workkit-watchdog", daemon=True).start()
 
     def trouble(self) -> str | None:
-        """Word why the loop counts as stuck; None if it moves."""
+        """Return in words why the loop counts as stuck; None if it moves."""
         return f"the loop has not moved for {self._still * LOOK:.0f} s" if self._still >= self._patience else None
 
     def close(self) -> None:
@@ -75,24 +75,24 @@ class Watchdog:
 
 
 class Alarm:
-    """Ends this process, stacks first, unless it is set again within `seconds` of processor time, or four times as long
-    by the clock.
+    """A timer that writes all stacks and ends this process, unless it is set again within `seconds` of processor time,
+    or within four times as many by the clock.
 
-    It needs no interpreter: one call into C that keeps it, such as a regular expression without end, stops all threads
-    of Python, and each handler of a signal. Processor time does not pass for a suspended process.
+    It needs no interpreter: a call into C that keeps the interpreter, such as an endless regular expression, blocks all
+    Python threads and signal handlers. Processor time does not pass for a suspended process.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._over = seconds, False
         self._lock = threading.Lock()
         self._scale = max(1.0, (os.cpu_count() or 1) / CORES)
-        self._has_timer = signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL  # else the program's own use of it stays
+        self._has_timer = signal.getsignal(signal.SIGVTALRM) == signal.SIG_DFL  # else the program uses it
         if self._has_timer:
             faulthandler.register(signal.SIGVTALRM, file=STDERR, all_threads=True, chain=True)
         self.set()
 
     def set(self) -> None:
-        """Set it anew."""
+        """Set the timer again."""
         with self._lock:
             if self._over:
                 return
@@ -101,7 +101,7 @@ class Alarm:
                 signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds * self._scale)
 
     def cancel(self) -> None:
-        """End it; the process may take its time from now on."""
+        """Cancel the timer; the process may block from now on."""
         with self._lock:
             self._over = True
             faulthandler.cancel_dump_traceback_later()
@@ -111,8 +111,8 @@ class Alarm:
 
 
 class Pages:
-    """``/livez`` (its loop moves) and ``/readyz`` (it takes work): 200, or 503 and why not; and ``/metrics``. HTTP, GET
-    and HEAD.
+    """The pages ``/livez`` (the loop moves), ``/readyz`` (the listener takes work) and ``/metrics``. The first two
+    answer 200, or 503 with the reason. HTTP, GET and HEAD.
     """
 
     def __init__(
@@ -168,13 +168,15 @@ class _PageServer(ThreadingHTTPServer):
         events.emit("health", url=f"http://{host!s}:{port}")
 
     def is_ours(self) -> bool:
-        """Whether its descriptor is still that of its socket: a handler may close any, and its number is used again."""
+        """Return whether its descriptor still belongs to its socket. A handler may close any descriptor, and the system
+        uses the number again.
+        """
         return self._seen() == self._file
 
     def get_request(self) -> Any:
         try:
             return super().get_request()
-        except OSError:  # no file descriptor is free: whoever asked waits on, and would be found again at once
+        except OSError:  # no file descriptor is free; the connection stays pending, so pause before the next look
             self._over.wait(0.1)
             raise
 

@@ -1,5 +1,5 @@
-"""One schedule as a listener sees it: its broker, when to ask it again, endings that wait, whether it is lost; and what
-its claims become here: runs, and lookups of functions, which come back to the loop in an inbox.
+"""One schedule in a listener: its broker, the time of the next request, waiting endings, and a lost server. Also its
+runs and lookups of functions, which come back to the loop in an inbox.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A broker and what the loop remembers of it. Times are `time.monotonic()` seconds."""
+    """A broker and the loop's state for it. Times are `time.monotonic()` seconds."""
 
     broker: Broker
     weight: int = 1
-    at: float = 0.0  # when it needs something even if nothing arrives
+    at: float = 0.0  # time of the next request even if nothing arrives
     look: bool = True  # whether due work may wait there
     asked: bool = False  # whether claims are on their way
     wake_at: float = float("inf")
@@ -44,28 +44,28 @@ class Lane:
     beat_at: float = 0.0
     answered_at: float = field(default_factory=time.monotonic)
     away: float = 0.0  # seconds between the last two answers of the server
-    lease: float = 5.0  # seconds without a heartbeat after which others take over
-    name: str = ""  # of its registration, as far as it was seen
-    shuns: bool = False  # whether it gave back as unknown what it could only not begin then
+    lease: float = 5.0  # seconds without a heartbeat until others take over
+    name: str = ""  # last known name of its registration
+    shuns: bool = False  # whether it released as unknown a job that it only could not begin then
     more: bool = False  # whether more was due than was claimed
-    passing: int = 0  # how many to claim next, as this listener could run none of the last
-    settle_at: float = 0.0  # when the first of its endings has waited long enough
+    passing: int = 0  # how many to claim next, after it could run none of the last
+    settle_at: float = 0.0  # time by which the first of its endings must be settled
     ends: list[Ending] = field(default_factory=list)
-    unstored: list[Ending] = field(default_factory=list)  # sent, and not confirmed by the server
-    giving_back: list[Claim] = field(default_factory=list)  # whose release the server has not confirmed
+    unstored: list[Ending] = field(default_factory=list)  # sent, but not confirmed by the server
+    giving_back: list[Claim] = field(default_factory=list)  # the server has not confirmed their release
     unarmed: list[tuple[Claim, Admission | None]] = field(default_factory=list)  # to be admitted
     control: Control = FREE
-    quiet: frozenset[str] = frozenset()  # the listeners of this schedule that take nothing new
+    quiet: frozenset[str] = frozenset()  # the listeners of this schedule that claim nothing new
     lost_at: float | None = None
     retry_at: float = 0.0
     pause: float = BACKOFF[0]
     room: threading.Event = field(default_factory=threading.Event)  # set while this listener can use a wake-up
     waiter: threading.Thread | None = None
-    progress: ProgressWriter | None = None  # None: nobody reads it
+    progress: ProgressWriter | None = None  # None: progress has no reader
     counter: RunCounter | None = None  # None: the layout, or the schedule, keeps no counts
     ahead_ms: float | None = None  # the server's clock minus the steady one here; None: each run asks for its time
-    pretended_ms: int | None = None  # the time to claim for, if it is not the server's
-    clock_ms: int | None = None  # where the server's clock stands, if a test moves it
+    pretended_ms: int | None = None  # the pretended time of claims, if it is not the server's
+    clock_ms: int | None = None  # the time of the server's clock, if a test moves it
 
     def __post_init__(self) -> None:
         """Count runs where the broker keeps counts."""
@@ -73,7 +73,7 @@ class Lane:
 
     @property
     def time_ms(self) -> int | None:
-        """The time that claims name, in epoch milliseconds; None: it is whatever the server's clock tells."""
+        """The time that claims name, in epoch milliseconds; None: the time of the server's clock."""
         return self.clock_ms if self.pretended_ms is None else self.pretended_ms
 
     def now_ms(self) -> int:
@@ -81,7 +81,7 @@ class Lane:
         return self.broker.now_ms() if (time_ms := self.time_ms) is None else time_ms
 
     def estimate_clock(self, now: float) -> None:
-        """Keep `ahead_ms` for the runs that begin from `now` on."""
+        """Compute `ahead_ms` for the runs that begin from `now` on."""
         moves = self.time_ms is None and not self.broker.is_on_test_clock
         self.ahead_ms = self.broker.now_ms() - now * 1000 if moves else None
 
@@ -92,30 +92,30 @@ class Lane:
             self.counter = RunCounter()
 
     def next_at(self) -> float:
-        """Compute when it needs something even if nothing arrives."""
+        """Return the time of the next request even if nothing arrives."""
         if self.lost_at is not None:
             return self.retry_at
         return min(self.wake_at, self.seen_at + TICK, self.beat_at + BEAT, self.writes_at())
 
     def writes_at(self) -> float:
-        """When progress or counts of runs are due to be written."""
+        """Return the time to write progress or counts of runs."""
         progress = float("inf") if self.progress is None else self.progress.at
         return progress if self.counter is None else min(progress, self.counter.at)
 
     def answered(self) -> float:
-        """Note that the server has answered now."""
+        """Note that the server has answered now, and return the time."""
         now = time.monotonic()
         self.away, self.answered_at = now - self.answered_at, now
         return now
 
     @property
     def is_on_time(self) -> bool:
-        """Whether it was away too shortly to be taken for dead."""
+        """Whether this listener was away for too short a time to count as dead."""
         return self.away < self.lease / 2
 
     def compare_name(self) -> None:
-        """Report once that the server has lost this registration: no other listener can have ended it, and no
-        connection was cut.
+        """Report once that the server has lost this registration. Reports only a loss that no other listener and no cut
+        connection can have caused.
         """
         name = self.broker.listener
         if name == self.name:
@@ -125,7 +125,7 @@ class Lane:
         self.name = name
 
     def update(self, control: Control) -> None:
-        """Keep the pauses and limits of the schedule, which have changed."""
+        """Store the changed pauses and limits of the schedule."""
         was_quiet, self.quiet = self.is_quiet, control.quiet
         self.control = FREE if control == FREE else control
         self._follow_history()
@@ -135,34 +135,34 @@ class Lane:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether somebody has told this listener to take nothing new of this schedule."""
+        """Whether a user has made this listener quiet for this schedule, so that it claims nothing new."""
         return bool(self.quiet) and self.broker.listener in self.quiet
 
     @property
     def looks(self) -> bool:
-        """Whether this listener is to claim what may be due in this schedule."""
+        """Whether this listener must claim jobs that may be due in this schedule."""
         return self.look and not self.is_quiet
 
     @property
     def is_due(self) -> bool:
-        """Whether more was due here than was claimed."""
+        """Whether more jobs were due here than this listener has claimed."""
         return self.more and not self.is_quiet
 
     def retrying(self) -> int:
-        """Count the jobs that wait for another attempt; 0 where the server or the layout does not tell."""
+        """Count the jobs that wait for another attempt; 0 if the server or the layout does not report them."""
         with suppress(ServerError, Unsupported):
             counts = self.broker.inspector.counts()
             return 0 if "retrying" in counts.unknown else counts.retrying
         return 0
 
     def wake_in(self, ms: float) -> None:
-        """Ask again so soon: this listener has put something back, and other listeners may not know of it."""
+        """Ask again after `ms`: this listener has put a job back, and other listeners may not notice it."""
         self.wake_at = min(self.wake_at, time.monotonic() + ms / 1000)
         self.at = min(self.at, self.wake_at)
 
     def lost(self, error: ServerError, *, running: int) -> None:
-        """Report once that the server did not answer, and try again after a jittered, growing pause. Raises a `lasting`
-        ServerRefused.
+        """Report once that the server did not answer, and plan a new try after a jittered, growing pause. Raises a
+        `lasting` ServerRefused.
         """
         if isinstance(error, ServerRefused) and error.lasting:
             raise error
@@ -182,7 +182,7 @@ class Lane:
         events.emit("back", self.broker.schedule, url=self.broker.url, after_ms=after_ms)
 
     def listen_for_tokens(self, post: Callable[[Lane], None], over: threading.Event) -> None:
-        """Wait for wake-ups in a thread of its own until `over`, while there is room; `post` this lane for each."""
+        """Wait for wake-ups in a separate thread until `over`, while there is room; `post` this lane for each."""
         self.waiter = threading.Thread(target=self._wait, args=(post, over), name="workkit-wake", daemon=True)
         self.waiter.start()
 
@@ -192,16 +192,16 @@ class Lane:
                 continue
             try:
                 if self.broker.wait(30.0):
-                    self.room.clear()  # until the loop has looked: it gets the interpreter at once
+                    self.room.clear()  # until the loop has looked, so that the loop gets the interpreter at once
                     post(self)
             except WorkkitError:
                 over.wait(random.uniform(0.2, 0.6))
-            except Exception:  # the connection was closed under it, and its client stumbled over that
+            except Exception:  # the connection was closed during the wait, and the client failed on that
                 if not over.is_set():
                     raise
 
     def close(self) -> None:
-        """Close the broker, and end the thread that waits on it; it may have been about to connect, so ask again."""
+        """Close the broker, and end the thread that waits on it. The thread may be about to connect, so repeat this."""
         self.room.set()
         for _ in range(40):
             self.broker.close()
@@ -213,12 +213,12 @@ class Lane:
 
 
 class LaneRun(Run):
-    """A run whose claim came from a lane: its ending waits there, and so does its progress."""
+    """A run of a claim from a lane. Its ending and its progress wait in the lane."""
 
     reports: Reports | None = None
 
     def __init__(self, claim: Claim, lane: Lane) -> None:
-        self.claim = claim  # as `Run` does: this is called for each job
+        self.claim = claim  # copies `Run.__init__`, because this is called for each job
         self.lane = lane
 
     @property
@@ -227,12 +227,12 @@ class LaneRun(Run):
         return self.lane.broker.schedule
 
     def reporter(self) -> Callable[[Progress], None] | None:
-        """Return what takes reports of progress; None if nobody reads them."""
+        """Return the function that takes reports of progress; None if they have no reader."""
         found = self._reports()
         return None if found is None else found.put
 
     def open_log(self) -> RunLog:
-        """Make the place for the lines that its code logs, which are written as its progress is."""
+        """Make the log for the lines that its code logs; it is written with the progress."""
         found = self._reports()
         if found is None:
             return RunLog()
@@ -247,8 +247,8 @@ class LaneRun(Run):
 
 @dataclass(slots=True, eq=False)
 class LookUp:
-    """A claim whose function a thread looks up, since an import can take long. Posted back, its function is known, or
-    `error` says why it cannot be run here.
+    """A claim with a function that a thread looks up, since an import can take long. When it comes back to the loop,
+    the function is known, or `error` is the reason why it cannot run here.
     """
 
     lane: Lane
@@ -261,7 +261,7 @@ Task = LaneRun | LookUp
 
 class Inbox(Generic[T]):
     """Messages to the loop, in order. Any thread or signal handler puts them in; one thread takes them. Only the first
-    message rings the bell, since each ring wakes the taker, which then asks for the interpreter.
+    message rings, since each ring wakes the taker, which then needs the interpreter.
     """
 
     def __init__(self) -> None:
@@ -270,18 +270,18 @@ class Inbox(Generic[T]):
         self._bell: SimpleQueue[None] = SimpleQueue()
 
     def put(self, message: T) -> None:
-        """Leave a message."""
+        """Add a message."""
         self.messages.append(message)
         if not self.is_rung:
             self.ring()
 
     def ring(self) -> None:
-        """Wake whoever takes the messages."""
+        """Wake the thread that takes the messages."""
         self.is_rung = True
         self._bell.put(None)
 
     def take(self, wait: float) -> list[T]:
-        """All messages so far; waits up to so many seconds for the first."""
+        """Return all messages so far; wait up to `wait` seconds for the first."""
         try:
             if wait > 0:
                 self._bell.get(timeout=wait)

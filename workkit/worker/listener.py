@@ -1,6 +1,6 @@
-"""A listener as its owner holds it, by calls or by signals: it is started, made quiet, stopped and waited for.
+"""A listener and its control by calls or by signals: start, quiet, stop and wait.
 
-While a program listens that does not print events itself, they are records of the standard logger `workkit`.
+If the program does not print events itself, they become records of the standard logger `workkit` while it listens.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ BETWEEN_COLLECTIONS = 10_000  # new objects between two collections of the young
 
 
 class Listener:
-    """Runs the due jobs of one or more schedules until stopped, or forwards them `to` another one. Made by
-    `schedule.listener` and `schedule.forwarder`; serves once.
+    """A listener that runs the due jobs of one or more schedules until stopped, or forwards them `to` another one.
+    `schedule.listener` and `schedule.forwarder` make it; it serves once.
     """
 
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
@@ -56,37 +56,37 @@ class Listener:
         self._watchdog = Watchdog(lambda: self._loop.pulse, seconds=how.stuck_after.total_seconds())
         self._pages: Pages | None = None
         self._end_log: Callable[[], None] = lambda: None
-        self._is_counted = False  # in a table that its supervisor reads
+        self._is_counted = False  # whether a supervisor reads its table
         self._is_over = False
         self._beside: list[Listener] = []
-        self._failed: Callable[[], None] = lambda: None  # what to do when it has ended by an error, in its own thread
+        self._failed: Callable[[], None] = lambda: None  # called when it has ended by an error, in its own thread
 
     def beside(self, other: Listener) -> Listener:
-        """Serve `other` too, in a thread of its own, as long as this one serves. An error that ends it ends both."""
+        """Serve `other` too, in a separate thread, as long as this one serves. An error that ends `other` ends both."""
         other._failed = self.ask_to_stop
         self._beside.append(other)
         return self
 
     def call_once_imported(self, call: Callable[[], None]) -> None:
-        """Have this called at the start, once its modules are imported, and before it registers."""
+        """Make the start call this function, after its modules are imported and before it registers."""
         self._loop.once_imported = call
 
     def count_into(self, file: int) -> None:
-        """Count its runs in a file that its supervisor reads too. Before it starts."""
+        """Count its runs in a file that its supervisor also reads. Call this before the start."""
         self._loop.count_into(RunTable(file))
         self._is_counted = True
 
     def start(self) -> Listener:
-        """Register and listen in a thread of its own. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
+        """Register and listen in a separate thread. Raises ServerUnreachable, ServerRefused, InvalidFunction."""
         self._open()
         self._thread = threading.Thread(target=self._serve, name="workkit-listener", daemon=True)
         self._thread.start()
         return self
 
     def run(self) -> Tally:
-        """Register and listen here, until stopped; raises as `start` does. In the main thread it owns the process:
-        a process whose loop stops moving ends with status 70, so that its supervisor starts another; and systemd is
-        told how it is, if it asks for that.
+        """Register and listen in this thread until stopped; raises as `start` does. In the main thread it owns the
+        process: if its loop stops moving, the process ends with status 70, so that its supervisor starts another. It
+        also reports its state to systemd, if systemd asks for that.
         """
         owns_process = threading.current_thread() is threading.main_thread()
         self._watchdog.ends_process = owns_process
@@ -102,7 +102,7 @@ class Listener:
             return self._with_others(tally)
 
     def stop(self, deadline: str | timedelta | None = None) -> Tally:
-        """Take nothing new, finish within the deadline (default: the one set at the start), give back the rest."""
+        """Claim nothing new, finish within the deadline (default: the one set at the start), release the rest."""
         self.ask_to_stop(None if deadline is None else duration(deadline, name="deadline"))
         return self.wait()
 
@@ -113,7 +113,7 @@ class Listener:
             other.ask_to_stop(deadline)
 
     def quiet(self) -> None:
-        """Take nothing new until `resume`; active runs continue."""
+        """Claim nothing new until `resume`; active runs continue."""
         self._loop.post(lambda: self._loop.set_quiet(True))
         for other in self._beside:
             other.quiet()
@@ -125,7 +125,7 @@ class Listener:
             other.resume()
 
     def wait(self) -> Tally:
-        """Wait until it has stopped; raises what ended it, if that was an error."""
+        """Wait until it has stopped. Raises the error that ended it, if any."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._join(self._thread)
         if self._error is not None:
@@ -133,7 +133,7 @@ class Listener:
         return self._tally
 
     def _join(self, thread: threading.Thread) -> None:
-        """Wait for the thread. Where Ctrl-C has interrupted `start`, it may not have begun yet, or never begins."""
+        """Wait for the thread. If Ctrl-C has interrupted `start`, the thread may begin later or never."""
         while True:
             try:
                 thread.join()
@@ -170,7 +170,7 @@ class Listener:
         self._watchdog.start()
 
     def _metrics(self) -> Page | None:
-        """Begin to count runs, and return what writes the page; None without prometheus-client."""
+        """Begin to count runs, and return the function that writes the page; None without prometheus-client."""
         if not is_installed():
             return None
         totals, gauges = Totals(), Gauges()
@@ -178,8 +178,8 @@ class Listener:
         return metrics_page(totals, gauges)
 
     def measure_into(self, totals: Totals, gauges: Gauges) -> None:
-        """Count runs from now on, also those of listeners beside, into these sums; and have gauges look at their
-        schedules until they stop.
+        """Count runs from now on into these sums, and add the schedules to the gauges until they stop. Includes the
+        listeners beside this one.
         """
         for one in (self, *self._beside):
             totals.add(one._loop.counted())
@@ -192,16 +192,16 @@ class Listener:
         return broker.inspector
 
     def dead(self) -> str | None:
-        """Word why its loop does not move, or that of one beside it; None if all do. From any thread."""
+        """Return in words why its loop, or that of a listener beside it, is stuck; None if all move. Thread-safe."""
         return next((trouble for one in (self, *self._beside) if (trouble := one._watchdog.trouble())), None)
 
     def unready(self) -> str | None:
-        """Word why it takes no work right now, or one beside it; None if all do. From any thread."""
+        """Return in words why it, or a listener beside it, takes no work now; None if all do. Thread-safe."""
         return next((trouble for one in (self, *self._beside) if (trouble := one._loop.unready())), None)
 
     def _with_others(self, tally: Tally) -> Tally:
         """Wait until the listeners beside this one have ended, and add the endings that they could not store. Raises
-        what has ended one of them.
+        the error that has ended one of them.
         """
         for other in self._beside:
             other.ask_to_stop()
@@ -219,7 +219,7 @@ class Listener:
     def _serve(self) -> None:
         try:
             self._tally = self._with_others(self._loop.run())
-        except BaseException as error:  # raised where the owner waits, which may be never
+        except BaseException as error:  # raised when the owner waits; it may never wait
             self._error = error
             events.emit("ended", reason=text_of(error) if isinstance(error, WorkkitError) else described(error))
             self._failed()
@@ -228,8 +228,8 @@ class Listener:
 
 
 def _spare_collector() -> None:
-    """Make Python collect cyclic garbage less often. Some thousand claims that live at a time look like growth to it,
-    and the collections took a quarter of the time per job. Modules imported by now are exempt from collection.
+    """Make Python collect cyclic garbage less often. Python takes some thousand live claims for growth, and its
+    collections took a quarter of the time per job. Modules imported by now are exempt from collection.
     """
     youngest, *older = gc.get_threshold()
     if 0 < youngest < BETWEEN_COLLECTIONS:  # else the program has set its own
@@ -246,7 +246,8 @@ def obeyed(listener: Listener) -> Iterator[None]:
     """Obey signals inside this context, if this is the main thread; otherwise the program's own handlers stay.
 
     INT, TERM and HUP: finish within the deadline; the second one ends the process at once with 128 + its number, and
-    other listeners take over what ran. TSTP: take nothing new. CONT: take work again. USR2 and TTIN: stacks to stderr.
+    other listeners take over its runs. TSTP: claim nothing new. CONT: take work again. USR2 and TTIN: write stacks to
+    stderr.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -275,11 +276,11 @@ def obeyed(listener: Listener) -> Iterator[None]:
 
 
 LOGGER = logging.getLogger("workkit")
-LEVELS = {"late": events.INFO}  # a backlog is late as a whole, and the logger writes every record
+LEVELS = {"late": events.INFO}  # a whole backlog is late, and the logger writes every record
 
 
 class Logbook:
-    """Subscribed once for all listeners of this process, from the first that begins to the last that ends."""
+    """The subscription of the logger to events, one for all listeners of this process, from the first to the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -304,7 +305,7 @@ class Logbook:
 
 
 class _Records:
-    """The subscriber: it wants what the logger would take."""
+    """The subscriber: it wants the events that the logger accepts."""
 
     takes = LOGGER.isEnabledFor
 
@@ -315,18 +316,18 @@ class _Records:
         error = event.fields.get("exception") if event.is_final else None
         at = without_ours(error.__traceback__) if isinstance(error, BaseException) else None
         text = _record_text(event)
-        if at is None and event.is_final:  # raised in a worker process, or by nobody: its listeners died
+        if at is None and event.is_final:  # raised in a worker process, or without an error: its listeners died
             text = "\n".join(filter(None, (text, str(event.fields.get("traceback") or "").rstrip())))
         raised = (type(error), error, at) if error is not None and at else None
         LOGGER.log(level, "%s", text, exc_info=raised, extra=_extra(event))
 
     def wants(self, name: str) -> bool:
-        """Whether the logger would take this event."""
+        """Return whether the logger accepts this event."""
         return LOGGER.isEnabledFor(LEVELS.get(name, events.LEVELS.get(name, events.INFO)))
 
 
 def _extra(event: Event) -> dict[str, Any]:
-    """The attributes of a record: its event and its job, as `JobLogFilter` names them."""
+    """Return the attributes of a record: its event and its job, with the names of `JobLogFilter`."""
     job, fields = event.fields.get("job"), {"event": event.name}
     if job is not None:
         return {**fields, **job_fields(job)}
@@ -336,7 +337,7 @@ def _extra(event: Event) -> dict[str, Any]:
 
 
 def _record_text(event: Event) -> str:
-    """Put an event into one line: its word, its job and schedule, and what happened. Arguments are left out."""
+    """Write an event in one line: its word, its job and schedule, and its text. Leaves out arguments."""
     job = event.fields.get("job")
     id = job.id if job is not None else event.fields.get("job_id")
     about = [] if id is None else [str(id)[:8], *([brief(shown(job.fn))] if job is not None else [])]

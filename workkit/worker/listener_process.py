@@ -1,11 +1,11 @@
-"""One listener process, as its supervisor holds it: which one follows it, whether it lives, the pipes between the two.
+"""One listener process of a supervisor: its replacement, its health checks, and the pipes between the two.
 
-Each process is asked once a second, and answers by a report. One that is silent for too long is killed, so that another
-takes its place. A service manager hears whether any has answered.
+The supervisor asks each process once a second, and the process answers by a report. The supervisor kills a process that
+is silent for too long, so that another takes its place. It reports to the service manager if any process has answered.
 
-Orders come by pipe and not by signal: a signal that the terminal or systemd sends to every process is no order, and an
-order that comes before the listener exists is not lost. The supervisor alone holds the other end; when it ends, in any
-way, the listener stops too.
+Orders come by pipe and not by signal: a signal that the terminal or systemd sends to every process is no order, and a
+pipe keeps an order that comes before the listener exists. The supervisor alone holds the other end; when it ends, in
+any way, the listener stops too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workkit.worker.run_table import RunTable, shared_file
 from workkit.worker.service import ServiceManager
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-SETTLED = 60.0  # seconds of life after which a death is the first again
+SETTLED = 60.0  # seconds of life after which the count of deaths starts again
 ANSWER_SECONDS = 2.0
 
 
@@ -45,7 +45,7 @@ class ListenerProcess:
     def __init__(self, command: Callable[[str], Sequence[str]], *, counts: bool = False) -> None:
         orders, self._orders = os.pipe()
         self.pipe, reports = os.pipe()
-        self.table: RunTable | None = None  # where it counts its runs; its owner closes it
+        self.table: RunTable | None = None  # its runs are counted here; its owner closes it
         ends = [orders, reports]
         try:
             if counts:
@@ -67,7 +67,7 @@ class ListenerProcess:
         os.set_blocking(self._orders, False)
         self.pid, self.began = self._process.pid, time.monotonic()
         self.reports: dict[str, Mapping[str, Any]] = {}
-        self.silent = 0.0  # seconds in which it has not answered (`pulse.py`)
+        self.silent = 0.0  # seconds in which it has not answered: see `ProcessPulse`
         self.has_finished = False  # its end of the report pipe is closed
         self._rest = b""
 
@@ -90,7 +90,7 @@ class ListenerProcess:
                 yield report["name"], report["fields"]
 
     def status(self) -> int | None:
-        """Return its exit status (minus the number of the signal that killed it), or None while it runs."""
+        """Return its exit status (minus the number of the signal that killed it); None while it runs."""
         return self._process.poll()
 
     def kill(self) -> None:
@@ -103,7 +103,7 @@ class ListenerProcess:
         os.close(self.pipe)
 
     def unready(self) -> str | None:
-        """Ask its own `/readyz` why it takes no work right now; None if it does. From any thread."""
+        """Ask its own `/readyz`, and return why it takes no work now; None if it does. Thread-safe."""
         address = urlsplit(str(self.reports.get("health", {}).get("url"))).netloc
         connection = http.client.HTTPConnection(address, timeout=ANSWER_SECONDS)
         try:
@@ -119,7 +119,7 @@ class ListenerProcess:
 
 @dataclass(slots=True)
 class Seat:
-    """The place of one process after another; `start_at` is when the next one starts, `time.monotonic()` seconds."""
+    """The place of one process after another. `start_at`: the start of the next one, `time.monotonic()` seconds."""
 
     process: ListenerProcess | None = None
     start_at: float | None = None
@@ -132,8 +132,8 @@ class Seat:
         return self.process is not None and "may_run" in self.process.reports
 
     def pause(self, *, lived: float) -> float:
-        """Compute the seconds to wait before the next process, after one that lived so long: none the first time, then
-        0.5 doubling to 30, less a random part of up to half.
+        """Return the seconds to wait before the next process, after one that lived `lived` seconds: 0 the first time,
+        then 0.5 doubling to 30, less a random part of up to half.
         """
         self.deaths = 1 if lived >= SETTLED else self.deaths + 1
         if self.deaths == 1:
@@ -146,8 +146,9 @@ LOOK = 1.0  # seconds between two questions
 
 
 class ProcessPulse:
-    """`at`: when to beat again, `time.monotonic()` seconds. A process may be silent for `seconds`, counted in
-    questions: a supervisor that was suspended blames nobody. It has `GRACE` more to end by itself, with its stacks.
+    """The regular questions to processes. `at`: the time of the next `beat`, `time.monotonic()` seconds. A process may
+    be silent for `seconds`, counted in questions, so that a suspended supervisor blames no process. The process has
+    `GRACE` seconds more to end by itself and write its stacks.
     """
 
     def __init__(self, manager: ServiceManager, *, seconds: float) -> None:
@@ -156,14 +157,14 @@ class ProcessPulse:
         self._tell_at, self._answered = 0.0, False
 
     def begin(self, processes: Sequence[ListenerProcess]) -> None:
-        """Tell that all is ready, and ask for the first time."""
+        """Report to the service manager that all is ready, and ask for the first time."""
         self._manager.ready()
         self._tell_at = time.monotonic() + (self._manager.beat_s or 0.0)
         self._ask(processes)
 
     def beat(self, processes: Sequence[ListenerProcess]) -> None:
-        """Tell that this service lives, if a process has answered since it was last told. Kill those that are silent
-        for too long, and ask again.
+        """Report to the service manager that this service lives, if a process has answered since the last report. Kill
+        processes that are silent for too long, and ask again.
         """
         now = time.monotonic()
         if now < self.at:
@@ -183,7 +184,7 @@ class ProcessPulse:
         self._ask(processes)
 
     def trouble(self, process: ListenerProcess) -> str | None:
-        """Word for how long a process has been silent; None if that is not too long. From any thread."""
+        """Return in words how long a process has been silent; None if that is not too long. Thread-safe."""
         silent = process.silent
         if silent < self._patience:
             return None
@@ -199,8 +200,8 @@ GRACE = 10.0  # seconds that a process may take to end after the deadline of its
 
 
 class Supervised:
-    """This process under a supervisor. `ends` names what it has inherited, as the command line does:
-    `orders,reports`, the pipes, and after them the file where its runs are counted, if the supervisor shows metrics.
+    """This process under a supervisor. `ends` lists its inherited descriptors, as the command line does: the pipes
+    `orders,reports`, and then the file that counts its runs, if the supervisor shows metrics.
     """
 
     def __init__(self, ends: str) -> None:
@@ -218,7 +219,7 @@ class Supervised:
         return False
 
     def obey(self, listener: Listener, *, deadline: timedelta) -> None:
-        """Carry out the supervisor's orders from now on, earlier ones included; count the runs for it."""
+        """Carry out the supervisor's orders from now on, including earlier ones; count the runs for it."""
         for file in self._file:
             listener.count_into(file)
             os.close(file)
@@ -236,7 +237,7 @@ class Supervised:
                     listener.resume()
                 case "dump":
                     _dump()
-                case "alive":  # no answer says that its loop does not move
+                case "alive":  # no answer means that its loop does not move
                     if listener.dead() is None:
                         self.report("alive")
         events.emit("orphaned", pid=self._supervisor)
@@ -253,7 +254,7 @@ class Supervised:
 
 
 def _dump() -> None:
-    """Write all stacks to stderr in one piece: the others do so at the same time."""
+    """Write all stacks to stderr in one piece, because other processes write at the same time."""
     with tempfile.TemporaryFile() as file:
         file.write(f"stacks of process {os.getpid()}:\n".encode())
         file.flush()

@@ -1,7 +1,7 @@
-"""The loop of a listener: when to claim, settle, beat and stop.
+"""The loop of a listener: it decides when to claim, settle, beat and stop.
 
-One thread talks to the brokers, a `Runner` runs the claims, and both meet in one inbox. `Settle` makes the requests and
-decides what becomes of a run, `Router` what becomes of a claim.
+One thread sends requests to the brokers, a `Runner` runs the claims, and an inbox connects both. `Settle` makes the
+requests and decides the outcome of a run; `Router` decides the next step of a claim.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from workkit.worker.run_table import RunTable
 from workkit.worker.runner import WAKE, Threads
 from workkit.worker.settle import Settle
 
-PROMPT, MANY = 0.004, 100  # the most seconds, and the most other endings, that an ending waits for
+PROMPT, MANY = 0.004, 100  # an ending waits for at most this many seconds, and this many other endings
 TOGETHER = 0.05  # seconds by which a beat may be early, to go out with others
 FAREWELL = 3.0  # the least seconds for the last settle; it has until the deadline of a stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """How a listener works: see `schedule.listen`."""
+    """The options of a listener: see `schedule.listen`."""
 
     threads: int = 10
     imports: tuple[str, ...] = ()
-    jobs: tuple[tuple[str, int], ...] | None = None  # job names with priorities; None: all that are registered
+    jobs: tuple[tuple[str, int], ...] | None = None  # job names with priorities; None: all registered ones
     consumers: tuple[Consumer, ...] = ()
     folder: Path | None = None
     deadline: timedelta = timedelta(seconds=25)
@@ -55,16 +55,16 @@ class How:
     health: tuple[str, int] | None = None
     stuck_after: timedelta = timedelta(seconds=30)
     keep_unfit: timedelta = timedelta(minutes=10)
-    publish: bool = True  # tell which functions it knows
-    name: str = ""  # what the listener is called; else by its host
+    publish: bool = True  # publish the functions that it knows
+    name: str = ""  # the listener's name; "": that of its host
 
 
 Message = LaneRun | LookUp | Lane | Callable[[], None]
 
 
 class Loop:
-    """One listener's loop: it runs jobs, or forwards them `to` another schedule. Everything but `post` belongs to the
-    thread that calls `run`.
+    """One listener's loop: it runs jobs, or forwards them `to` another schedule. Only the thread that calls `run` may
+    use it, unless a method states otherwise.
     """
 
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
@@ -99,15 +99,15 @@ class Loop:
         self.pulse = 0  # changes as long as the loop moves; read by the watchdog
 
     def post(self, order: Callable[[], None]) -> None:
-        """Make the loop's thread call `order` soon. From any thread or signal handler."""
+        """Make the loop's thread call `order` soon. Safe in any thread or signal handler."""
         self._inbox.put(order)
 
     def count_into(self, table: RunTable) -> None:
-        """Count each run that ends in this table. Before `open`."""
+        """Count each run that ends in this table. Call this before `open`."""
         self._router.table = table
 
     def counted(self) -> RunTable:
-        """Count each run that ends from now on, and return the table. From any thread."""
+        """Count each run that ends from now on, and return the table. Thread-safe."""
         if self._router.table is None:
             self._router.table = RunTable()
         return self._router.table
@@ -118,8 +118,9 @@ class Loop:
         return [lane.broker for lane in self._lanes]
 
     def open(self) -> None:
-        """Import what may run, and register everywhere. A server that takes no writes for now counts as lost: the
-        listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable, ServerRefused.
+        """Import the modules of its functions, and register in every schedule. A server that takes no writes for now
+        counts as lost: the listener registers when it takes writes again. Raises InvalidFunction, ServerUnreachable,
+        ServerRefused.
         """
         try:
             self._open()
@@ -182,7 +183,7 @@ class Loop:
         return replace(self._settle.tally, retrying=self._retrying)
 
     def begin_stop(self, deadline: timedelta) -> None:
-        """Take nothing new. What no thread has begun goes back now; active runs may end until the deadline."""
+        """Claim nothing new. Release claims that no thread has begun; active runs may end until the deadline."""
         if self._stop_at is not None:
             return
         self._stop_at = time.monotonic() + deadline.total_seconds()
@@ -190,7 +191,7 @@ class Loop:
         events.emit("stopping", running=len(self._router.runs()), deadline_ms=round(deadline.total_seconds() * 1000))
 
     def set_quiet(self, quiet: bool) -> None:
-        """Take nothing new, or take work again. After a stop this changes nothing."""
+        """Claim nothing new, or take work again. After a stop this changes nothing."""
         if quiet == self._quiet or self._stop_at is not None:
             return
         self._quiet = quiet
@@ -199,7 +200,7 @@ class Loop:
         events.emit("quiet" if quiet else "resumed")
 
     def unready(self) -> str | None:
-        """Word why this listener takes no work right now; None if it does. From any thread."""
+        """Return in words why this listener takes no work now; None if it does. Thread-safe."""
         if self._stop_at is not None:
             return "stopping"
         if self._quiet or all(lane.is_quiet for lane in self._lanes):
@@ -210,15 +211,15 @@ class Loop:
         return f"without {lost[0]}" if lost else self._runner.trouble
 
     def trouble(self) -> str | None:
-        """Word what does not move in this process although the loop does, or None. At most a second old. From any
-        thread.
+        """Return in words the part of this process that does not move although the loop does; None if there is none.
+        At most a second old. Thread-safe.
         """
         return self._runner.trouble if self._runner.runs_code else None
 
-    # What arrives, and what each schedule needs.
+    # Arrivals, and the requests of each schedule.
 
     def _awake(self, now: float) -> list[Lane]:
-        """Find the lanes that need something; there may be many, most of them idle."""
+        """Return the lanes that need a request; there may be many lanes, most of them idle."""
         return [lane for lane in self._lanes if lane.look or lane.ends or lane.unarmed or lane.asked or lane.at <= now]
 
     def _next_at(self) -> float:
@@ -251,11 +252,11 @@ class Loop:
                         self._pass_on(message)
                 case _ if callable(message):
                     message()
-                    for lane in self._lanes:  # an order may have changed what any lane needs
+                    for lane in self._lanes:  # an order may have changed the needs of any lane
                         lane.at = 0.0
 
     def _turn(self, lane: Lane) -> None:
-        """Do what this lane needs now: admit, settle and claim, beat, write progress."""
+        """Make the requests that this lane needs now: admit, settle and claim, beat, write progress."""
         self.pulse += 1
         now = time.monotonic()
         if lane.lost_at is not None and now < lane.retry_at:
@@ -281,9 +282,9 @@ class Loop:
         lane.at = lane.next_at()
 
     def _settles(self, lane: Lane) -> bool:
-        """Whether to settle its endings now, and to fetch an answer that is on its way. While claims wait for a thread,
-        endings wait for the next claim. None waits longer than `PROMPT`, or for more than `MANY` others: a run that has
-        ended and is not settled runs again elsewhere if this process is killed.
+        """Return whether to settle its endings now, and to fetch an answer that is on its way. While claims wait for a
+        thread, endings wait for the next claim. An ending waits at most `PROMPT` seconds, or for `MANY` others, because
+        an ended run that is not settled runs again elsewhere if this process is killed.
         """
         if lane.ends and (len(lane.ends) >= MANY or time.monotonic() >= lane.settle_at):
             return True
@@ -305,7 +306,7 @@ class Loop:
         return lane.broker.beating(trouble=self.trouble(), state=self._state())
 
     def _state(self) -> str | None:
-        """Say what this listener does now; None: what it always does."""
+        """Return the state of this listener; None: the usual state."""
         return "stopping" if self._stop_at is not None else "quiet" if self._quiet else None
 
     def _guarded(self, lane: Lane, act: Callable[[Lane], None]) -> None:
@@ -322,7 +323,7 @@ class Loop:
         return 0 if self._quiet or self._stop_at is not None else self._runner.room(is_asked=is_asked)
 
     def _is_due(self) -> bool:
-        """Whether a server has more work than this listener has claimed, and there is room for it."""
+        """Return whether a server has more work than this listener has claimed, and there is room for it."""
         return any(lane.is_due for lane in self._lanes) and self._room() > 0
 
     def _idle(self) -> int:
@@ -334,7 +335,7 @@ class Loop:
                 lane.room.clear() if lane.room.is_set() else lane.room.set()
 
     def _order(self, lanes: list[Lane]) -> list[Lane]:
-        """Order the lanes: as the caller listed them (`strict`), or by chance in proportion to their weights."""
+        """Order the lanes: as the caller listed them (`strict`), or at random in proportion to their weights."""
         if self._how.strict or len(lanes) < 2:
             return lanes
         return sorted(lanes, key=lambda lane: random.random() ** (1 / lane.weight), reverse=True)
@@ -343,7 +344,7 @@ class Loop:
         try:
             lane.broker.pass_on()
         except ServerFull:
-            pass  # other listeners look by themselves within a second
+            pass  # other listeners look for it within a second
         except ServerError as error:
             lane.lost(error, running=len(self._router.runs()))
 
@@ -357,8 +358,8 @@ class Loop:
         return self._how.burst and not busy and not waiting
 
     def _give_back(self) -> None:
-        """Settle the last endings, and give back what still runs. A server that is away is asked again until the
-        deadline, or for `FAREWELL` seconds: the longer of both, and the shorter if nothing waits for it.
+        """Settle the last endings, and release jobs that still run. Repeats requests to a lost server until the
+        deadline, or for `FAREWELL` seconds: the longer of both, or the shorter if nothing waits for that server.
         """
         self._settle.release_running()
         least = time.monotonic() + FAREWELL

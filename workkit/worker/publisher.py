@@ -1,4 +1,4 @@
-"""What a forwarder has in place of threads: claims are published to another schedule, many in one request."""
+"""The runner of a forwarder: instead of threads, it publishes claims to another schedule, many in one request."""
 
 from __future__ import annotations
 
@@ -40,25 +40,26 @@ from workkit.worker.run.call import failure_of
 
 AT_ONCE = 500  # jobs in one request, and held here
 BACKOFF = 0.05, 5.0  # seconds: the first and the longest pause between tries while the other server takes nothing
-TRIES = 5  # of a job that the other server does not take although it takes others
+TRIES = 5  # of a job that the other server refuses for now although it takes others
 
 Pair = tuple[LaneRun, NewJob]
 
 
 class Publisher:
-    """One thread that publishes. A claim has ended when the other side has acknowledged it. A `Runner`.
+    """A `Runner` with one thread that publishes. A claim has ended when the other side has acknowledged it.
 
-    While the other server is away or full, the claims stay here, and are tried again; they can be taken back between
-    two tries. What the other layout refuses fails with that error. Everything except `_serve` is for the loop's thread.
+    While the other server is away or full, the claims stay here, and are retried; between two tries they can be taken
+    back. A job that the other layout refuses fails with that error. Only the loop's thread may call these methods,
+    except `_serve`.
     """
 
     threads = AT_ONCE
-    look_at = math.inf  # nothing waits for a thread here, and nothing of this process stands still
+    look_at = math.inf  # no look is needed: no claim waits for a thread, and no code can block this process
     unbegun = 0
     runs_code = is_silent = False
 
     def __init__(self, to: Producer, *, inbox: Inbox[Any], is_drain: bool = False) -> None:
-        """`is_drain`: there is no thread. `flush` publishes, and raises ServerError where the other server takes
+        """`is_drain`: there is no thread. `flush` publishes, and raises ServerError if the other server takes
         nothing.
         """
         self.held: set[Task] = set()
@@ -72,17 +73,15 @@ class Publisher:
         self._is_over = False
         self._lost_at: float | None = None
 
-    # What the loop asks.
+    # Requests of the loop.
 
     @property
     def trouble(self) -> str | None:
-        """Word why nothing is published right now, or None. From any thread."""
+        """Return in words why nothing is published now; None if it is. Thread-safe."""
         return None if self._lost_at is None else f"without {self._to.url}"
 
     def open(self) -> Opened:
-        """Ask the other server, which must answer at the start, and start the thread. Raises ServerUnreachable,
-        ServerRefused.
-        """
+        """Check that the other server answers, and start the thread. Raises ServerUnreachable, ServerRefused."""
         self._to.adding([])()
         if not self._is_drain:
             threading.Thread(target=self._serve, name="workkit-forward", daemon=True).start()
@@ -90,23 +89,23 @@ class Publisher:
         return Opened("forwarding", Registry().serves(), "forwarding", fields)
 
     def room(self, *, is_asked: bool) -> int:
-        """Count how many more claims are useful. While the other server takes nothing it is one, which shows when that
-        ends.
+        """Return how many more claims are useful. It is one while the other server takes nothing; that one shows when
+        the server takes claims again.
         """
         return max(0, (1 if self._lost_at is not None else self.threads) - len(self.held))
 
     def needs(self, claim: Claim, control: Control) -> Admission | None:
-        """Return what a claim needs before it is published: what its job and its schedule say. Any function is
-        published: it need not exist here.
+        """Return the needs of a claim before it is published, by its job and its schedule. Its function need not exist
+        here.
         """
         return None if claim.trouble else claim.admission(UNSAID, control)
 
     def options(self, claim: Claim) -> RunOptions:
-        """Return the options of its job: nothing is known of its function."""
+        """Return the options of its job, without those of its function, which is not known here."""
         return claim.options
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Publish them, after the next `flush`."""
+        """Publish these claims, after the next `flush`."""
         self.held.update(tasks)
         self._pending += [task for task in tasks if isinstance(task, LaneRun)]
 
@@ -121,15 +120,15 @@ class Publisher:
                 self._publish(batch)
 
     def ended(self, runs: Sequence[LaneRun]) -> None:
-        """Let go of claims that have ended."""
+        """Forget claims that have ended."""
         self.held.difference_update(runs)
 
     def look(self, now: float, is_due: Callable[[], bool]) -> tuple[()]:
-        """Find nothing: see `look_at`."""
+        """Return no task: see `look_at`."""
         return ()
 
     def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
-        """Take back claims that are in no request right now."""
+        """Take back claims that are in no request now."""
         with self._news:
             tried = () if self._is_sending else tuple(self._trying)
             waiting = (*self._pending, *self._waiting, *tried)
@@ -142,7 +141,7 @@ class Publisher:
         return taken
 
     def close(self) -> None:
-        """End the thread after the request that it waits for, and close the other side."""
+        """End the thread after its current request, and close the other side."""
         with self._news:
             self._is_over = True
             self._news.notify()
@@ -159,7 +158,7 @@ class Publisher:
                 return
             try:
                 self._publish(self._take())
-            except BaseException as error:  # a fault of ours: it ends the listener, not only this thread
+            except BaseException as error:  # a bug here: it ends the listener, not only this thread
                 self._fail(error)
                 return
 
@@ -170,7 +169,7 @@ class Publisher:
         return batch
 
     def _publish(self, batch: Sequence[LaneRun]) -> None:
-        """Publish claims and post how each ended. Never raises in the thread: the claims would be lost with it."""
+        """Publish claims and post the ending of each. Never raises in the thread, because the claims would be lost."""
         pairs: list[Pair] = []
         traces = _traces(batch)
         for run in batch:
@@ -191,10 +190,10 @@ class Publisher:
                 self._is_sending = False
 
     def _send(self, pairs: list[Pair]) -> None:
-        """Publish in one request, in as many tries as that takes. If the other layout refuses the request, halve it
-        until the job that it refuses is alone.
+        """Publish in one request, with retries. If the other layout refuses the request, halve it until the refused job
+        is alone.
 
-        A layout that adds one by one says how far it came: what it has taken ends at once, and so does what it refuses.
+        A layout that adds jobs one by one reports its progress: claims that it has taken or refused end at once.
         """
         answer: Callable[[], list[Added]] | None = None
         pause, tries = BACKOFF[0], 0
@@ -220,7 +219,7 @@ class Publisher:
                     self._lost(error, held=len(left))
                 kept = self._pause(left, pause)
                 if len(kept) < len(left) or not error.unanswered:
-                    answer, pairs = None, kept  # a new request; the old one continues only where its reply is missing
+                    answer, pairs = None, kept  # a new request; the old one is repeated only if its reply is missing
                 pause = min(2 * pause, BACKOFF[1])
             except Exception as error:
                 if len(pairs) == 1:
@@ -238,8 +237,8 @@ class Publisher:
                 self._end(run, None)
 
     def _end_known(self, pairs: Sequence[Pair], error: ServerError, *, is_last: bool) -> None:
-        """End the claims of which an error says that their jobs are added, or refused. One that the other server may
-        take later is tried again, unless this was the last try.
+        """End the claims with jobs that are added or refused according to the error. Retry a job that the other server
+        may take later, unless this was the last try.
         """
         for place in error.added or ():
             if (run := pairs[place][0]) in self._trying:
@@ -249,7 +248,7 @@ class Publisher:
                 self._end(run, refusal)
 
     def _still_wanted(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """End the claims whose jobs were cancelled meanwhile; return those that are left, and were not taken back."""
+        """End the claims of cancelled jobs. Return the others, without those that were taken back."""
         for run, _ in pairs:
             if run.cancelled and run in self._trying:
                 self._end(run, JobCancelled(f"job {run.claim.id} was cancelled", given=run.claim.id))
@@ -264,7 +263,7 @@ class Publisher:
         self._post(run)
 
     def _pause(self, pairs: Sequence[Pair], seconds: float) -> list[Pair]:
-        """Wait for the next try, and return the claims that were not taken back meanwhile."""
+        """Wait for the next try, and return the claims that were not taken back during the wait."""
         self._post(_look)
         until = time.monotonic() + seconds * random.uniform(0.5, 1.0)
         with self._news:
@@ -275,7 +274,7 @@ class Publisher:
         return [pair for pair in pairs if pair[0] in self._trying]
 
     def _fail(self, error: BaseException) -> None:
-        """Raise in the loop what no further try can help."""
+        """Raise in the loop an error that no further try can solve."""
         if self._is_drain:
             raise error
 
@@ -299,11 +298,11 @@ class Publisher:
 
 
 def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = None) -> NewJob:
-    """Make the job that stands for one occurrence of `schedule` elsewhere: the same function, arguments and options.
+    """Make the job for one occurrence of `schedule` elsewhere: the same function, arguments and options.
 
-    `trace`: the context of the addition here, to which the run elsewhere is linked. What says when, under which name
-    and how late the job runs here is not passed on: this side has honoured it. Raises Unsupported for `overlap`: nobody
-    here sees how long a run elsewhere takes.
+    `trace`: the context of the addition here; the run elsewhere is linked to it. Leaves out the time, the name and the
+    allowed lateness, because this side has honoured them. Raises Unsupported for `overlap`, because this side cannot
+    see how long a run elsewhere takes.
     """
     terms = claim.terms
     if terms.overlap is not None:
@@ -326,8 +325,8 @@ def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = Non
 
 
 def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
-    """Read the trace contexts of claims, in one request for each schedule. Without its server they have none: a
-    context is worth no wait.
+    """Read the trace contexts of claims, in one request for each schedule. Claims of a lost server have none: a context
+    is not worth a wait.
     """
     found: dict[LaneRun, TraceContext | None] = {}
     for lane in {run.lane for run in batch}:
@@ -338,8 +337,8 @@ def _traces(batch: Sequence[LaneRun]) -> dict[LaneRun, TraceContext | None]:
 
 
 def _failure(error: Exception, run: LaneRun) -> Failure:
-    """Keep the sentence of a refusal. Any other error is a fault of ours: keep its place too. If the other side refuses
-    the arguments, name the command that retries the job with others.
+    """Make the failure of a refused claim from the sentence of the refusal. Any other error is a bug here, and the
+    failure has its place too. If the other side refuses the arguments, name the command that retries with others.
     """
     if isinstance(error, WorkkitError):
         message = text_of(error)
@@ -352,4 +351,4 @@ def _failure(error: Exception, run: LaneRun) -> Failure:
 
 
 def _look() -> None:
-    """Make the loop look at what it holds."""
+    """Make the loop check the tasks that it holds."""

@@ -1,7 +1,7 @@
-"""What a listener reports of claims and runs: events and the sentences in them, spans, and pings.
+"""Reports of a listener about claims and runs: events and their sentences, spans, and pings.
 
-By pings a monitor outside is told of each start, success and failure of a named job, and notices when none comes. One
-thread of its own makes the requests, one after another, so that they arrive in order and no job waits for them.
+Pings report each start, success and failure of a named job to a monitor outside, which notices when none comes. One
+separate thread makes the requests, one after another, so that they arrive in order and no job waits for them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from workkit.text.wording import duration_text
 from workkit.worker.lane import LaneRun
 from workkit.worker.run.run import Run
 
-LATE_MS = 1000  # a run that starts later than this has an event of its own
+LATE_MS = 1000  # a run that starts later than this has a separate event
 
 
 def may_run(imports: Sequence[str], folder: Path | None) -> str:
-    """Word what this listener may run, as a phrase."""
+    """Return the functions that this listener may run, as a phrase."""
     places = []
     if folder is not None:
         places.append("under ./" if folder.resolve() == Path.cwd() else f"under {folder}")
@@ -45,7 +45,7 @@ def started(run: Run) -> None:
 
 
 def late(run: Run) -> None:
-    """Emit that a run begins late, at its first attempt: a further one is late on purpose."""
+    """Emit that a run begins late, at its first attempt only: a further one is late on purpose."""
     if events.wanted("late"):
         job = run.claim.job
         events.emit("late", job.schedule, job=job, late_ms=run.late_ms)
@@ -54,7 +54,7 @@ def late(run: Run) -> None:
 
 
 def span(run: LaneRun) -> tracing.RunSpan | None:
-    """Begin the span of a run in this thread; None if nobody wants it. Never raises."""
+    """Begin the span of a run in this thread; None if tracing is off. Never raises."""
     claim, broker = run.claim, run.lane.broker
     try:
         (origin,) = broker.traces_of([claim])
@@ -111,18 +111,18 @@ def trouble(claim: Claim) -> None:
 
 
 def missed(claim: Claim, reason: str) -> None:
-    """Emit that an occurrence is over without a run: it was too late, or another run of its job was active."""
+    """Emit that an occurrence ended without a run: it was too late, or another run of its job was active."""
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
 def expired(claim: Claim, late_ms: int) -> None:
-    """Emit that a job is over without a run: it was not started in time."""
+    """Emit that a job ended without a run: it did not start in time."""
     events.emit("expired", claim.job.schedule, job=claim.job, late_ms=late_ms)
 
 
 def cannot_run(claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
     """Emit that this listener cannot run a function, and leaves it for others. A stray job goes to the dead set.
-    `unfit_ms`: the arguments of the job do not fit, and it is left for so long.
+    `unfit_ms`: the arguments of the job do not fit, and this listener leaves it for this time.
     """
     trouble = error.trouble if isinstance(error, WorkkitError) and not (claim.stray or unfit_ms) else None
     left = f"Left for other listeners for {duration_text(unfit_ms)}, then dead." if unfit_ms else None
@@ -131,8 +131,8 @@ def cannot_run(claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None
 
 
 def fenced(claim: Claim, ago_ms: int | None) -> None:
-    """Emit that work which ended or was held here is no longer claimed by this listener. `ago_ms` is how long this one
-    was away: the time between the last two answers of its server; None: not long, so the server has lost the claim.
+    """Emit that this listener no longer has the claim of a job that it ran or held. `ago_ms`: the time that this
+    listener was away, between the last two answers of its server. None: not long, so the server has lost the claim.
     """
     events.emit("fenced", claim.job.schedule, job=claim.job, ago_ms=ago_ms)
 
@@ -149,13 +149,13 @@ def _fields(failure: Failure) -> dict[str, str | None]:
 MOST = 1000  # pings that wait; further ones are dropped, with an event
 TIMEOUT = 5.0  # seconds that a monitor may take to answer
 FAREWELL = 3.0  # seconds for the last pings of a listener that stops
-_SECOND_TRIES = 1  # of pings that say how a run ended
+_SECOND_TRIES = 1  # of pings about the end of a run
 
 Kind = Literal["start", "success", "fail"]
 
 
 def ping_url(ping: str, kind: Kind) -> str:
-    """Write the URL of a ping: that of the job, and for start and fail one more step of its path."""
+    """Write the URL of a ping: that of the job, with one more path step for start and fail."""
     parts = urlsplit(ping)
     path = parts.path if kind == "success" else f"{parts.path.rstrip('/')}/{kind}"
     return urlunsplit(parts._replace(path=path, fragment=""))
@@ -185,7 +185,7 @@ class Pings:
                 self._thread.start()
 
     def close(self) -> None:
-        """Send what waits, for a few seconds; what is left then is dropped."""
+        """Send the waiting pings, for at most `FAREWELL` seconds; drop the rest."""
         self._over = True
         if self._thread is not None:
             with suppress(Full):
@@ -210,8 +210,8 @@ class Pings:
 
 
 def _send(url: str) -> None:
-    """Make one request. Raises an error where the answer is none of success; redirections are no success, since they
-    may lead anywhere.
+    """Make one request. Raises an error unless the answer is a success. A redirection is no success, since it may lead
+    anywhere.
     """
     from urllib.request import HTTPRedirectHandler, Request, build_opener  # most listeners send no pings
 

@@ -1,4 +1,4 @@
-"""What becomes of a claim: it is run, it is admitted first, it is over, or it goes back to the server. A `Runner` runs
+"""The next step of a claim: it runs, it waits to be admitted, it ends, or it goes back to the server. A `Runner` runs
 it; there are two of them: the threads of `runner.py`, and `publisher.py` for a forward.
 """
 
@@ -22,15 +22,15 @@ from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.report import Pings
 from workkit.worker.run_table import RunTable
 
-CRASHES = 2  # how often a run that was cut off begins again: then the job is assumed to have killed its listeners
-UNFIT_MS = 5000  # the delay of a job whose arguments do not fit, in a layout that cannot offer it to others alone
-LOOK_UP: Final = "look up"  # what a claim needs whose function nobody has looked up here
+CRASHES = 2  # how often a run that was cut off begins again; after that the job counts as the killer of its listeners
+UNFIT_MS = 5000  # the delay of a job with arguments that do not fit, in a layout that cannot offer it to others only
+LOOK_UP: Final = "look up"  # the need of a claim with a function that is not looked up yet
 ALONE_MS = 1000  # the delay of a job on its last chance while another one is held here
 
 
 class Opened(NamedTuple):
-    """What a runner tells of its listener once it is open: the state that others see, the job names that it knows, and
-    the event to emit when the listener is registered.
+    """The description of a listener by its open runner: the state that others see, the job names that it knows, and the
+    event to emit when the listener is registered.
     """
 
     state: str
@@ -39,8 +39,8 @@ class Opened(NamedTuple):
     fields: dict[str, Any]
 
     def serves(self, jobs: Sequence[tuple[str, int]] | None) -> dict[str, Serving]:
-        """Say which job names the listener serves, and how: all, or these with their priorities. Raises InvalidOptions
-        for one that nobody registered.
+        """Return the job names that the listener serves, with their options: all, or `jobs` with their priorities.
+        Raises InvalidOptions for a name that is not registered.
         """
         if jobs is None:
             return {name: Serving(options=options) for name, options in self.known.items()}
@@ -56,75 +56,77 @@ class Opened(NamedTuple):
 
 
 class Runner(Protocol):
-    """For the thread of the loop; `trouble` is for any. What it has ended goes into the inbox of its loop."""
+    """The part of a listener that runs claims. Only the loop's thread uses it, except `trouble`, which is thread-safe.
+    Ended tasks go into the inbox of the loop.
+    """
 
     threads: int  # how many claims are in work at a time
-    held: set[Task]  # all that was submitted and has not ended
-    look_at: float  # when to `look` at the latest, `time.monotonic()` seconds
-    runs_code: bool  # which can kill the process
+    held: set[Task]  # tasks that were submitted and have not ended
+    look_at: float  # the latest time of the next `look`, `time.monotonic()` seconds
+    runs_code: bool  # whether it runs code of jobs, which can kill the process
 
     @property
     def unbegun(self) -> int:
-        """How many claims wait for a thread; 0 where none ever does."""
+        """The number of claims that wait for a thread; 0 if none ever does."""
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing moves here right now, in words."""
+        """Return in words why nothing moves here now; None if all moves."""
 
     @property
     def is_silent(self) -> bool:
-        """Whether what could not begin here cannot begin now either."""
+        """Whether a task that could not begin here still cannot begin."""
 
     def open(self) -> Opened:
-        """Import what may run, or ask the server that takes it; then start the threads. Raises what makes both useless:
+        """Import the modules of the functions, or check the server that takes the jobs; then start the threads. Raises
         InvalidFunction, ServerUnreachable, ServerRefused.
         """
 
     def room(self, *, is_asked: bool) -> int:
-        """Count how many more claims are useful; `is_asked`: a request goes out anyway."""
+        """Return how many more claims are useful; `is_asked`: a request goes out anyway."""
 
     def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
-        """Return what a claim needs before its start, or why it cannot be run here. None: nothing."""
+        """Return the needs of a claim before its start, or why it cannot run here. None: it needs nothing."""
 
     def options(self, claim: Claim) -> RunOptions:
         """Return the options of a claim's run, with those of its function as far as it is known here."""
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Hold these runs and lookups, which begin with the next `flush`."""
+        """Hold these runs and lookups; they begin with the next `flush`."""
 
     def flush(self) -> None:
-        """Begin what was submitted."""
+        """Begin the submitted tasks."""
 
     def ended(self, runs: Sequence[LaneRun]) -> None:
-        """Let go of runs that have ended."""
+        """Forget runs that have ended."""
 
     def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
-        """Look for what does not move. Take back what has waited too long, and return it. `is_due` answers whether
-        the server has more work than this listener has claimed, and there is room for it.
+        """Look for tasks that do not move. Take back tasks that have waited too long, and return them. `is_due` answers
+        whether the server has more work than this listener has claimed, and there is room for it.
         """
 
     def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
-        """Take back what has not begun: all of it, or what `which` answers True for."""
+        """Take back tasks that have not begun: all, or those for which `which` returns True."""
 
     def close(self) -> None:
-        """Let the threads end after what they do."""
+        """Let each thread end after its current task."""
 
 
 @dataclass(slots=True, eq=False)
 class Router:
-    """The decisions of one listener about its claims. For the thread that talks to the brokers."""
+    """The decisions of one listener about its claims. Only the loop's thread uses it."""
 
     runner: Runner
-    pings: Pings | None = None  # None: no monitor is told
-    table: RunTable | None = None  # where runs are counted for metrics
-    stopping: bool = False  # set once every new claim is given back
-    free: set[str] = field(default_factory=set)  # names of functions that can be run, and have neither limit nor rate
+    pings: Pings | None = None  # None: no pings
+    table: RunTable | None = None  # counts runs for metrics
+    stopping: bool = False  # set once every new claim is released
+    free: set[str] = field(default_factory=set)  # names of functions that can run, and have neither limit nor rate
     last_chance: tuple[Lane, Claim] | None = None  # a job that waits until no other suspect is held here
-    _reported: set[str] = field(default_factory=set)  # names whose refusal was reported
+    _reported: set[str] = field(default_factory=set)  # names with a reported refusal
 
     def route(self, lane: Lane, claim: Claim) -> None:
-        """Take the next step of a claim. One that must not run ends; one that recurs, or has limits or a unique key,
-        waits to be admitted; any other begins soon. If only the function of a record can be read, it is looked up
+        """Take the next step of a claim. A claim that must not run ends. A claim that recurs, or has limits or a unique
+        key, waits to be admitted. Any other begins soon. If only the function of a record is readable, it is looked up
         first: the record may be for a foreign peer.
         """
         if claim.trouble == "foreign":
@@ -157,7 +159,7 @@ class Router:
             self.free.add(claim.fn)
 
     def looked_up(self, found: LookUp) -> None:
-        """Route a claim whose function was looked up; a failed lookup gives it back."""
+        """Route a claim after the lookup of its function; release it if the lookup failed."""
         self.runner.held.discard(found)
         if found.error is None:
             self.route(found.lane, found.claim)
@@ -165,7 +167,7 @@ class Router:
             self.cannot_run(found.lane, found.claim, found.error)
 
     def admitted(self, lane: Lane, turn: Turn) -> None:
-        """Hand admitted claims out, and report occurrences that are over without a run."""
+        """Hand out admitted claims, and report occurrences that ended without a run."""
         for claim in turn.claims:
             if claim.trouble or self.stopping:
                 self.route(lane, claim)
@@ -176,8 +178,8 @@ class Router:
             report.missed(claim, reason)
 
     def _expire(self, lane: Lane, claim: Claim) -> bool:
-        """End a claim if its job has expired, and tell whether it has. With `crashes=0`, a job whose run may have begun
-        does not expire: it is dead.
+        """End a claim if its job has expired, and return whether it has. With `crashes=0`, a job with a run that may
+        have begun does not expire: it is dead.
         """
         most_ms = claim.terms.expires_ms or 0
         late_ms = lane.now_ms() - claim.due_ms
@@ -214,11 +216,11 @@ class Router:
             lane.ends.append((claim, Released(delay_ms=ALONE_MS)))
 
     def runs(self) -> list[LaneRun]:
-        """The runs that are held here, begun or not."""
+        """Return the runs that are held here, begun or not."""
         return [task for task in self.runner.held if type(task) is LaneRun]
 
     def crashes(self, claim: Claim) -> int:
-        """How often its run begins again after it was cut off."""
+        """Return how often its run begins again after it was cut off."""
         given = self.runner.options(claim).crashes
         return CRASHES if given is None else given
 
@@ -226,10 +228,10 @@ class Router:
         return claim.crashes >= min(self.crashes(claim), CRASHES) > 0
 
     def give_last_chance(self, lane: Lane, claim: Claim) -> None:
-        """Run a job that may be what killed its listeners, once no other suspect is held here.
+        """Run a job that may have killed its listeners, once no other suspect is held here.
 
-        One of the jobs that ran as a listener died is the culprit. If they ran together again, the innocent ones would
-        end in the dead set with it; so this listener gives the others back first.
+        One of the jobs that ran when a listener died is the culprit. If they ran together again, the innocent ones
+        would end in the dead set with it; so this listener releases the others first.
         """
         if not lane.ends and lane.lost_at is None:
             self.last_chance = None
@@ -245,7 +247,7 @@ class Router:
 
     def cannot_run(self, lane: Lane, claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
         """Leave a job for other listeners, and report why, once for each function. `unfit_ms`: its arguments do not fit
-        here, and it is left for so long.
+        here, and this listener leaves it for this time.
         """
         name, is_passing = claim.fn[:LONGEST], issubclass(type(error), NotBegun)
         lane.shuns = lane.shuns or is_passing
@@ -262,7 +264,7 @@ class Router:
         lane.ends.append((claim, outcome))
 
     def release(self, lane: Lane, claim: Claim) -> None:
-        """Give it back, with no attempt spent. Its event follows once the server has confirmed it."""
+        """Release a claim; no attempt is spent. Its event follows once the server has confirmed it."""
         # fault: given back
         lane.giving_back.append(claim)
         lane.ends.append((claim, Released()))

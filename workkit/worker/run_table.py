@@ -1,10 +1,9 @@
-"""Counts of runs in one piece of memory, which another process can read: also after the process that wrote them was
-killed.
+"""Counts of runs in one piece of memory. Another process can read it, also after the writing process was killed.
 
 Its words are unsigned 64-bit numbers of this machine. The first word is the number of rows. A row holds the schedule
 and the function (the first word of the name is its length in bytes), then one number for each outcome, one for missed
 occurrences, and two histograms: lateness and duration, each as its buckets and the sum in microseconds.
-One thread writes. A reader may see a run whose sum is not there yet; it never sees a count that goes down.
+One thread writes. A reader may see a run before its sum; it never sees a count that goes down.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Key = tuple[str, str]  # schedule and function
 
 @dataclass(frozen=True, slots=True)
 class RunHistogram:
-    """How many values are in each bucket (the last one: above all edges), and their sum in seconds."""
+    """A histogram: the number of values in each bucket (the last one: above all edges), and their sum in seconds."""
 
     buckets: tuple[int, ...]
     sum: float
@@ -71,7 +70,7 @@ class RunRow:
         self.waited_ms = 0
 
     def packed(self) -> bytes:
-        """Write the numbers, with what follows from others."""
+        """Return the numbers as bytes, with the derived ones."""
         numbers = self.numbers
         numbers[DURATION + _BUCKETS] = int(self.worked_ms * 1000)
         numbers[LATENESS + _BUCKETS] = min(_MOST, self.waited_ms * 1000)  # a record may claim to be due at any time
@@ -80,7 +79,7 @@ class RunRow:
 
 
 class RunTable:
-    """A table in memory of this process, or in the file `fd`, which is that of another process too."""
+    """A table in memory of this process, or in the file `fd`, which another process shares."""
 
     def __init__(self, fd: int | None = None) -> None:
         self._memory = mmap.mmap(-1 if fd is None else fd, SIZE)
@@ -91,8 +90,8 @@ class RunTable:
         self._functions = self._schedules = 0
 
     def note(self, schedule: str, fn: str, outcome: RunOutcome, *, took_ms: float, late_ms: int | None) -> None:
-        """Count a run that ended. `late_ms` None: a further attempt, which is late on purpose. Readers see it after
-        `flush`.
+        """Count a run that ended. `late_ms` is None for a further attempt, which is late on purpose. Readers see the
+        count after `flush`.
         """
         row = self._row(schedule, fn)
         row.numbers[_PLACES[outcome]] += 1
@@ -103,7 +102,7 @@ class RunTable:
             row.waited_ms += late_ms
 
     def done(self, schedule: str, lengths: Mapping[str, Lengths]) -> None:
-        """Count runs whose handlers returned, at their first attempts, as `note` does; many in one step."""
+        """Count many first attempts with a handler that returned, in one step, as `note` does for one."""
         for fn, (late, took) in lengths.items():
             row = self._row(schedule, fn)
             add_sorted(row.numbers, DURATION, took, _BEYOND_MS)
@@ -112,18 +111,18 @@ class RunTable:
             row.waited_ms += sum(late)
 
     def missed(self, schedule: str, fn: str) -> None:
-        """Count an occurrence that is over without a run. Readers see it after `flush`."""
+        """Count an occurrence that ended without a run. Readers see it after `flush`."""
         self._row(schedule, fn).numbers[MISSED] += 1
 
     def flush(self) -> None:
-        """Write what was counted to where readers see it."""
+        """Write the counts to the memory that readers see."""
         while self._changed:
             row = self._changed.pop()
             row.is_new = False
             self._words[row.at : row.at + NUMBERS] = memoryview(row.packed()).cast("Q")
 
     def rows(self) -> Iterator[tuple[Key, list[int]]]:
-        """Read the rows: schedule, function and numbers. From any thread or process."""
+        """Read the rows: schedule, function and numbers. Safe in any thread or process."""
         words = self._words
         for row in range(min(words[0], _ROWS)):
             at = 1 + row * _ROW
@@ -132,7 +131,7 @@ class RunTable:
             yield (schedule, fn), list(words[at + _NAME : at + _ROW])
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._words.release()
         self._memory.close()
 
@@ -147,7 +146,7 @@ class RunTable:
         return row
 
     def _find(self, schedule: str, fn: str) -> RunRow:
-        """Find the row of a function; begin one while there is room."""
+        """Return the row of a function; begin a new one if there is room."""
         key = _cut(schedule, shown(fn))
         if key not in self._rows and self._functions >= MOST_FUNCTIONS:
             key = _cut(schedule, OTHER)
@@ -155,7 +154,7 @@ class RunTable:
                 key = (OTHER, OTHER)
         if key not in self._rows:
             self._rows[key] = self._begin(key)
-        if sum(map(len, self._found.values())) >= _MOST_CACHED:  # names without end must not fill this memory
+        if sum(map(len, self._found.values())) >= _MOST_CACHED:  # an endless supply of names must not fill this memory
             self._found.clear()
         self._found.setdefault(schedule, {})[fn] = self._rows[key]
         return self._rows[key]
@@ -176,7 +175,7 @@ class RunTable:
 
 
 class Totals:
-    """What all tables count together. A sum never goes down, whichever process ends. From any thread."""
+    """The sums of all tables. A sum never goes down, whichever process ends. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -185,12 +184,12 @@ class Totals:
         self._labels: dict[Key, Key] = {}
 
     def add(self, table: RunTable) -> None:
-        """Count a table too."""
+        """Add a table to the sums."""
         with self._lock:
             self._tables.append(table)
 
     def retire(self, table: RunTable) -> None:
-        """Keep the counts of a table whose writer has ended, and give its memory back."""
+        """Keep the counts of a table after its writer has ended, and free its memory."""
         with self._lock:
             self._tables.remove(table)
             self._sum(table, self._ended)
@@ -211,8 +210,8 @@ class Totals:
                 sums[place] += number
 
     def _label(self, key: Key) -> Key:
-        """Bound the functions of all tables together as each table bounds its own; the same key has the same label for
-        ever.
+        """Return the label of a key. Limits the functions of all tables together as each table limits its own; a key
+        keeps its label.
         """
         schedule, fn = key
         if fn == OTHER:
@@ -234,7 +233,7 @@ def histogram(numbers: Sequence[int], at: int) -> RunHistogram:
 
 
 def run_outcome(outcome: Outcome, error: BaseException | None) -> RunOutcome | None:
-    """Name how a run ended. None: its handler was not called, or the job goes back to the server."""
+    """Return the name of a run's ending. None: its handler was not called, or the job goes back to the server."""
     match outcome:
         case Done(discarded=None):
             return "done"
@@ -248,7 +247,7 @@ def run_outcome(outcome: Outcome, error: BaseException | None) -> RunOutcome | N
 
 
 def shared_file() -> int:
-    """Make a file of the size of a table that has no name; return its descriptor, which a child may inherit."""
+    """Make a nameless file of the size of a table; return its descriptor, which a child may inherit."""
     with tempfile.TemporaryFile() as file:
         file.truncate(SIZE)
         return os.dup(file.fileno())

@@ -1,4 +1,4 @@
-"""The threads of a listener, what they hold, and how much work they are worth."""
+"""The threads of a listener, the tasks that they hold, and the amount of work to claim for them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workkit.worker.run.event_loop import EventLoop
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
 WAKE = 0.001  # seconds of work that justify waking another thread
 AHEAD = 0.025  # seconds of work that may wait for a thread
-MOST_AHEAD = 6000  # claims beyond one for each thread: what a server rereads in one step if a reply is lost
-PAUSE = 0.1  # seconds without work after which nobody knows whether new work is as short
-FORGET = 1.0  # seconds without work after which an old speed says nothing about new work
+MOST_AHEAD = 6000  # claims beyond one for each thread; a server rereads them in one step if a reply is lost
+PAUSE = 0.1  # seconds without work after which new work may be longer
+FORGET = 1.0  # seconds without work after which an old speed is useless for new work
 SAMPLE = 0.001  # the least seconds of work that yield a speed
-LOOK = 1.0  # seconds between looks for what does not move
+LOOK = 1.0  # seconds between looks for tasks that do not move
 SOON = 2.0  # the least seconds of silence after which the event loop counts as blocked
 MOST_PASSED = 2.0  # the most seconds that count between two looks: a suspended process is not stuck
 
@@ -40,8 +40,8 @@ MOST_PASSED = 2.0  # the most seconds that count between two looks: a suspended 
 class Threads:
     """Threads over one queue of runs and lookups. With 0 threads, `flush` does the work in the calling thread.
 
-    Idle threads are woken one by one and help themselves from the queue until it is empty, so that many short runs cost
-    one wake-up. They are daemons: a handler that never ends must not keep the process from ending.
+    Idle threads are woken one by one, and take tasks from the queue until it is empty, so that many short runs cost one
+    wake-up. They are daemon threads: a handler that never ends must not keep the process from ending.
     """
 
     runs_code = True
@@ -56,11 +56,11 @@ class Threads:
         may_run: str = "",
         patience: float = math.inf,
     ) -> None:
-        """`may_run`: what may run, in words. `patience`: seconds after which what does not move is a trouble."""
+        """`may_run`: the functions that may run, in words. `patience`: seconds without a move that count as stuck."""
         self.threads, self.executor = threads, executor
         self.held: set[Task] = set()
         self.look_at = 0.0
-        self._inbox, self._pings, self._may_run = inbox, pings, may_run  # no pings: no monitor is told
+        self._inbox, self._pings, self._may_run = inbox, pings, may_run  # pings may be None
         self._born = interruption.forks
         self._queue: deque[Task] = deque()
         self._parked: deque[SimpleQueue[bool]] = deque()
@@ -70,12 +70,12 @@ class Threads:
         self._read_ahead = ReadAhead(threads)
         self._stalls = Stalls(seconds=patience)
         self._ended_at = 0.0
-        self._moved_at = 0.0  # when work came to an empty queue, or something ended
+        self._moved_at = 0.0  # time when work came to an empty queue, or a task ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
         self._tells_start = False  # asked once for all tasks of a `flush`
         self._tells_late: bool | None = None  # asked once for all late ones; None: not yet
         self._traces, self._trace_at = False, 0.0  # asked once a second
-        self._late: list[int] = []  # how many ms late: of runs that began late, and have no event
+        self._late: list[int] = []  # lateness in ms of runs that began late without an event
 
     # The threads.
 
@@ -99,7 +99,7 @@ class Threads:
                 return
 
     def _do(self, task: Task) -> None:
-        """Do a task, and post it. Never raises: it would end the thread, and lose the task."""
+        """Do a task, and post it. Never raises, because that would end the thread and lose the task."""
         try:
             if isinstance(task, LookUp):
                 self._look_up(task)
@@ -130,7 +130,7 @@ class Threads:
         if interruption.forks != self._born:
             interruption.end_fork()
         inbox = self._inbox
-        inbox.messages.append(task)  # as `put` does, which each run would pay
+        inbox.messages.append(task)  # copies `put`, to save a call for each run
         if not inbox.is_rung:
             inbox.ring()
 
@@ -141,16 +141,16 @@ class Threads:
         finally:
             self._lookups.discard(task)
 
-    # What the loop asks.
+    # Requests of the loop.
 
     @property
     def unbegun(self) -> int:
-        """How many claims no thread has begun."""
+        """The number of claims that no thread has begun."""
         return len(self._queue) + len(self._pending)
 
     @property
     def trouble(self) -> str | None:
-        """Word what does not move: see `Stalls`. At most a second old."""
+        """Return in words the part that does not move: see `Stalls`. At most a second old."""
         return self._stalls.trouble
 
     @property
@@ -159,22 +159,22 @@ class Threads:
         return self.executor.event_loop.was_silent and self.executor.event_loop.is_silent
 
     def open(self) -> Opened:
-        """Import what may run, and start the threads. Raises InvalidFunction."""
+        """Import the modules of the functions, and start the threads. Raises InvalidFunction."""
         self.executor.registry.load()
         for n, bell in enumerate(self._bells, 1):
             threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True).start()
         return Opened("listening", self.executor.registry.serves(), "may_run", {"text": self._may_run})
 
     def room(self, *, is_asked: bool) -> int:
-        """Count how many more claims are useful: one per idle thread, and while runs are short as many as will begin
-        within `AHEAD`. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
+        """Return how many more claims are useful: one per idle thread and, while runs are short, as many as will begin
+        within `AHEAD` seconds. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
         """
         busy = len(self.held)
         most = self.threads + self._read_ahead.ahead(time.monotonic(), idle=not busy)
         return max(0, most - busy) if is_asked or busy < self.threads or busy <= most // 2 else 0
 
     def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
-        """Return what a claim needs before its start, or why its function cannot be run here, or not now."""
+        """Return the needs of a claim before its start, or why its function cannot run here, or not now."""
         if not self.executor.registry.knows(claim.fn):
             return LOOK_UP
         refused = self.executor.refusal(claim.fn)
@@ -188,12 +188,12 @@ class Threads:
         return claim.options.over(registry.handler(claim.fn)[1])
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Make threads do them, after the next `flush`."""
+        """Make threads do these tasks, after the next `flush`."""
         self.held.update(tasks)
         self._pending += tasks
 
     def flush(self) -> None:
-        """Give the new tasks to the threads, and wake as many threads as the work is worth."""
+        """Pass the new tasks to the threads, and wake as many threads as the work is worth."""
         if self._late:
             self.count_late()
         if self._pending:
@@ -216,7 +216,7 @@ class Threads:
                 self._do(self._queue.popleft())
 
     def _wake(self, threads: int) -> None:
-        """Wake up to so many idle threads, no more than there is work for."""
+        """Wake up to `threads` idle threads, but no more than there are tasks."""
         for _ in range(min(threads, len(self._queue))):
             try:
                 bell = self._parked.popleft()
@@ -225,7 +225,7 @@ class Threads:
             bell.put(True)
 
     def count_late(self) -> None:
-        """Count the late runs that no event tells."""
+        """Count the late runs without an event."""
         late = self._late[:]
         del self._late[: len(late)]
         events.count("late", len(late), max(late))
@@ -239,8 +239,8 @@ class Threads:
         self._read_ahead.note(len(runs), self._moved_at)
 
     def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
-        """Look for what does not move, once a second. Take back the tasks that have waited too long, behind runs that
-        take longer than the ones before.
+        """Look once a second for tasks that do not move. Take back tasks that have waited too long behind runs that are
+        longer than the earlier ones.
         """
         if now >= self.look_at:
             self.look_at = now + LOOK
@@ -263,7 +263,7 @@ class Threads:
         while self._queue:
             try:
                 waiting.append(self._queue.popleft())
-            except IndexError:  # a thread has begun it meanwhile
+            except IndexError:  # a thread has begun it
                 break
         waiting += self._pending
         taken = waiting if which is None else [task for task in waiting if which(task)]
@@ -272,7 +272,7 @@ class Threads:
         return taken
 
     def close(self) -> None:
-        """Let each thread end after what it does, send the last pings, and stop the event loop."""
+        """Let each thread end after its current task, send the last pings, and stop the event loop."""
         for bell in self._bells:
             bell.put(False)
         self.executor.close()
@@ -281,7 +281,7 @@ class Threads:
 
 
 def _fail(task: Task, error: BaseException) -> None:
-    """Word the end of a task that raised: a run has failed, a function cannot be run here."""
+    """Store the error of a task that raised: a run has failed, or a function cannot run here."""
     if isinstance(task, LaneRun):
         task.error, task.failure = error, failure_of(error)
         return
@@ -290,12 +290,12 @@ def _fail(task: Task, error: BaseException) -> None:
 
 
 class ReadAhead:
-    """The recent speed of the threads: the work time of one ending. Idle time does not count, so that a
-    slow network does not look like slow jobs. The durations of runs do not count, because threads that take turns make
-    every run look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
+    """The recent speed of the threads: the work time of one ending. Idle time does not count, so that a slow network
+    does not look like slow jobs. The durations of runs do not count, because threads that take turns make every run
+    look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
 
-    Work that comes after a pause may be other work: one claim more than there are threads, and then as many more as
-    have ended since.
+    Work after a pause may be of another kind. Then the estimate is one claim more than there are threads, and grows by
+    the number of endings since.
     """
 
     def __init__(self, threads: int) -> None:
@@ -315,7 +315,7 @@ class ReadAhead:
         self._since = now
 
     def note(self, ended: int, now: float) -> None:
-        """Note that so many runs have ended."""
+        """Note that `ended` runs have ended."""
         self._busy += now - self._since
         self._ended += ended
         self._since_pause += ended
@@ -326,8 +326,8 @@ class ReadAhead:
             self._ended, self._busy = 0, 0.0
 
     def ahead(self, now: float, *, idle: bool) -> int:
-        """Estimate how many claims beyond one per thread will begin within `AHEAD`. Active runs that take longer than
-        the earlier ones lower the estimate before they end.
+        """Estimate how many claims beyond one per thread will begin within `AHEAD` seconds. Active runs that are longer
+        than the earlier ones lower the estimate before they end.
         """
         if idle and now - self._since > FORGET:
             return 0
@@ -340,8 +340,8 @@ class ReadAhead:
 
 
 class Stalls:
-    """A lookup without end, due work that no thread begins, an event loop that is blocked or dead. `/readyz` shows it.
-    For the loop's thread; `trouble` is for any. Times are `time.monotonic()` seconds.
+    """The search for stalls: an endless lookup, due work that no thread begins, a blocked or dead event loop. `/readyz`
+    shows them. Only the loop's thread uses it; `trouble` is thread-safe. Times are `time.monotonic()` seconds.
     """
 
     def __init__(self, *, seconds: float) -> None:
@@ -355,8 +355,8 @@ class Stalls:
         self._silent = 0.0  # seconds in which the event loop did not tick
 
     def look(self, now: float, *, lookups: Collection[LookUp], free: int, latest: float, event_loop: EventLoop) -> None:
-        """Look at everything: the lookups that threads have begun; how many threads are free for work that is due; when
-        a run last began or ended; and the event loop.
+        """Check all parts: `lookups` that threads have begun; the number of threads that are `free` for due work; the
+        `latest` time when a run began or ended; and the event loop.
         """
         passed = max(0.0, min(now - self._looked_at, MOST_PASSED))
         self._looked_at = now

@@ -1,6 +1,6 @@
-"""What a process and its manager tell each other: systemd's READY, WATCHDOG, STOPPING and STATUS; exit statuses.
+"""Messages between a process and its service manager: systemd's READY, WATCHDOG, STOPPING and STATUS; exit statuses.
 
-Whoever starts the process sets NOTIFY_SOCKET; without it nothing is told. One datagram is one notification, so no
+The service manager sets NOTIFY_SOCKET; without it no notification is sent. One datagram is one notification, so no
 library is needed. Normative: systemd's pages sd_notify(3) and sd_watchdog_enabled(3).
 """
 
@@ -17,14 +17,14 @@ from workkit import events
 from workkit.events import Event
 from workkit.worker.event_text import event_parts
 
-SEND_SECONDS = 1.0  # the longest that one notification may hold up its sender
+SEND_SECONDS = 1.0  # the longest time that one notification may delay its sender
 AFTER_DEADLINE = 10.0  # seconds that a process may take to end after the deadline of its stop
 TOLD = ("listening", "forwarding", "quiet", "resumed", "lost", "back", "stopping", "stopped")  # events, as STATUS
 
 
 class ServiceManager:
-    """Whoever started this process and wants to hear of it. `beat_s`: seconds between two `alive`; None: it does not
-    ask for them. Thread-safe; nothing is raised.
+    """The service manager that started this process and wants notifications. `beat_s`: seconds between two `alive`;
+    None: it does not ask for them. Thread-safe; never raises.
     """
 
     def __init__(self, address: str = "", *, beat_s: float | None = None) -> None:
@@ -40,16 +40,16 @@ class ServiceManager:
             out.sendto("\n".join(said).encode("utf-8", "replace"), self._address)
 
     def ready(self, *said: str) -> None:
-        """Tell that the start is over."""
+        """Notify that the start is complete."""
         self.tell("READY=1", *said)
 
     def alive(self) -> None:
-        """Tell that all is well, as must be told again and again."""
+        """Notify that the process lives. Call this every `beat_s` seconds."""
         self.tell("WATCHDOG=1")
 
     @contextmanager
     def told_of_events(self) -> Iterator[None]:
-        """Tell of the events of this process while the block runs."""
+        """Notify of the events of this process while the block runs."""
         unsubscribe = events.subscribe(self) if self._address else lambda: None
         try:
             yield
@@ -61,14 +61,14 @@ class ServiceManager:
     least = events.INFO
 
     def wants(self, name: str) -> bool:
-        """Whether it tells of such events."""
+        """Return whether it notifies of such events."""
         return name in TOLD
 
     def count(self, name: str, number: int, late_ms: float | None) -> None:
-        """Take no notice of events that it does not want."""
+        """Ignore counts of events that it does not want."""
 
     def __call__(self, event: Event) -> None:
-        """Tell what this process does now; of the begin of a stop also how long it may take."""
+        """Notify of the state of this process; at the begin of a stop also of the time that it may take."""
         if not self.wants(event.name):
             return
         said = [f"STATUS={' '.join((event.name, ', '.join(event_parts(event)))).replace(chr(10), ' ')}"]
@@ -79,8 +79,8 @@ class ServiceManager:
 
 
 def service_manager() -> ServiceManager:
-    """Read who wants to be told from the environment, and take it out there: processes started from here are not meant.
-    The time between two `alive` is half of what may pass.
+    """Read the service manager from the environment, and remove it there, so that child processes do not notify it. The
+    time between two `alive` is half of the allowed time.
     """
     address = os.environ.pop("NOTIFY_SOCKET", "")
     usec, pid = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
@@ -92,8 +92,8 @@ def service_manager() -> ServiceManager:
 
 @contextmanager
 def served(live: Callable[[], str | None]) -> Iterator[ServiceManager]:
-    """Tell of this process while the block runs: of its events, and that it lives as long as `live` words no trouble.
-    The block says when it is ready.
+    """Notify of this process while the block runs: of its events, and that it lives as long as `live` returns None. The
+    block calls `ready` itself.
     """
     manager, over = service_manager(), threading.Event()
 
@@ -112,7 +112,7 @@ def served(live: Callable[[], str | None]) -> Iterator[ServiceManager]:
 
 
 def how_it_ended(status: int) -> str:
-    """Word an exit status as `subprocess` reports it: minus the signal's number for a process that a signal killed."""
+    """Write in words an exit status of `subprocess`: minus the signal's number for a process that a signal killed."""
     if status >= 0:
         return f"ended with status {status}"
     with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""The requests of a listener to the server of one schedule, and what becomes of runs that have ended. Endings wait in
+"""The requests of a listener to the server of one schedule, and the outcomes of runs that have ended. Endings wait in
 their lane for the next request. The loop and `drain` share these steps.
 """
 
@@ -27,24 +27,24 @@ from workkit.worker.router import Router, Runner
 from workkit.worker.run.call import outcome_of
 from workkit.worker.run_table import RunOutcome, RunTable, run_outcome
 
-MOST_PAST = 500  # claims at once, while a listener can run none of them
+MOST_PAST = 500  # most claims in one request while a listener can run none of them
 
 
 @dataclass(slots=True, eq=False)
 class Settle:
-    """For the thread that talks to the brokers. Requests raise ServerUnreachable or ServerRefused."""
+    """The requests of a listener. Only the loop's thread uses it. Requests raise ServerUnreachable or ServerRefused."""
 
     runner: Runner
     router: Router
-    pings: Pings | None = None  # None: no monitor is told
-    keep_unfit_ms: int = 0  # for so long from its due time, a job whose arguments do not fit is left for others
-    _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and claims that went back
+    pings: Pings | None = None  # None: no pings
+    keep_unfit_ms: int = 0  # time from its due time that a job with unfit arguments is left for others
+    _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and released claims
     _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _unfit: dict[tuple[Lane, str], float] = field(default_factory=dict)  # until when such a job is left for others, s
 
     @property
     def tally(self) -> Tally:
-        """Count the runs so far by their endings, and the claims that went back."""
+        """Return the counts of runs so far by their endings, and of released claims."""
         counts = self._counts
         return Tally(
             ran=counts["ran"],
@@ -57,7 +57,7 @@ class Settle:
     # The requests.
 
     def claim(self, lane: Lane, limit: int) -> Turn:
-        """Settle what has ended, claim up to `limit` jobs, and take the next step of each."""
+        """Settle ended runs, claim up to `limit` jobs, and take the next step of each."""
         turn = self._ask(lane, limit)
         now = lane.seen_at = lane.answered()
         lane.compare_name()
@@ -83,11 +83,11 @@ class Settle:
         return turn
 
     def _ask(self, lane: Lane, limit: int) -> Turn:
-        """Send the endings, and claim. With this answer the server confirms all endings; if it has been asked for more,
-        only those that were sent before.
+        """Send the endings, and claim. The answer confirms all endings; if a further request is already on its way, it
+        confirms only those that were sent before.
         """
         if self.router.table is not None:
-            self.router.table.flush()  # what is settled is counted, however this process ends
+            self.router.table.flush()  # settled runs are counted, however this process ends
         ends, lane.ends = lane.ends, []
         lane.unstored += ends
         turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
@@ -97,7 +97,7 @@ class Settle:
         return turn
 
     def _take(self, lane: Lane, claims: Sequence[Claim]) -> None:
-        """Take the next step of each claim. A usual one is run: plain, with a function that is known and free of
+        """Take the next step of each claim. A usual claim runs at once: it is plain, with a known function without
         limits.
         """
         router = self.router
@@ -115,7 +115,7 @@ class Settle:
             self.runner.submit(usual)
 
     def admit(self, lane: Lane) -> None:
-        """Re-arm recurring jobs, take slots and turns. The claims that wait for this may start only then."""
+        """Re-arm recurring jobs, take slots and turns. The claims that wait for this start only afterwards."""
         turn = lane.broker.admit(lane.unarmed, now_ms=lane.pretended_ms)
         lane.answered()
         if turn.wake_in_ms is not None:
@@ -128,7 +128,7 @@ class Settle:
         self.router.admitted(lane, turn)
 
     def beat(self, lane: Lane, orders: Orders) -> None:
-        """Carry out what a heartbeat brought back, and take back what dead listeners held."""
+        """Carry out the orders from a heartbeat, and reap the claims of dead listeners."""
         lane.seen_at = lane.beat_at = lane.answered()
         lane.compare_name()
         lane.look = lane.look or orders.look
@@ -146,14 +146,14 @@ class Settle:
             lane.shuns, lane.look = False, True
 
     def count(self, lane: Lane, *, is_last: bool = False) -> None:
-        """Send the counts of runs if it is time, or if no other time comes."""
+        """Send the counts of runs if it is time, or if this is the last chance."""
         counter = lane.counter
         if counter is not None and (counter.at <= time.monotonic() or (is_last and counter.at < math.inf)):
             counter.write(lane.broker)
             # fault: counted
 
     def farewell(self, lane: Lane) -> None:
-        """Settle what has ended, give back what still arrives, and end the registration."""
+        """Settle ended runs, release claims that still arrive, and end the registration."""
         while True:
             turn = self._ask(lane, 0)
             lane.asked = turn.asked
@@ -169,7 +169,7 @@ class Settle:
     # Runs that have ended.
 
     def ended(self, runs: Sequence[LaneRun]) -> None:
-        """Decide what becomes of runs that have ended. A run that returned, the usual case, takes the short way."""
+        """Decide the outcomes of runs that have ended. A run that returned, the usual case, takes the short way."""
         self.runner.ended(runs)
         latest_ms, wanted = 0, events.wanted("done")
         usual: defaultdict[Lane, list[LaneRun]] = defaultdict(list)
@@ -253,8 +253,8 @@ class Settle:
             table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=run.took_ms, late_ms=late_ms)
 
     def _unfit_ms(self, run: LaneRun) -> int:
-        """For how long a job is left for others, because its arguments do not fit the function as it is here. Some
-        layouts count its lateness anew when it was put off, so the first look at it counts too.
+        """Return the time in ms for which a job is left for others, because its arguments do not fit the function here.
+        Some layouts reset the lateness of a job that was put off, so the time of its first look counts too.
         """
         error: Any = run.error
         if not (issubclass(type(error), InvalidArguments) and error.unfit) or run.cancelled:
@@ -269,10 +269,10 @@ class Settle:
         self._unfit[key] = until
         return max(1, round((until - now) * 1000))
 
-    # What is given back, interrupted, or lost.
+    # Claims that are released, interrupted, or lost.
 
     def _given_back(self, lane: Lane, *, but: Sequence[Claim]) -> None:
-        """Report the releases that the server has confirmed: all `but` these, which it has refused."""
+        """Report the releases that the server has confirmed: all except `but`, which it has refused."""
         refused = {claim.receipt for claim in but}
         for claim in lane.giving_back:
             if claim.receipt not in refused:
@@ -288,7 +288,7 @@ class Settle:
                 events.emit("unstored", lane.broker.schedule, url=lane.broker.url, endings=count)
 
     def release_unbegun(self, lanes: Sequence[Lane]) -> None:
-        """Give back every claim that has not begun, and from now on every new one."""
+        """Release every claim that has not begun, and from now on every new one."""
         router = self.router
         router.stopping = True
         self.release_overdue(self.runner.take_back())
@@ -301,19 +301,19 @@ class Settle:
             router.last_chance = None
 
     def release_overdue(self, tasks: Collection[Task]) -> None:
-        """Give back claims that have waited too long: other listeners may have room. Unless this one stops, it emits
-        nothing, as this is no event in the life of a job.
+        """Release claims that have waited too long, as other listeners may have room. Emits nothing unless this
+        listener stops, because this is no event in the life of a job.
         """
         for task in tasks:
             if self.router.stopping:
                 self.router.release(task.lane, task.claim)
                 continue
             task.lane.ends.append((task.claim, Released()))
-            task.lane.look = True  # a burst is not over
+            task.lane.look = True  # a burst continues
 
     def release_running(self) -> None:
-        """Give back what still runs, and what a thread still looks up. Other listeners run it again, unless it runs at
-        most once.
+        """Release claims that still run, and those that a thread still looks up. Other listeners run them again, unless
+        a job runs at most once.
         """
         for task in self.runner.held:
             if isinstance(task, LaneRun):
@@ -333,8 +333,8 @@ class Settle:
                 run.cancel()
 
     def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:
-        """Drop claims that belong to other listeners now: this one was taken for dead, or a failover has lost them.
-        Those that have not begun never start; runs are asked to stop, and the server will refuse their endings.
+        """Drop claims that now belong to other listeners: this one counted as dead, or a failover has lost them. Claims
+        that have not begun never start. Active runs are asked to stop, and the server will refuse their endings.
         """
         # fault: lost
         router, lost = self.router, {claim.receipt: claim for claim in fenced}
@@ -352,7 +352,7 @@ class Settle:
         self._refuse(lane, list(lost.values()))
 
     def _refuse(self, lane: Lane, refused: Sequence[Claim]) -> None:
-        """Report endings that came too late, and for how long this listener was away, if that was too long."""
+        """Report endings that came too late, with the time that this listener was away, if that was too long."""
         for claim in refused:
             away = self._fenced.pop(claim.receipt, None if lane.is_on_time else lane.away)
             report.fenced(claim, None if away is None else round(away * 1000))

@@ -1,9 +1,9 @@
 """Several listener processes as one: the supervisor starts them, passes orders on, replaces those that end, and reports
 for all of them.
 
-Each process is a whole listener, with a registration and a heartbeat of its own; the supervisor talks to no server,
-except for the gauges of `/metrics`. It has two pipes to each process: one carries orders (see `orders.py`), the other
-carries reports back. Where metrics are shown, each process counts its runs in a file that the supervisor reads too.
+Each process is a whole listener, with its own registration and heartbeat. The supervisor connects to no server, except
+for the gauges of `/metrics`. It has two pipes to each process: one carries orders, the other carries reports back (see
+`listener_process.py`). With metrics, each process counts its runs in a file that the supervisor also reads.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from workkit.worker.listener_process import GRACE, ListenerProcess, ProcessPulse
 from workkit.worker.run_table import Totals
 from workkit.worker.service import how_it_ended, service_manager, shell_status
 
-SERVER = 69  # status of a process that the server refuses for good
-REPORTING = 1.0  # seconds in which processes report what still runs, before the line about the stop
+SERVER = 69  # exit status of a process that the server refuses for good
+REPORTING = 1.0  # seconds in which processes report active runs, before the line about the stop
 ORDERS = {signal.SIGTSTP: "quiet", signal.SIGCONT: "resume", **dict.fromkeys(DUMP, "dump")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessPlan:
-    """What to keep running. `command` makes the command line of a process, with the ends of its pipes in it.
-    `inspectors`: the sides that look at the schedules, by name, for the gauges of `/metrics`.
+    """The processes to keep running. `command` makes the command line of a process, with the ends of its pipes in it.
+    `inspectors`: the inspectors of the schedules, by name, for the gauges of `/metrics`.
     """
 
     command: Callable[[str], Sequence[str]]
@@ -53,8 +53,8 @@ class ProcessPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How it ended: an exit status, and the message of a process to the user. `retrying`: jobs that wait for a retry
-    after a burst.
+    """The end of the supervisor: an exit status, and the message of a process to the user. `retrying`: the number of
+    jobs that wait for a retry after a burst.
     """
 
     status: int
@@ -63,7 +63,9 @@ class Exit:
 
 
 class Supervisor:
-    """Keeps N processes running until INT, TERM or HUP; with `burst` until each has ended. Serves once."""
+    """The supervisor: it keeps N processes running until INT, TERM or HUP; with `burst` until each has ended. Serves
+    once.
+    """
 
     def __init__(self, plan: ProcessPlan) -> None:
         self._plan = plan
@@ -82,7 +84,7 @@ class Supervisor:
         self._start_reports: dict[str, Mapping[str, Any]] = {}  # of the first process that listened
         self._ran_on = 0  # runs that were active as the stop began, in processes that have ended since
         self._totals = Totals() if plan.health and is_installed() else None
-        self._uncounted = 0  # processes that ended without a report of what they ran
+        self._uncounted = 0  # processes that ended without a report of their runs
         self._manager = service_manager()
         self._pulse = ProcessPulse(self._manager, seconds=plan.stuck_after.total_seconds())
 
@@ -115,10 +117,12 @@ class Supervisor:
             events.emit("stopped", **tally, up_ms=up_ms, uncounted=self._uncounted)
         return self._refusal or Exit(status=self._worst, retrying=self._retrying)
 
-    # What is seen from outside, by the threads that serve the pages.
+    # State for the threads that serve the pages.
 
     def dead(self) -> str | None:
-        """Why the whole does not live, or None. A process may be missing during its pause only, and each answers."""
+        """Return why the whole does not live, or None. It lives if each process answers; only a process in its pause
+        may be missing.
+        """
         now = time.monotonic()
         late = [seat for seat in self._seats if seat.start_at is not None and now > seat.start_at + GRACE]
         if late and self._stopping_at is None:
@@ -126,7 +130,7 @@ class Supervisor:
         return next((trouble for process in self._processes() if (trouble := self._pulse.trouble(process))), None)
 
     def unready(self) -> str | None:
-        """Why not every process takes work right now, or None."""
+        """Return why not every process takes work now, or None."""
         if self._stopping_at is not None:
             return "stopping"
         processes = [seat.process for seat in self._seats]
@@ -159,7 +163,7 @@ class Supervisor:
         return [seat.process for seat in self._seats if seat.process is not None]
 
     def _patience(self) -> float:
-        """Compute how many seconds may pass until the next step, if nothing arrives."""
+        """Return the seconds until the next step, if nothing arrives."""
         at = [seat.start_at for seat in self._seats if seat.start_at is not None]
         at.append(self._pulse.at)
         if self._stopping_at is not None:
@@ -230,9 +234,10 @@ class Supervisor:
         self._refusal = Exit(status=shell_status(status), text=text)
 
     def _comes_again(self, seat: Seat, process: ListenerProcess, status: int) -> bool:
-        """Whether a new process would end like this one: refused before it ever listened, or by its server for good.
+        """Return whether a new process would end like this one: refused before it ever listened, or by its server for
+        good.
 
-        One that was killed may be started anew, unless none has listened yet: then it may well be the code.
+        A killed process may be started again, unless none has listened yet: then its code may be the cause.
         """
         if status < 0:
             return not any(seat.has_listened or seat.is_listening for seat in self._seats)
@@ -291,8 +296,8 @@ class Supervisor:
 
     @contextmanager
     def _obeyed(self) -> Iterator[None]:
-        """Note signals for the next turn. The second one that stops kills all at once, and the status is 128 + its
-        number; other listeners take over what ran.
+        """Note signals for the next turn. The second stop signal kills all processes at once, and the status is 128 +
+        its number; other listeners take over their runs.
         """
         woken, wake = socket.socketpair()
         with woken, wake:

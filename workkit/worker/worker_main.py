@@ -1,5 +1,5 @@
-"""The program of a worker process, which runs the handlers that its listener sends, one by one, and ends with it; and
-what the two send each other.
+"""The program of a worker process, which runs the handlers that its listener sends, one by one, and ends with it. Also
+the messages between the two.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ Function = tuple[str, str]  # module and name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSetting:
-    """To a process, at its start: which functions it may run. `log_level`: what the root logger of the listener lets
-    pass; `logs`: whether it has handlers, and so gets records.
+    """To a process, at its start: the functions that it may run. `log_level`: the level of the listener's root logger;
+    `logs`: whether that logger has handlers, and so gets records.
     """
 
     imports: tuple[str, ...]
     folder: Path | None
-    consumers: tuple[tuple[str, str], ...]  # job names, and where their functions are
+    consumers: tuple[tuple[str, str], ...]  # job names, and the places of their functions
     log_level: int = WARNING
     logs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrder:
-    """To a process: run this handler. `fn`: the name under which it is found; `schedule` is the name under which the
-    middleware `around` is registered; `origin`: what registers it where imports do not
+    """To a process: run this handler. `fn`: the name to find it by; `schedule`: the name under which the middleware
+    `around` is registered; `origin`: the function that registers it if imports do not
     (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `trace`: the context of the span of this
     run.
     """
@@ -92,7 +92,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """From a process: the latest progress of its run, if it has reported any, and what it has logged since."""
+    """From a process: the latest progress of its run, if it has reported any, and the lines logged since."""
 
     progress: Progress | None = None
     lines: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extended:
-    """From a process: its run may take so long from now."""
+    """From a process: the time that its run may take from now, in seconds."""
 
     seconds: float
 
@@ -115,7 +115,7 @@ class Extended:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """From a process: the run has ended. `error` is pickled; None for one that cannot be unpickled elsewhere. `kept`:
-    what is kept of the value that it returned.
+    its kept result.
     """
 
     failure: Failure | None = None
@@ -128,7 +128,7 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the listener decides
 
 
 def main(end: int, lives: int) -> None:
-    """Serve the listener at the other end of this socket. It holds the pipe `lives` open as long as it lives."""
+    """Serve the listener at the other end of this socket. The listener holds the pipe `lives` open while it lives."""
     for inherited in (end, lives):
         os.set_inheritable(inherited, False)  # not for programs that handlers start
     _end_with(lives)
@@ -138,23 +138,23 @@ def main(end: int, lives: int) -> None:
 
 
 class OffloadedRun(Run):
-    """A run in this process, whose reports of progress go to the listener."""
+    """A run in this process. Its reports of progress go to the listener."""
 
     def __init__(self, claim: Claim, reports: SimpleQueue[Reports]) -> None:
         super().__init__(claim)
         self.reports = Reports(self, announce=reports.put)
 
     def reporter(self) -> Callable[[Progress], None]:
-        """Return what takes reports of progress."""
+        """Return the function that takes reports of progress."""
         return self.reports.put
 
     def open_log(self) -> RunLog:
-        """Make the place for the lines that its code logs."""
+        """Make the log for the lines of its code."""
         self.reports.log = RunLog(self.reports.announce)
         return self.reports.log
 
     def news(self) -> Reported:
-        """Take what is to be reported."""
+        """Take the new reports and lines."""
         self.reports.are_news = False  # before the read: any later report is announced again
         return Reported(progress=self.reports.latest, lines=tuple(self.log.news()) if self.log is not None else ())
 
@@ -171,7 +171,7 @@ class Worker:
         self._born = interruption.forks
 
     def serve(self) -> None:
-        """Run the orders that arrive, in this thread, as long as the listener lives."""
+        """Run the orders that arrive in this thread, as long as the listener lives."""
         setting: WorkerSetting = self._connection.recv()
         self._logs = _Logs(self._send, setting)
         capture_logs()
@@ -241,7 +241,7 @@ class Worker:
             self._put(message)
 
     def _report(self, run: OffloadedRun) -> None:
-        """Send what is new of the run, if it is running still."""
+        """Send the new reports and lines of the run, if it still runs."""
         with self._sending:
             if run is self._run:
                 self._put(run.news())
@@ -253,7 +253,7 @@ class Worker:
             _end()
 
     def _receive(self) -> None:
-        """Receive messages, in a thread of its own. This process ends as soon as the listener has ended."""
+        """Receive messages, in a separate thread. This process ends as soon as the listener has ended."""
         while True:
             try:
                 message = self._connection.recv()
@@ -266,7 +266,7 @@ class Worker:
                     run.ask_to_stop()
 
     def _send_reports(self) -> None:
-        """Send the latest progress of the run at most every `APART`, in a thread of its own."""
+        """Send the latest progress of the run at most every `APART` seconds, in a separate thread."""
         while True:
             reports = self._reports.get()
             if (run := self._run) is not None and run.reports is reports:
@@ -275,15 +275,15 @@ class Worker:
 
 
 class _Logs(QueueHandler):
-    """Sends the records of handlers to the listener, where nothing in this process handles them."""
+    """A log handler that sends the records of handlers to the listener, if nothing in this process handles them."""
 
     def __init__(self, send: Callable[[Logged], None], setting: WorkerSetting) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # no queue: the socket
         self._send, self._setting = send, setting
 
     def start(self) -> None:
-        """Begin, if the modules that were imported here have added no handlers: with the level of the listener, and
-        with its handlers if it has some.
+        """Begin, if the modules imported here have added no handlers. Uses the level of the listener, and its handlers
+        if it has some.
         """
         if not logging.root.handlers:
             logging.root.setLevel(self._setting.log_level)
@@ -301,7 +301,7 @@ class _Logs(QueueHandler):
 
 
 class _Clock(Clock):
-    """The time of a run. The listener counts it."""
+    """The timeout of a run, which the listener watches."""
 
     def __init__(self, send: Callable[[Extended], None]) -> None:
         super().__init__(0)
@@ -329,7 +329,7 @@ def _import(modules: Iterable[str], *, fn: str) -> None:
 
 
 def _around(order: RunOrder) -> Around:
-    """The same middleware as in the listener. Raises InvalidFunction, FunctionNotFound."""
+    """Return the same middleware as in the listener. Raises InvalidFunction, FunctionNotFound."""
     here = around_of(order.schedule) or Around()
     known = _middleware_by_name(here)
     if order.origin is not None and not known.keys() >= {*order.around}:
@@ -372,8 +372,8 @@ def _ended(error: BaseException) -> Ended:
 
 
 def _end_with(lives: int) -> None:
-    """Have the kernel kill this process, and the programs that handlers have started, when the other end of this pipe
-    is closed: a handler may keep the interpreter, and then no thread notices it. On Linux (F_SETSIG in fcntl(2)).
+    """Let the kernel kill this process, and the programs that handlers have started, when the other end of this pipe is
+    closed. A handler may keep the interpreter, and then no thread notices the end. On Linux (F_SETSIG in fcntl(2)).
     """
     if sys.platform != "linux" or os.getpgrp() != os.getpid():
         return

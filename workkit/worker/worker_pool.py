@@ -1,7 +1,7 @@
-"""Worker processes for handlers that keep an interpreter busy (`@job(cpu=True)`). A process starts when it is first
-needed, is used again, and carries out one run at a time. The thread that has the run waits for its end.
+"""Worker processes for handlers that keep an interpreter busy (`@job(cpu=True)`). A process starts on first need, is
+reused, and carries out one run at a time. The thread of the run waits for its end.
 
-An interruption of such a run kills its process; a new process replaces it. `worker_main.py` is the program they run.
+An interruption of such a run kills its process; a new process replaces it. `worker_main.py` is their program.
 """
 
 from __future__ import annotations
@@ -70,15 +70,16 @@ class WorkerPool:
         self._workers: set[WorkerProcess] = set()
         self._starting = 0
         self._closed = False
-        self._is_short = False  # of what a new process needs
+        self._is_short = False  # whether a new process lacks a resource
 
     def run(
         self, run: Run, handler: Handler, *, around: Around | None, begun: Callable[[], None], options: RunOptions
     ) -> tuple[BaseException, Failure] | None:
         """Run the handler in a process and wait for its end. Return None, or its error. Calls `begun` when it starts.
-        What is kept of its value is what the run `returned`.
+        Stores its kept result as the run's `returned`.
 
-        Raises what ended the process (JobTimeout, JobCancelled, ListenerStopped, WorkerLost), and as `Run.begin` does.
+        Raises the cause of the process's end (JobTimeout, JobCancelled, ListenerStopped, WorkerLost), and as
+        `Run.begin` does.
         """
         request = _Request(self._news)
         run.interruptible().interrupt_by(request.kill)  # before `begin`: this thread is not the one to interrupt
@@ -112,7 +113,7 @@ class WorkerPool:
         return None if ended.failure is None else (error_of(ended, ended.failure), ended.failure)
 
     def close(self) -> None:
-        """Kill the processes; no other is started."""
+        """Kill the processes, and start no others."""
         with self._news:
             self._closed = True
             for worker in self._workers:
@@ -123,7 +124,7 @@ class WorkerPool:
             worker.close()
 
     def _taken(self, request: _Request) -> WorkerProcess | None:
-        """Wait for a free process for this request. None if the request is over before one is free."""
+        """Wait for a free process for this request. None if the request ends before one is free."""
         with self._news:
             while not (request.is_over or self._closed):
                 if self._idle:
@@ -184,7 +185,7 @@ class WorkerPool:
 
 
 class _Request:
-    """One run that needs a process. It can be ended at any time, also while it waits for one."""
+    """One run that needs a process. It can be killed at any time, also while it waits for one."""
 
     def __init__(self, news: threading.Condition) -> None:
         self._news = news
@@ -224,11 +225,11 @@ PROGRAM = (
 
 
 class WorkerProcess:
-    """One process, the leader of a session of its own: a Ctrl-C reaches only the listener, and programs that the
-    process starts end with it.
+    """One process, the leader of a separate session: a Ctrl-C reaches only the listener, and programs that the process
+    starts end with it.
 
-    It alone holds its end of the socket pair, and so notices when the listener ends. If it cannot notice anything, the
-    kernel kills it then: this process alone holds the other end of a second pipe (`worker_main.py`).
+    It alone holds its end of the socket pair, and so notices when the listener ends. If it cannot notice that, the
+    kernel kills it, because the listener alone holds the other end of a second pipe (`worker_main.py`).
     """
 
     def __init__(self, setting: WorkerSetting) -> None:
@@ -293,7 +294,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kill it, and the programs that it has started. A process that has ended before keeps its exit status."""
         with self._ending:
-            if self._process.returncode is None:  # until somebody waits for it, no other process has its number
+            if self._process.returncode is None:  # before it is waited for, no other process can have its number
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, signal.SIGKILL)
 
@@ -307,7 +308,7 @@ class WorkerProcess:
 
 
 class _Errors(pickle.Unpickler):
-    """Reads errors of a worker process, where the main program of this process is an ordinary module."""
+    """A reader of errors of a worker process, where the main program of this process is an ordinary module."""
 
     def find_class(self, module: str, name: str) -> Any:
         return super().find_class("__main__" if module == main_module() else module, name)

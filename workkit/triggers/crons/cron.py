@@ -72,7 +72,7 @@ class Cron:
 
 
 def parse_cron(text: str, *, stored: bool = False, rule: bool = False) -> Cron:
-    """Read seven fields in published order; raise CronError with field, text, position and what is accepted.
+    """Read seven fields in published order; raise CronError with field, text, position and accepted values.
 
     Exactly one space separates fields, or any run of blanks if a peer has `stored` the text. `rule` admits the forms
     that only a trigger's `rules` have. A repeated text costs a dict lookup.

@@ -1,1 +1,1 @@
-"""One run of one job: how it is called, interrupted, and what it says of itself."""
+"""One run of one job: its call, its interruption, and its reports."""

@@ -1,7 +1,7 @@
-"""The call of a handler, and how it ended: what becomes of its job, and its error as text.
+"""The call of a handler and its ending: the outcome of its job, and its error as text.
 
-The arguments of a call are checked, its forks are contained, and what it returns is kept as JSON. The text of an error
-is without the frames through which workkit called the handler.
+This module checks the arguments of a call, contains its forks, and keeps its result as JSON. The text of an error
+leaves out the frames through which workkit called the handler.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from workkit.jobs.structured import needs_fitting, structured
 from workkit.worker.run import interruption
 from workkit.worker.run.run import Run
 
-MOST_BYTES = 1_000_000  # of a result, where `keep_most` is not given
+MOST_BYTES = 1_000_000  # of a result, if `keep_most` is not set
 _INSTEAD = {"Pass": "Return", "in the function": "where you read it"}  # the writer's advice is about arguments
 
 
 def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
-    """Call a handler with arguments that fit its annotations; structured ones are built. Return what it returns; a
-    coroutine is for the caller to await: see `is_coroutine`.
+    """Call a handler with arguments that fit its annotations, and build structured ones. Return its result; the caller
+    awaits a coroutine: see `is_coroutine`.
 
     In a child process that the handler forks, this call does not return. Raises InvalidArguments, marked as unfit, for
-    arguments that the handler does not take; and what the handler raises.
+    arguments that the handler does not take, and every error of the handler.
     """
     born, placed, named = interruption.forks, args, kwargs
     if kwargs is not None or needs_fitting(handler):
@@ -81,12 +81,12 @@ def name_misfit(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def is_coroutine(result: Any) -> TypeGuard[Coroutine[Any, Any, Any]]:
-    """Say whether a handler returned a coroutine."""
+    """Return whether a handler returned a coroutine."""
     return inspect.iscoroutine(result)
 
 
 def kept_value(value: Any, options: RunOptions) -> Kept | None:
-    """Make what is kept of a run that returned a value; None where its job keeps no result. Never raises."""
+    """Make the kept result of a run that returned a value; None if its job keeps no result. Never raises."""
     if options.keep_ms is None:
         return None
     most = MOST_BYTES if options.keep_most is None else options.keep_most
@@ -96,7 +96,7 @@ def kept_value(value: Any, options: RunOptions) -> Kept | None:
         return _unkept(options.keep_ms, _refused(error))
     except RecursionError:
         return _unkept(options.keep_ms, "result is nested too deeply for JSON, or contains itself")
-    except BaseException as error:  # a value may be of any class, whose methods may raise anything
+    except BaseException as error:  # a value may be of any class, with methods that raise anything
         return _unkept(options.keep_ms, f"result cannot be written as JSON: {described(error)}")
     if len(text) > most:
         trouble = f"result has {len(text):,} bytes as JSON, and this job keeps {most:,} at most"
@@ -129,7 +129,7 @@ _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", 
 
 
 def outcome_of(run: Run) -> Outcome:
-    """Decide what becomes of the job of a run that has ended. Never raises."""
+    """Return the outcome of a run that has ended. Never raises."""
     if run.error is None:
         return DONE if run.kept is None else with_result(DONE, run.options, run.kept)
     claim = run.claim
@@ -167,7 +167,7 @@ def line_of(error: BaseException) -> str | None:
 
 
 def _traced(error: BaseException) -> tuple[str | None, str]:
-    """Where it was raised, and its traceback."""
+    """Return the place where an error was raised, and its traceback."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OWN)]
     own = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
     at = (own or frames)[-1:]
@@ -177,7 +177,7 @@ def _traced(error: BaseException) -> tuple[str | None, str]:
 
 
 def _without_our_frames(whole: traceback.TracebackException) -> traceback.TracebackException:
-    """The same without the frames through which handlers and middleware were called, its causes included."""
+    """Remove the frames through which handlers and middleware were called, also from its causes."""
     link: traceback.TracebackException | None = whole
     while link is not None:
         link.stack[:] = [frame for frame in link.stack if not frame.filename.startswith(_OWN)]

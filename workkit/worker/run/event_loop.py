@@ -1,5 +1,5 @@
-"""The event loop for the coroutines of one listener, in a thread of its own. A handler can end its own run only: the
-loop survives `sys.exit()` and `loop.stop()`, and a new loop replaces one that dies.
+"""The event loop for the coroutines of one listener, in a separate thread. A handler can end only its own run: the loop
+survives `sys.exit()` and `loop.stop()`, and a new loop replaces one that dies.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Body = Coroutine[Any, Any, Any]
 
 
 class EventLoop:
-    """Started with the first coroutine. Thread-safe."""
+    """The event loop of a listener. It starts with the first coroutine. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._served: _Served | None = None
-        self._is_short = False  # of what a loop needs, when one was needed last
+        self._is_short = False  # whether the last new loop lacked a resource
         self.has_begun = False  # whether a coroutine was ever run
         self.was_silent = False  # whether `give_back` was ever called
 
     def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> Any:
         """Run a coroutine on the loop, wait for its end here, and return its value. An interruption cancels it. Raises
-        what the coroutine raises, SystemExit included, and WorkerLost if the loop dies meanwhile. Raises NotBegun if no
-        loop answers that could begin it.
+        every error of the coroutine, including SystemExit. Raises WorkerLost if the loop dies during the run, and
+        NotBegun if no loop answers that could begin it.
         """
         waited = _Waited(coroutine, context)
         try:
@@ -81,7 +81,7 @@ class EventLoop:
         return served is not None and served.silent_at == served.ticks and served.lost is None
 
     def give_back(self) -> None:
-        """The loop does not move: give back what has not begun there, and take nothing until it moves."""
+        """Release coroutines that have not begun, and take none until the loop moves again."""
         with self._lock:
             self.was_silent = True
             if (served := self._served) is not None:
@@ -90,18 +90,18 @@ class EventLoop:
 
     @property
     def ticks(self) -> int | None:
-        """A number that changes every second while the loop moves; None if there is no living loop."""
+        """Return a number that changes every second while the loop moves; None if there is no living loop."""
         served = self._served
         return None if served is None or served.lost else served.ticks
 
     @property
     def lost(self) -> str | None:
-        """Why the loop has died; None once a new loop has replaced it."""
+        """Return why the loop has died; None once a new loop has replaced it."""
         served = self._served
         return None if served is None else served.lost
 
     def close(self) -> None:
-        """End the loop, whose tasks are cancelled."""
+        """End the loop, and cancel its tasks."""
         with self._lock:
             served, self._served = self._served, None
         if served is not None:
@@ -109,7 +109,7 @@ class EventLoop:
 
 
 class _Waited:
-    """A coroutine that a thread waits for. `start` and `stop` are for the loop's thread, the rest is for any."""
+    """A coroutine that a thread waits for. Only the loop's thread calls `start` and `stop`; the rest is thread-safe."""
 
     def __init__(self, coroutine: Body, context: Context) -> None:
         self.over = threading.Event()
@@ -118,10 +118,10 @@ class _Waited:
         self._coroutine, self._context = coroutine, context
         self._task: asyncio.Task[None] | None = None
         self._is_early = False  # interrupted before it began
-        self._unbegun = [True]  # whoever takes this begins it, or gives it back
+        self._unbegun = [True]  # the thread that takes this item begins the coroutine, or releases it
 
     def start(self) -> None:
-        """Begin it, unless it was given back."""
+        """Begin it, unless it was released."""
         if self.over.is_set():
             return
         self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
@@ -152,7 +152,7 @@ class _Waited:
             self.over.set()
 
     def lose(self, why: str) -> None:
-        """End it, as the loop has died: with WorkerLost if it has begun."""
+        """End it because the loop has died: with WorkerLost if it has begun."""
         self.give_back(why)
         if not self.over.is_set():
             self.raised[:] = [WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}")]
@@ -171,7 +171,7 @@ class _Served:
     def __init__(self) -> None:
         self.ticks = 0
         self.lost: str | None = None
-        self.silent_at = -1  # how many ticks it had when it was found not to move
+        self.silent_at = -1  # its number of ticks when it was found not to move
         _find_room()
         self._loop = measured(asyncio.new_event_loop())
         self._loop.set_task_factory(watched_task)
@@ -189,14 +189,14 @@ class _Served:
             raise
 
     def take(self, waited: _Waited) -> bool:
-        """Accept a coroutine, whose end this loop will report; False if the loop has ended."""
+        """Accept a coroutine; this loop will report its end. Return False if the loop has ended."""
         with self._lock:
             if not self._is_over:
                 self._waited.add(waited)
             return not self._is_over
 
     def give_back(self) -> None:
-        """Give back what has not begun."""
+        """Release coroutines that have not begun."""
         for waited in list(self._waited):
             waited.give_back(SILENT)
 
@@ -211,7 +211,7 @@ class _Served:
                 self._loop.call_soon_threadsafe(act)
 
     def stop(self) -> None:
-        """End the loop, after cancelling what it runs."""
+        """Cancel the tasks of the loop, and end it."""
         self._is_stopping = True
         self.call(self._loop.stop)
 
@@ -236,8 +236,8 @@ class _Served:
             waited.lose(self.lost or "this listener has stopped")
 
     def _run(self, born: int) -> None:
-        """Run until stopped from outside. asyncio ends the loop on SystemExit and KeyboardInterrupt of a task or a
-        callback, after it has kept them for the awaiter of that task; any handler may call `stop`.
+        """Run until stopped from outside. The loop is started again after other ends: asyncio ends it on SystemExit and
+        KeyboardInterrupt of a task or a callback (and keeps them for the awaiter), and any handler may call `stop`.
         """
         while not (self._is_stopping or self.lost):
             try:
@@ -251,7 +251,7 @@ class _Served:
                 interruption.end_fork()
 
     def _tick(self) -> None:
-        """Count on; end the loop if other threads cannot wake it any more."""
+        """Count one tick. End the loop if other threads can no longer wake it."""
         self.ticks += 1
         if _pipe(self._loop) == self._pipe:
             self._loop.call_later(TICK, self._tick)
@@ -273,11 +273,11 @@ class Watched(Coroutine[Any, Any, Any]):
         return self._step(self._coroutine.send, value)
 
     def throw(self, *error: Any) -> Any:
-        """The same, raising an error in it."""
+        """Return the same, raising an error in it."""
         return self._step(self._coroutine.throw, *error)
 
     def close(self) -> None:
-        """End it; one that was never begun, too."""
+        """End it, also if it has never begun."""
         self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -293,7 +293,7 @@ class Watched(Coroutine[Any, Any, Any]):
         return self.send(None)
 
     def __getattr__(self, name: str) -> Any:
-        """Show the coroutine to whoever inspects tasks."""
+        """Show the coroutine's attributes to code that inspects tasks."""
         return getattr(self._coroutine, name)
 
     def _step(self, act: Callable[..., Any], *values: Any) -> Any:
@@ -313,12 +313,12 @@ class Watched(Coroutine[Any, Any, Any]):
 
 
 def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> asyncio.Task[Any]:
-    """Make a task; the tasks of a handler may fork too."""
+    """Make a watched task, because the tasks of a handler may fork too."""
     return asyncio.Task(Watched(coroutine), loop=loop, **how)
 
 
 async def kept(coroutine: Awaitable[Any], raised: list[BaseException], returned: list[Any]) -> None:
-    """Await it, and put its value or its error aside: asyncio adds frames to a traceback, and ends for some errors."""
+    """Await it, and store its value or its error: asyncio adds frames to a traceback, and ends on some errors."""
     try:
         returned.append(await coroutine)
     except BaseException as error:
@@ -326,7 +326,7 @@ async def kept(coroutine: Awaitable[Any], raised: list[BaseException], returned:
 
 
 def run_alone(coroutine: Body) -> Any:
-    """Run a coroutine here, on an event loop of its own, and return its value. Raises what it does."""
+    """Run a coroutine here, on a separate event loop, and return its value. Raises every error of the coroutine."""
     raised: list[BaseException] = []
     returned: list[Any] = []
 
@@ -341,7 +341,7 @@ def run_alone(coroutine: Body) -> Any:
 
 
 def _find_room() -> None:
-    """Raise OSError if there are no file descriptors for a loop: one that is made halfway complains on stderr."""
+    """Raise OSError if there are no file descriptors for a loop: a half-made loop would complain on stderr."""
     ends = [*os.pipe()]
     try:
         ends += os.pipe()
@@ -351,7 +351,7 @@ def _find_room() -> None:
 
 
 def _end(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what a loop runs, and close it."""
+    """Cancel the tasks of a loop, and close it."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
@@ -361,7 +361,9 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _pipe(loop: asyncio.AbstractEventLoop) -> list[tuple[int, int] | None]:
-    """The sockets by which other threads wake a loop, as the system knows them; loops of another kind have none."""
+    """Return the system's identities of the sockets that wake a loop from other threads; other kinds of loops have
+    none.
+    """
     found: list[tuple[int, int] | None] = []
     for name in ("_ssock", "_csock"):
         if (end := getattr(loop, name, None)) is not None:

@@ -1,8 +1,8 @@
-"""Ending a run from another thread: an error is raised in the thread of a function, a coroutine is cancelled. One
+"""Interruption of a run by another thread: it raises an error in the thread of a function, or cancels a coroutine. One
 thread interrupts the runs that exceed their timeouts.
 
-A process that a handler forks has a copy of the thread that forked it, and of no other thread of the listener. It must
-neither take jobs nor settle the one that its parent runs, so it ends when its handler ends.
+A process that a handler forks has only a copy of the thread that forked it. It must neither take jobs nor settle the
+one that its parent runs, so it ends when its handler ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WAKING = signal.SIGURG  # ignored by programs that do not handle it
 
 
 class Interruption:
-    """Interrupts one run, at most once for each reason, and never after its end."""
+    """The interruption of one run: at most once for each reason, and never after its end."""
 
     __slots__ = ("_cancelled", "_interrupt", "_lock", "_over", "_struck", "_thread")
 
@@ -35,7 +35,7 @@ class Interruption:
         self._interrupt: Callable[[], object] | None = None
 
     def interrupt_by(self, interrupt: Callable[[], object]) -> None:
-        """Interrupt the run by this call instead; at once if it was interrupted already."""
+        """Use this call to interrupt the run; call it at once if the run was already interrupted."""
         with self._lock:
             self._interrupt = interrupt
             if self._struck:
@@ -49,8 +49,8 @@ class Interruption:
                 self._strike(JobCancelled)
 
     def stop(self) -> None:
-        """Note that the run has ended: nothing interrupts its thread from now on. An interruption may hit this very
-        call; then the caller repeats it. There are two interruptions at most.
+        """Note that the run has ended: nothing interrupts its thread from now on. An interruption may hit this call
+        itself; then the caller repeats it. There are at most two interruptions.
         """
         with self._lock:
             self._over = True
@@ -88,8 +88,8 @@ class Clock(Interruption):
 
 
 class TestClock(Clock):
-    """How long a handler may take, in real time, while the time of a test stands. It also ends what the main thread
-    waits for, a sleep or an answer of a server, where `waking` is in force.
+    """The real time that a handler may take while a test holds the time still. Inside `waking` it also ends a wait of
+    the main thread: a sleep, or a wait for an answer of a server.
     """
 
     __slots__ = ()
@@ -103,8 +103,8 @@ class TestClock(Clock):
 
 @contextmanager
 def waking() -> Iterator[None]:
-    """Have `TestClock` end what the main thread waits for. A signal ends no wait unless Python handles it; the error
-    that is pending is raised in the handler.
+    """Let `TestClock` end a wait of the main thread. A signal ends a wait only if Python handles it; the signal handler
+    raises the pending error.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(WAKING) is not signal.SIG_DFL:
@@ -171,7 +171,7 @@ forks = 0  # between the first process and this one; code that finds it changed 
 
 
 def end_fork(error: BaseException | None = None) -> NoReturn:
-    """End this process now: with status 0, or as Python ends with `error`. Writes what the child has printed; calls no
+    """End this process now: with status 0, or as Python ends with `error`. Writes the output of the child; calls no
     exit handler, since those are the parent's.
     """
     status = 1
@@ -186,7 +186,7 @@ def end_fork(error: BaseException | None = None) -> NoReturn:
 
 
 def _status(error: BaseException | None) -> int:
-    """The exit status for an error, after writing the error to stderr."""
+    """Write an error to stderr, and return the exit status for it."""
     if error is None:
         return 0
     if issubclass(type(error), SystemExit):
@@ -208,9 +208,9 @@ def _flush() -> None:
 
 
 def _before() -> None:
-    """Write what the parent has printed: the child would write it once more. A stream's lock that another thread holds
-    stays locked in the child for good, so only one thread forks at a time, and it flushes twice: a thread that waits
-    for the end of the first flush has the lock then, and the second waits until that one has ended too.
+    """Flush the output of the parent, because the child would write it again. A stream's lock that another thread holds
+    stays locked in the child for good. So only one thread forks at a time, and it flushes twice: a thread that waits
+    for the first flush gets the lock after it, and the second flush waits for that thread.
     """
     _forking.acquire()
     _flush()

@@ -1,5 +1,5 @@
-"""One run of one claim: what its handler sees, how it is interrupted, and how it ended. The code that a run calls
-finds it by `current_job()`, and its log records by `JobLogFilter`.
+"""One run of one claim: the handler's view of it, its interruption, and its ending. Code inside a run finds the run by
+`current_job()`; `JobLogFilter` adds it to log records.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "jo
 
 
 class Run:
-    """One claim that a thread runs. It does not know who made the claim: a listener and a worker process each
-    have a subclass, which connects the run with them. What `current_job()` returns is made only on request. An object
-    has what has happened to it; the class has the rest.
+    """One claim that a thread runs. A listener and a worker process each have a subclass, which connects the run with
+    them. The object that `current_job()` returns is made only on request. The class holds the defaults; an object holds
+    only the fields that have changed.
     """
 
     late_ms: int = 0
@@ -39,12 +39,12 @@ class Run:
     is_prevented: bool = False  # cancelled before its handler was called
     thread: int = 0  # the thread that calls the handler; 0 before and after
     returned: Any = None  # by the handler
-    not_begun: BaseException | None = None  # why it was not called after all
-    error: BaseException | None = None  # how it ended; None: the handler returned
+    not_begun: BaseException | None = None  # why the handler was not called
+    error: BaseException | None = None  # of the handler; None: it returned
     failure: Failure | None = None  # the error in words
     took_ms: float = 0.0  # the time in the handler
     options: RunOptions = UNSAID  # those of its job over those of its function
-    kept: Kept | None = None  # what is kept of the value that it returned
+    kept: Kept | None = None  # the kept result
     log: RunLog | None = None  # the last lines that its code has logged, if there are any
 
     def __init__(self, claim: Claim) -> None:
@@ -56,15 +56,15 @@ class Run:
         return self.claim.job.schedule
 
     def reporter(self) -> Callable[[Progress], None] | None:
-        """Return what takes reports of progress; None if nobody reads them."""
+        """Return the function that takes reports of progress; None if they have no reader."""
         return None
 
     def open_log(self) -> RunLog:
-        """Make the place for the lines that its code logs."""
+        """Make the log for the lines of its code."""
         return RunLog()
 
     def logged(self, lines: Iterable[str]) -> None:
-        """Keep lines that its code has logged. From any thread."""
+        """Keep lines that its code has logged. Thread-safe."""
         if self.log is None:
             with _making:
                 if self.log is None:
@@ -111,7 +111,7 @@ class Run:
             self.interruption.stop()
 
     def interruptible(self) -> Interruption:
-        """Return its interruption, which is made on the first request."""
+        """Return its interruption, made on the first request."""
         if self.interruption is None:
             with _making:
                 if self.interruption is None:
@@ -126,7 +126,7 @@ class Run:
 
     def cancel(self) -> None:
         """End it now: interrupt its handler, or prevent the call. A second call changes nothing."""
-        self.ask_to_stop()  # first: a handler that is being called right now either sees this, or is seen here
+        self.ask_to_stop()  # first: a handler that begins at this moment sees this, or is interrupted below
         if self.thread:
             interruption = self.interruptible()
             if self.thread:  # still running, or `end` meets the interruption
@@ -138,16 +138,16 @@ current: ContextVar[Run | None] = ContextVar("workkit_run", default=None)
 
 
 def current_job() -> RunningJob:
-    """Return the job that this thread or coroutine runs; outside a run, one with `id` None whose methods do nothing."""
+    """Return the job that this thread or coroutine runs. Outside a run, it has `id` None and its methods do nothing."""
     run = current.get()
     return RunningJob() if run is None else run.running_job()
 
 
 def capture_logs() -> None:
-    """From now on keep the lines that runs log, in all of this process. A second call changes nothing.
+    """Keep the lines that runs log from now on, in all of this process. A second call changes nothing.
 
     It reads each record where `logging` makes it, by the level of its logger. A handler of the root logger would see
-    the same, but `logging.basicConfig` does nothing where there is one, and Python prints no warning by itself.
+    the same records; but with such a handler `logging.basicConfig` does nothing, and Python prints no warnings.
     """
     global _is_captured
     with _making:
@@ -176,7 +176,7 @@ _is_captured = False
 
 class JobLogFilter(logging.Filter):
     """Give each log record the attributes `job_id`, `job_name`, `job_fn`, `job_schedule`, `job_attempt` (from 1) and
-    `job_meta` (a dict, where the job has metadata).
+    `job_meta` (a dict, if the job has metadata).
 
     Add it to a handler of `logging`, and name the attributes in its format: ``%(job_id)s %(message)s``. A record that
     is written outside a run gets `missing` in each of them. The records of the logger `workkit` that concern a job have
@@ -191,7 +191,7 @@ class JobLogFilter(logging.Filter):
         """Set the attributes that the record does not have. Returns True."""
         known: Mapping[str, Any] = {}
         if (run := current.get()) is not None:
-            with suppress(Exception):  # a log line must not fail for want of its job
+            with suppress(Exception):  # a log line must not fail because of its job
                 known = job_fields(run.running_job())
         for name in LOG_FIELDS:
             if name not in record.__dict__:

@@ -1,8 +1,8 @@
-"""What a handler sees of its own run, and how it reports progress; the last lines that the run has logged.
+"""A handler's view of its own run, its reports of progress, and the last lines that the run has logged.
 
-No handler waits for either to reach the server: the loop writes the latest report of a run, and its last lines, at once
-if it wrote some a second ago or more, else when that second is over. The lines are kept while it runs and after it
-failed: spec/history.md 7. What captures the records of `logging` is in `run.py`, which knows the current run.
+No handler waits for the server to get a report: the loop writes the latest report of a run and its last lines at most
+once a second. The lines are kept while it runs and after it failed: spec/history.md 7. `run.py` captures the records of
+`logging`, because it knows the current run.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from workkit.worker.run.interruption import Clock
 MOST_LINES: Final = 200
 MOST_BYTES: Final = 16_384  # of all lines
 LONGEST_LINE: Final = 1_000  # characters
-OWN: Final = "workkit"  # its records are the listener's, not those of a handler
+OWN: Final = "workkit"  # its records belong to the listener, not to a handler
 _FORMAT: Final = logging.Formatter()
 
 
 class RunLog:
-    """The last lines of one run. `add` is for the threads of its handler, the rest for the loop's. `told`: how many
-    lines the server knows.
+    """The last lines of one run. The threads of its handler call `add`; only the loop's thread uses the rest. It counts
+    the lines that the server has.
     """
 
     __slots__ = ("_announce", "_lines", "count", "told")
@@ -44,7 +44,7 @@ class RunLog:
         self.count = self.told = 0
 
     def add(self, lines: Iterable[str]) -> None:
-        """Keep some lines, and say that there are news."""
+        """Keep some lines, and announce them."""
         for line in lines:
             self._lines.append(line)
             self.count += 1
@@ -70,8 +70,8 @@ class RunLog:
 
 
 def lines_of(record: logging.LogRecord) -> Iterator[str]:
-    """Write a record as lines: when (UTC), its level, its logger, its message; then its traceback, if it has one. The
-    arguments of the record are code of somebody else, and may raise anything.
+    """Write a record as lines: its time (UTC), its level, its logger, its message; then its traceback, if it has one.
+    The arguments of the record are foreign code, and may raise anything.
     """
     at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     text = f"{at} {record.levelname} {record.name}: {record.getMessage()}"
@@ -95,8 +95,8 @@ class Reporting(Protocol):
 
 
 class Reports:
-    """The latest report of one run, and what it has logged. `put` and `announce` are for the threads of its handler,
-    the rest for the loop's.
+    """The latest report of one run, and its log. The threads of its handler call `put` and `announce`; only the loop's
+    thread uses the rest.
     """
 
     __slots__ = ("_announce", "are_news", "keeps_log", "latest", "log", "run", "written_at")
@@ -106,7 +106,7 @@ class Reports:
         self.latest: Progress | None = None
         self.log: RunLog | None = None
         self.keeps_log = False  # whether the ending of the run has stored its lines
-        self.are_news = False  # whether something is announced and not written yet
+        self.are_news = False  # whether a report or line is announced and not written yet
         self.written_at = -math.inf
         self._announce = announce
 
@@ -116,16 +116,14 @@ class Reports:
         self.announce()
 
     def announce(self) -> None:
-        """Say that there are news: the first after each write."""
+        """Announce new reports or lines, once after each write."""
         if not self.are_news:
             self.are_news = True
             self._announce(self)
 
 
 class ProgressWriter:
-    """Writes the reports of the runs of one schedule, and what they have logged. For the loop's thread, except
-    `reports`.
-    """
+    """The writer of reports and logs of the runs of one schedule. Only the loop's thread uses it, except `reports`."""
 
     def __init__(self, broker: Broker, *, post: Callable[[Callable[[], None]], None]) -> None:
         self.at = math.inf  # when to `write` next, `time.monotonic()` seconds
@@ -135,12 +133,12 @@ class ProgressWriter:
         self._written_at = -math.inf
 
     def reports(self, run: Reporting) -> Reports:
-        """Make the place for the reports of this run. From any thread."""
+        """Make the reports of this run. Thread-safe."""
         return Reports(run, announce=lambda reports: self._post(lambda: self._announced(reports)))
 
     def write(self, running: Collection[Reporting]) -> None:
         """Write the reports that are due, and remove those of runs that have ended. Raises ServerUnreachable or
-        ServerRefused; then nothing is forgotten.
+        ServerRefused; then all reports stay here.
         """
         now = time.monotonic()
         over = [reports for reports in self._stored if reports.run not in running]
@@ -184,8 +182,8 @@ _NUMBERS = (int, float)  # tested first, as other types take longer
 
 @dataclass(slots=True, kw_only=True)
 class RunningJob:
-    """The current run: the fields of its job, when it started and how late. Outside a run `id` is None and the methods
-    do nothing, so that a test can call a handler directly.
+    """The current run: the fields of its job, its start and its lateness. Outside a run `id` is None and the methods do
+    nothing, so that a test can call a handler directly.
     """
 
     id: str | None = None
@@ -197,7 +195,7 @@ class RunningJob:
     trigger: Trigger | None = None
     due: datetime | None = None
     attempt: int = 0
-    crashes: int = 0  # how many listeners died while they held it: an earlier run may have been cut off
+    crashes: int = 0  # the number of listeners that died while they held it; an earlier run may have been cut off
     started: datetime | None = None
     lateness: timedelta = timedelta()
     cancelled: bool = False
