@@ -15,7 +15,7 @@ from tests.processes import ROOT
 
 PACKAGE = ROOT / "workkit"
 MOST = {
-    "files": 375,
+    "files": 370,
     "lines of code": 60_700,
     "imports, in a thousand lines": 106,
     "lines of a file": 400,
@@ -23,8 +23,8 @@ MOST = {
     "members of the five protocols": 45,
     "public class names with two meanings": 58,
     "words of docs/architecture.md": 1_400,
-    "banned words in docstrings and comments": 1_015,
-    "banned words in docs/ and spec/": 56,
+    "banned words in docstrings and comments": 0,
+    "banned words in docs/ and spec/": 51,
 }
 PROTOCOLS = {"Producer", "Broker", "Inspector", "Admin", "Doctor"}  # Normative: docs/architecture.md
 # Words that came to mean too many things, and sentences that begin with "What" but ask nothing.
