@@ -222,7 +222,7 @@ def test_no_sentence_of_the_library_names_a_flag_but_in_a_whole_command_line() -
     """Programs that are started, and commands that are quoted whole, have flags."""
     started = {"brokers/embedded/program.py", "brokers/embedded/attachment.py"}
     composed = {  # they write whole command lines, part by part; the last two are help
-        "web/pages/policies.py", "django/management/commands/workkit.py",
+        "asgi/pages.py", "contract/doctor.py", "web/pages/policies.py", "django/management/commands/workkit.py",
         "worker/publisher.py", "brokers/hutch/layout.py",
     }  # fmt: skip
     allowed = {" --fn ", " --fix", " --dialect ", "pip install --upgrade", " --threads", "--if-empty --if-unused"}
