@@ -51,7 +51,8 @@ nitpick_ignore_regex = [  # types of others, whose inventories are not read; typ
         r"|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
     ),
     ("py:class", r"workkit\..*\.[EFPR]"),
-    ("py:class", r"(workkit\.jobs\.option_types\.)?\w+Options"),  # the page "Keywords" has them
-    ("py:class", r"workkit\.(jobs\.(run_options|terms)|triggers\.interval|contract|worker|web)\..*"),
+    ("py:class", r"(workkit\.jobs\.call\.)?\w+Options"),  # the page "Keywords" has them
+    ("py:class", r"workkit\.(jobs\.(run_options|terms)|contract|worker|web)\..*"),
+    ("py:class", r"workkit\.triggers\.trigger\.(Interval|Pace)"),
     ("py:class", r"History|Own|Way|Signer"),
 ]
