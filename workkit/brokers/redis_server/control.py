@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgpack
 
+from workkit.brokers.redis_server.pages import ms_of, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import HISTORIES, Control, History, Pause
@@ -131,13 +132,8 @@ def is_control(name: bytes, value: bytes) -> bool:
 
 def standing_control(server: Server, key: str) -> Control:
     """Read a control key: the pauses that still last, and the schedule's own limits."""
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        pipe.time()
-        pipe.hgetall(key)
-        (seconds, micros), fields = pipe.execute()
-    _, control = standing(fields, now_ms=int(seconds) * 1000 + int(micros) // 1000)
-    return control
+    now, fields = piped(server, lambda pipe: (pipe.time(), pipe.hgetall(key)))
+    return standing(fields, now_ms=ms_of(now))[1]
 
 
 def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:

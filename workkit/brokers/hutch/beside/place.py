@@ -15,6 +15,7 @@ from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.message import read_body
 from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.control import ask_slots, grouped, read_info, read_said, standing_control, whole_ms
+from workkit.brokers.redis_server.pages import piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import LimitUse, worst_first
@@ -65,10 +66,9 @@ def running(beside: Beside, names: Names) -> list[Running]:
 
 def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
     """List the listeners with the messages that each holds. Raises ServerUnreachable, ServerRefused."""
+    now_ms, found = server_ms(beside.server), []
     with beside.server.translated() as client:
-        seconds, micros = client.time()
         beats = client.zrange(beside.keys.listeners, 0, -1, withscores=True)
-    now_ms, found = int(seconds) * 1000 + int(micros) // 1000, []
     for raw, beat in beats:
         name = raw.decode("utf-8", "replace")
         with beside.server.translated() as client:
@@ -81,10 +81,7 @@ def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
 
 def limits(beside: Beside) -> list[LimitUse]:
     """List the taken slots, by limit key. Claims that wait for a slot are at their listeners, and are not counted."""
-    with beside.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        ask_slots(pipe, beside.keys.slots)
-        slots = grouped(pipe.execute())
+    slots = grouped(piped(beside.server, lambda pipe: ask_slots(pipe, beside.keys.slots)))
     most = control(beside).limit
     return worst_first(
         LimitUse(key=key.decode("utf-8", "replace"), used=len(runs), limit=most if key == b"schedule" else None,

@@ -22,7 +22,7 @@ from workkit.brokers.native.look.listing import other_items, parked_items
 from workkit.brokers.native.look.past import history_keys
 from workkit.brokers.native.results import write_fields
 from workkit.brokers.native.settle import log_name, occurrence
-from workkit.brokers.redis_server.pages import server_ms
+from workkit.brokers.redis_server.pages import piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import (
@@ -204,11 +204,8 @@ class NativeAdmin:
         names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
             return []
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.zmscore(self.keys.dead, names)
-            pipe.hmget(self.keys.graves, names)
-            stands, graves = pipe.execute()
+        k = self.keys
+        stands, graves = piped(self.server, lambda pipe: (pipe.zmscore(k.dead, names), pipe.hmget(k.graves, names)))
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
         over: list[str] = []  # ids of one-shots that run again: their kept records are no results any more

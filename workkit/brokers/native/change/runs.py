@@ -29,7 +29,7 @@ from workkit.brokers.native.look.listing import (
 from workkit.brokers.native.results import packed, skip_row
 from workkit.brokers.native.settle import TO_THE_END, occurrence
 from workkit.brokers.redis_server.control import read_history, write_pause
-from workkit.brokers.redis_server.pages import PAGE, server_ms
+from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.admin import Author, Undo
@@ -202,10 +202,8 @@ class Runs:
         k = self.keys
         with self.server.translated() as client:
             live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
-            pipe = client.pipeline(transaction=False)
-            for name in live:
-                pipe.sismember(k.skip("").encode() + name, id)  # a name may be any bytes
-            return len(live) if live and all(pipe.execute()) else 0
+        keys = [k.skip("").encode() + name for name in live]  # a name may be any bytes
+        return len(live) if live and all(piped(self.server, lambda p: [p.sismember(key, id) for key in keys])) else 0
 
     def _script(self, verb: str, args: Sequence[Any]) -> Any:
         script = load("native")[verb]

@@ -28,7 +28,7 @@ from workkit.brokers.native.look.listing import (
 )
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control import quieted, read_info, standing, whole_ms
-from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ms_of, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
 from workkit.contract.inspector import Counts, Pulse
@@ -220,14 +220,9 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
 
 def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
     """Count what waits in `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
-    queues = (keys.next, keys.again)
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        for since, until in pairwise(edges):
-            for key in queues:
-                pipe.zcount(key, since, f"({until}")
-        found = pipe.execute()
-    return [sum(found[at : at + len(queues)]) for at in range(0, len(found), len(queues))]
+    asked = [(key, since, f"({until}") for since, until in pairwise(edges) for key in (keys.next, keys.again)]
+    found = piped(server, lambda pipe: [pipe.zcount(*one) for one in asked])
+    return list(map(sum, zip(found[::2], found[1::2], strict=True)))
 
 
 NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last request, and its description
@@ -236,8 +231,8 @@ NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last r
 def read_pulse(listing: Listing) -> Pulse:
     """Look at a schedule: see `Inspector.pulse`."""
     k = listing.keys
-    with listing.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
         pipe.time()
         pipe.hgetall(k.control)
         pipe.zrange(k.listeners, 0, -1, desc=True, withscores=True)
@@ -248,14 +243,16 @@ def read_pulse(listing: Listing) -> Pulse:
         pipe.zrange(k.again, 0, SOON - 1, withscores=True)
         pipe.zrange(k.cancelled, 0, -1)
         pipe.hgetall(k.stats)
-        clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = (
-            pipe.execute()
-        )
-        now = int(clock[0]) * 1000 + int(clock[1]) // 1000
-        names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
-        version, control = standing(fields, now_ms=now)
-        near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
-        pipe = client.pipeline(transaction=False)
+
+    clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = piped(
+        listing.server, ask
+    )
+    now = ms_of(clock)
+    names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
+    version, control = standing(fields, now_ms=now)
+    near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
+
+    def ask_more(pipe: Any) -> None:
         pipe.zcount(k.next, "-inf", now)
         _ask_owed(pipe, k, now)
         pipe.zcount(k.dead, "-inf", known_until(control))
@@ -264,7 +261,8 @@ def read_pulse(listing: Listing) -> Pulse:
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
-        due, past, turns, errors, known_dead, *held = pipe.execute()
+
+    due, past, turns, errors, known_dead, *held = piped(listing.server, ask_more)
     infos = [
         replace(
             quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
