@@ -129,7 +129,7 @@ class HutchAdmin:
         self._refuse("running a waiting job now", "Add the job again. " + NATIVE)
 
     def _pausing(self, what: str, target: str = "") -> Beside:
-        """The Redis beside, whose listeners learn of a change with their next request, within a second. Raises
+        """The Redis beside. Listeners learn of a change there with their next request, within a second. Raises
         Unsupported without one, and for one job.
         """
         if self.beside is None:
