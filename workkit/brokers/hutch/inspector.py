@@ -66,7 +66,7 @@ class HutchInspector:
         ready = {queue: depth[queue].ready for queue in ours if queue in depth}
         late = [now_ms - 1000 * fact.oldest_s for fact in map(known.facts.get, ready)
                 if fact is not None and fact.oldest_s is not None and ready[fact.name]]  # fmt: skip
-        found = known.closed or listening(self.management, known, now_ms=now_ms)
+        found = listening(self.management, known, now_ms=now_ms)
         return Counts(
             waiting=sum(depth[queue].ready + _moving(known, queue) for queue in known.delays if queue in depth),
             due=sum(ready.values()),
@@ -155,7 +155,7 @@ class HutchInspector:
         is beside, which knows our listeners and their running jobs.
         """
         known = self._known()
-        found = known.closed or listening(self.management, known, now_ms=_now_ms())
+        found = listening(self.management, known, now_ms=_now_ms())
         if self.beside is not None:
             others = () if isinstance(found, Closed) else (one for one in found if not is_ours(one.listener))
             return [*beside_look.listeners(self.beside, self.names), *others]
@@ -201,11 +201,13 @@ class HutchInspector:
         return known
 
     def _belongs(self) -> Closed | None:
-        """Check once whether the API belongs to this broker."""
+        """Check once whether the API is that of this broker: the port may belong to another one on the same host."""
         if not self._is_same:
-            closed = self.management.belongs_to(self.link.run(_cluster))
-            self._is_same = closed is None
-            return closed
+            try:
+                self.management.check(self.link.run(_cluster))
+            except Closed as error:
+                return error
+            self._is_same = True
         return None
 
     @property
