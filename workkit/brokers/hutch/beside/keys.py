@@ -20,80 +20,30 @@ from workkit.jobs.outcome import Again, Outcome, Released
 from workkit.jobs.terms import PLAIN, Terms
 
 
-@dataclass(frozen=True, slots=True)
 class Keys:
     """The keys beside one exchange of one virtual host."""
 
-    vhost: str
-    exchange: str
-
-    @property
-    def prefix(self) -> str:
-        """The common prefix of the keys."""
-        return f"{{amqp {quote(self.vhost, safe='')} {quote(self.exchange, safe='')}}}"
-
-    def _key(self, suffix: str) -> str:
-        return f"{self.prefix}:{suffix}"
-
-    @property
-    def listeners(self) -> str:
-        """Sorted set: listener -> its last heartbeat."""
-        return self._key("listeners")
+    def __init__(self, vhost: str, exchange: str) -> None:
+        self.prefix = prefix = f"{{amqp {quote(vhost, safe='')} {quote(exchange, safe='')}}}"
+        self.listeners = f"{prefix}:listeners"  # sorted set: listener -> its last heartbeat
+        self.control = f"{prefix}:control"  # hash of the pauses, and of the schedule's own limits
+        self.slots = f"{prefix}:slots"  # sorted set of taken slots, by limit key
+        self.rates = f"{prefix}:rates"  # sorted set: rate key -> when its next run may start
+        self.begun = f"{prefix}:begun"  # hash: place of a message -> the run that has it
+        self.counted = f"{prefix}:counted"  # hash: run -> 1, if it was cut off and counts as a crash
+        self.crashes = f"{prefix}:crashes"  # hash: place of a message -> how often its run was cut off
+        self.unique = f"{prefix}:unique"  # hash: unique key -> the id of the message that holds it
+        self.unique_until = f"{prefix}:unique_until"  # sorted set: unique key -> when it expires if no run frees it
+        # hash: message id -> empty, for a message that may come twice; its place -> which of the two has arrived there
+        self.doubted = f"{prefix}:doubted"
 
     def running(self, listener: str) -> str:
         """Hash of the messages that one listener holds."""
-        return self._key(f"running:{listener}")
+        return f"{self.prefix}:running:{listener}"
 
     def progress(self, listener: str) -> str:
         """Hash: field of `running` -> the latest progress of its run."""
-        return self._key(f"progress:{listener}")
-
-    @property
-    def control(self) -> str:
-        """Hash of the pauses, and of the schedule's own limits."""
-        return self._key("control")
-
-    @property
-    def slots(self) -> str:
-        """Sorted set of taken slots, by limit key."""
-        return self._key("slots")
-
-    @property
-    def rates(self) -> str:
-        """Sorted set: rate key -> when its next run may start."""
-        return self._key("rates")
-
-    @property
-    def begun(self) -> str:
-        """Hash: place of a message -> the run that has it."""
-        return self._key("begun")
-
-    @property
-    def counted(self) -> str:
-        """Hash: run -> 1, if it was cut off and counts as a crash."""
-        return self._key("counted")
-
-    @property
-    def crashes(self) -> str:
-        """Hash: place of a message -> how often its run was cut off."""
-        return self._key("crashes")
-
-    @property
-    def unique(self) -> str:
-        """Hash: unique key -> the id of the message that holds it."""
-        return self._key("unique")
-
-    @property
-    def unique_until(self) -> str:
-        """Sorted set: unique key -> when it expires if no run frees it."""
-        return self._key("unique_until")
-
-    @property
-    def doubted(self) -> str:
-        """Hash: message id -> empty, for a message that may come twice; its place -> which of the two has arrived
-        there.
-        """
-        return self._key("doubted")
+        return f"{self.prefix}:progress:{listener}"
 
     @staticmethod
     def any_key(key: str) -> str:
