@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from time import monotonic
 from typing import Any, Final, NoReturn
 
-from workkit.brokers.gocraft.codec import as_job, instant_of
+from workkit.brokers.gocraft.codec import as_job
 from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, dead_standing
 from workkit.brokers.gocraft.text import read
@@ -38,6 +38,7 @@ from workkit.jobs.admission import SCHEDULE, Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import instant_of
 
 SHORTEST = 6  # fewest characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, overload
 
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.history import (
     BUCKETS,
@@ -25,6 +24,7 @@ from workkit.contract.history import (
     PastRun,
     Tier,
 )
+from workkit.text.wording import instant_of
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400

@@ -15,7 +15,7 @@ import msgpack
 from workkit.brokers.native.history import Entry, entry_of, packed_cell, slot
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import Receipt, ending, log_name, read_failure
-from workkit.brokers.redis_server.control import read_packed
+from workkit.brokers.redis_server.control import pack, read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call
 from workkit.contract.history import (
@@ -64,7 +64,7 @@ def settlement(
         if (result := result_of(claim, outcome)) is not None:
             made |= keep_result(claim, result, words)
         maps.append(made)
-    return bytes(msgpack.packb(maps, use_bin_type=False, unicode_errors="surrogatepass")), tuple(words)
+    return pack(maps), tuple(words)
 
 
 def result_of(claim: Claim, outcome: Outcome) -> Kept | None:
@@ -285,9 +285,4 @@ def tally_call(keys: Keys, counted: Counted, *, listener: str, history: History,
     cells = [[subject, packed_cell(counted.cells[subject])] for subject in subjects]
     samples = [sample_row(one, listener=listener) for one in counted.samples] if history == "full" else []
     slots = tuple(slot(tier, now_ms) for tier in TIERS)
-    return script, script.keys(keys, slots=slots), [packed(spans), packed(cells), packed(samples)]
-
-
-def packed(value: Any) -> bytes:
-    """Pack a value for a script."""
-    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))
+    return script, script.keys(keys, slots=slots), [pack(spans), pack(cells), pack(samples)]

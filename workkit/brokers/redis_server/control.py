@@ -35,6 +35,11 @@ def read_packed(packed: bytes | None) -> Any:
         return None
 
 
+def pack(value: Any) -> bytes:
+    """Pack a value for a script, which reads texts and bytes alike. Half a character is written as it is."""
+    return bytes(msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(value))
+
+
 def whole_ms(score: float) -> int:
     """Round a score to whole milliseconds, within the limits of a time. A program may have set any score, also
     infinity.

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import msgpack
-
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.hutch.message import COPY, UNIQUE, UNIQUE_UNTIL, text
+from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim
 from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
 from workkit.jobs.outcome import Again, Outcome, Released
@@ -102,10 +101,10 @@ def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
     shown = body if len(body) <= MOST_BODY else None
     record = [receipt.queue, claim.id, receipt.name(claim.fn), claim.attempt, claim.due_ms, began_ms, shown]
     row = {
-        "field": run.field, "run": run.name, "place": run.place, "record": _packed(record),
+        "field": run.field, "run": run.name, "place": run.place, "record": pack(record),
         "again": int(claim.crashes > 0), "back": int(back), "copy": str(int(COPY in receipt.message.headers)),
     }  # fmt: skip
-    return _packed({**row, **_kept(run, UNIQUE_MS)})
+    return pack({**row, **_kept(run, UNIQUE_MS)})
 
 
 def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: bool = False) -> bytes:
@@ -118,7 +117,7 @@ def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: boo
     }  # fmt: skip
     if wanted.frees and not force:
         row |= {"frees": wanted.frees, "id": run.claim.id}
-    return _packed(row)
+    return pack(row)
 
 
 def settled(run: Run, outcome: Outcome | None) -> bytes:
@@ -129,7 +128,7 @@ def settled(run: Run, outcome: Outcome | None) -> bytes:
     elif isinstance(outcome, Again | Released):
         how, keep_ms = "again", UNIQUE_MS + outcome.delay_ms
     row = {"field": run.field, "run": run.name, "place": run.place, "keys": [*run.slots, *run.asked], "how": how}
-    return _packed({**row, **_kept(run, keep_ms)})
+    return pack({**row, **_kept(run, keep_ms)})
 
 
 def placed(key: str, namespace: str) -> str:
@@ -141,7 +140,3 @@ def placed(key: str, namespace: str) -> str:
 
 def _kept(run: Run, ms: int) -> dict[str, Any]:
     return {} if run.key is None else {"key": run.key, "id": run.claim.id, "keep": ms}
-
-
-def _packed(value: Any) -> bytes:
-    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))

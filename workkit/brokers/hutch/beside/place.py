@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import msgpack
@@ -23,6 +22,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, ServerError, ServerUnreachable
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
+from workkit.text.wording import instant_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _read(packed: bytes, names: Names, listener: str) -> Running | None:
                     schedule=names.exchange,
                     fn=fn.decode("utf-8", "replace"),
                     args=_args(shown, names.dialect),
-                    due=_instant(due_ms),
+                    due=instant_of(due_ms),
                     state="running",
                     attempt=attempt,
                 ),
@@ -139,10 +139,3 @@ def _args(shown: bytes | None, dialect: Dialect) -> tuple[Any, ...]:
         return () if shown is None else (read_body(shown, dialect),)
     except CorruptRecord:
         return ()
-
-
-def _instant(ms: int) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgpack
-
 from workkit import wire
 from workkit.brokers.native.change.runs import Pauses, Runs, put_back
 from workkit.brokers.native.changes import DEAD, Act, job_target, packed_change, pause_act
@@ -22,6 +20,7 @@ from workkit.brokers.native.look.listing import other_items, parked_items
 from workkit.brokers.native.look.past import history_keys
 from workkit.brokers.native.results import write_fields
 from workkit.brokers.native.settle import log_name, occurrence
+from workkit.brokers.redis_server.control import pack
 from workkit.brokers.redis_server.pages import piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -221,8 +220,8 @@ class NativeAdmin:
                     asked[place]["result"] = len(over)
                     over.append(revived["id"])
         if asked:
-            packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
-            states = self._call("revive", [packed, self._change(_of_dead("retry", dead))], revived=tuple(over))
+            change = self._change(_of_dead("retry", dead))
+            states = self._call("revive", [pack([*asked.values()]), change], revived=tuple(over))
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers
@@ -275,8 +274,7 @@ class NativeAdmin:
 
 def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
     """Write the result of a job that is removed before it runs."""
-    fields = write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms)
-    return bytes(msgpack.packb(fields, use_bin_type=False, unicode_errors="surrogatepass"))
+    return pack(write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms))
 
 
 def _act(verb: str, job: Job, *, before: Mapping[str, Any] | None = None) -> Act:

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 from workkit import wire
-from workkit.brokers.native.codec import id_text, instant_of
+from workkit.brokers.native.codec import id_text
 from workkit.brokers.native.entry import PAUSES, plain_item, read_entry, why_of_rate
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import (
@@ -34,6 +34,7 @@ from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
 from workkit.contract.inspector import Counts, Pulse
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
+from workkit.text.wording import instant_of
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read
@@ -140,8 +141,9 @@ def _counts(
     owed: Owed, rest: tuple[int, int, int, int], control: Control, *, queued: int, due: int, parked: int,
     parked_by_pause: int, first: Iterable[Item], paused_alone: Iterable[Item] = (), **counted: Any,
 ) -> Counts:  # fmt: skip
-    """Put the counts together. `rest`: what is not read of `S:again`. `first`: the first members of the two queues.
-    `paused_alone`: what a pause of a job or a function holds back there. `counted`: the counts that need nothing else.
+    """Put the counts together. `rest`: the entries of `S:again` that are not read: see `Owed.rest`. `first`: the first
+    members of the two queues. `paused_alone`: the items there under a pause of a job or a function. `counted`: the
+    counts that need nothing else.
     """
     held, retrying, due_later, waiting = rest
     due += due_later + sum(when <= owed.now for _, when in owed.plain)

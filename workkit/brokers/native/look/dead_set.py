@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 import msgpack
 
-from workkit.brokers.native.codec import Codec, instant_of
+from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import PAUSES, due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import Listing, Row, entry_rows, item_rows, parked_rows, run_of
@@ -41,6 +41,7 @@ from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.text.wording import instant_of
 
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job
 

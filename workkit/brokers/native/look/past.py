@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from workkit.brokers.native.changes import read_change, read_number
-from workkit.brokers.native.codec import IS, OF, instant_of, merged, read_text
+from workkit.brokers.native.codec import IS, OF, merged, read_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.history import Runs, past_run, read_cell, read_days, read_entry, slots
 from workkit.brokers.native.keys import Keys
@@ -29,7 +29,7 @@ from workkit.contract.where import no_place
 from workkit.errors import NotFound
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
-from workkit.text.wording import epoch_ms
+from workkit.text.wording import epoch_ms, instant_of
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its size in bytes is estimated

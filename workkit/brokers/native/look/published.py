@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from dataclasses import field as made
 from typing import Any
 
-import msgpack
-
 from workkit import wire
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import Entry, is_ours, item_id, read_entry, read_parked, regular
@@ -21,6 +19,7 @@ from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.settle import occurrence
 from workkit.brokers.redis_server import pages
+from workkit.brokers.redis_server.control import pack
 from workkit.brokers.redis_server.pages import PAGE, PAGE_BYTES, is_text, ordered_pages, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -127,11 +126,11 @@ class Places:
 
     def _repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         repair = load("native")["repair"]
-        packed = msgpack.packb(list(strays), use_bin_type=False)
+        packed = pack(list(strays))
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
             keys = repair.keys(self.keys, listeners=(*(n.decode() for n in listed if is_text(n)), *self.lost))
-            args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
+            args = [pack(listed), int(wide), packed]
             reply = self.server.call(repair, keys, args)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]

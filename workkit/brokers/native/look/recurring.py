@@ -16,7 +16,6 @@ from threading import Lock
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import Entry, Parked, item_id, plain_item, read_entry, read_parked, why_of_rate
 from workkit.brokers.native.look.all_jobs import named_entry
 from workkit.brokers.native.look.listing import Listing, pause_of, record_rows
@@ -26,6 +25,7 @@ from workkit.contract.composed import MOST_LISTENERS
 from workkit.contract.inspector import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, Named, Recurs, worst_first
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job, JobState
+from workkit.text.wording import instant_of
 
 MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
