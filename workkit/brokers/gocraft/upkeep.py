@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft.cron import (
-    HORIZON_SECONDS,
-    EverySpec,
-    PeriodicJob,
-    activations,
-    read_spec,
-)
+from workkit.brokers.gocraft.cron import HORIZON_SECONDS, EverySpec, PeriodicJob, activations, read_spec
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pool import relock
 from workkit.brokers.gocraft.session import Session

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from workkit.brokers.hutch.beside import place as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker_facts import Closed
-from workkit.brokers.hutch.held import DeadQueue, Delayed, DueMessages
+from workkit.brokers.hutch.held import Delayed, dead_messages, due_jobs
 from workkit.brokers.hutch.known import Known, depths, known_queues, listening
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.message import is_ours
@@ -89,7 +89,7 @@ class HutchInspector:
         dead ones, oldest first; or running ones, if a Redis is beside. Raises Unsupported for other states.
         """
         if state == "dead":
-            return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
+            return self._dead()
         missing = self.unlisted()
         if state is None:
             seen = [f'state="{one}"' for one in ("due", "waiting", "running", "dead") if one not in missing]
@@ -105,7 +105,7 @@ class HutchInspector:
             return self._running()
         if state == "waiting":
             return iter(self.delayed.jobs())
-        return self._due.jobs(self._known().ours) if state == "due" else iter(())
+        return self._due() if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. Due jobs can be listed if the names of their queues are known."""
@@ -187,10 +187,15 @@ class HutchInspector:
 
     def _seen(self) -> Iterator[Job]:
         yield from self._running()
-        yield from self._due.jobs(self._known().ours)
+        yield from self._due()
         yield from self.delayed.jobs()
-        for one in self._dead.messages():
-            yield one.job(schedule=self.names.exchange)
+        yield from self._dead()
+
+    def _due(self) -> Iterator[Job]:
+        return due_jobs(self.link, self._known().ours, schedule=self.names.exchange)
+
+    def _dead(self) -> Iterator[Job]:
+        return (one.job(schedule=self.names.exchange) for one in dead_messages(self.link, self.names.dead_queue))
 
     def _known(self, jobs: Sequence[str] = ()) -> Known:
         is_left_alone = time.monotonic() < self._until
@@ -209,14 +214,6 @@ class HutchInspector:
                 return error
             self._is_same = True
         return None
-
-    @property
-    def _due(self) -> DueMessages:
-        return DueMessages(link=self.link, schedule=self.names.exchange)
-
-    @property
-    def _dead(self) -> DeadQueue:
-        return DeadQueue(link=self.link, names=self.names)
 
 
 def _moving(known: Known, queue: str) -> int:

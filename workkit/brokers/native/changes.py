@@ -42,11 +42,7 @@ def job_target(job: Job) -> str:
 def pause_act(target: str, pause: Pause, *, job: Job | None = None) -> Act:
     """Make the act of a pause."""
     return Act(
-        verb="pause",
-        target=target,
-        job=job,
-        after=write_pause(Pause(until_ms=pause.until_ms)),
-        reason=pause.reason,
+        verb="pause", target=target, job=job, after=write_pause(Pause(until_ms=pause.until_ms)), reason=pause.reason
     )
 
 

@@ -20,15 +20,7 @@ from workkit.brokers.hutch.topology import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server import our_keys
 from workkit.brokers.redis_server.control import is_control, is_info, read_said
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_types
-from workkit.brokers.redis_server.pages import (
-    PAGE,
-    hash_pages,
-    is_text,
-    names_behind,
-    piped,
-    scored_pages,
-    server_ms,
-)
+from workkit.brokers.redis_server.pages import PAGE, hash_pages, is_text, names_behind, piped, scored_pages, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.errors import ServerUnreachable

@@ -21,7 +21,7 @@ from workkit.brokers.redis_server import our_keys as peers
 from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, unchecked, wrong_types
 from workkit.brokers.redis_server.our_keys import Garbled, Peer, judge_peers, read_peer
-from workkit.brokers.redis_server.pages import PAGE, server_ms
+from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
 from workkit.brokers.redis_server.refusal import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -162,8 +162,14 @@ class Fleet:
         if any(peer.is_live for peer in self.peers):
             return
         k, now = self.places.keys, self.places.now_ms
-        queued, again, due, due_again = self.places.piped(
-            lambda p: (p.zcard(k.next), p.zcard(k.again), p.zcount(k.next, "-inf", now), p.zcount(k.again, "-inf", now))
+        queued, again, due, due_again = piped(
+            self.places.server,
+            lambda p: (
+                p.zcard(k.next),
+                p.zcard(k.again),
+                p.zcount(k.next, "-inf", now),
+                p.zcount(k.again, "-inf", now),
+            ),
         )
         if queued + again:
             waiting = tally(queued + again, "job", *WAIT)
@@ -211,7 +217,9 @@ def fleet(places: Places) -> Fleet:
     """Read the listeners, and the jobs that no live listener can run."""
     k, listed = places.keys, places.listed()
     names = list(listed)
-    known = places.piped(lambda pipe: [(pipe.hget(k.running(n), "info"), pipe.hkeys(k.running(n))) for n in names])
+    known = piped(
+        places.server, lambda pipe: [(pipe.hget(k.running(n), "info"), pipe.hkeys(k.running(n))) for n in names]
+    )
     found = []
     for name, packed, fields in zip(names, known[::2], known[1::2], strict=True):
         held, beat = sum(b"." in field for field in fields), listed[name]
