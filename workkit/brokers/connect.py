@@ -23,13 +23,7 @@ __all__ = ["find_schedules", "open_broker", "open_brokers"]
 
 @overload
 def open_broker(
-    name: str,
-    *,
-    redis: Any,
-    own: Own | None = ...,
-    dialect: str = ...,
-    timeout_ms: int = ...,
-    layout: str = ...,
+    name: str, *, redis: Any, own: Own | None = ..., dialect: str = ..., timeout_ms: int = ..., layout: str = ...
 ) -> Broker: ...
 
 

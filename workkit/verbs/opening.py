@@ -119,8 +119,8 @@ def schedules(*, redis: str | Client | None = None, layout: str | None = None) -
     """List the schedules of a server, by their names: `redis` and `layout` are those of `create`.
 
     A schedule exists from its first job, listener, pause or plan on, as long as the server keeps any of its data, such
-    as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. With layout "gocraft"
-    the namespaces are listed. This scans the names of all keys in pages, a million in about two seconds; the server
+    as past runs. Shards are one schedule: its `shards` reach to the highest one that has a key. If the layout has
+    namespaces, they are listed. This scans the names of all keys in pages, a million in about two seconds; the server
     serves others meanwhile.
 
     Raises ServerUnreachable; ServerRefused for a user who may not SCAN; InvalidSchedule; Unsupported for RabbitMQ,

@@ -185,7 +185,7 @@ def _added_once(broker: Producer, new: NewJob, form: str) -> Added:
                 continue
         except NotFound:
             raise _added_before() from None
-        except Unsupported:  # no layout of AMQP keeps batches, and no schedule of several shards
+        except Unsupported:  # not every layout keeps batches, and no schedule of several shards does
             return broker.adding([new])()[0]
         after = Batch(id=id, rows=1, digest=token_hex(20))  # of no other request, also not of one at the same moment
         try:

@@ -81,7 +81,5 @@ def test_the_prefix_of_queues_and_a_name_make_the_key_of_a_queue() -> None:
     assert Keys("gv").queue_prefix + "export" == Keys("gv").queue("export") == "gv:jobs:export"
 
 
-def test_equal_namespaces_have_equal_keys_that_can_be_cached() -> None:
-    assert Keys("gv") == Keys("gv")
-    assert hash(Keys("gv")) == hash(Keys("gv"))
+def test_a_script_may_take_any_key() -> None:
     assert Keys.any_key("x") == "x"

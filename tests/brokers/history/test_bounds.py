@@ -10,8 +10,9 @@ import pytest
 from tests.servers import Server
 from workkit.brokers.native.history import entry_of, packed_cell, read_cell
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.results import MAY, MUST, MUST_NOT, SUBJECTS, packed
+from workkit.brokers.native.results import MAY, MUST, MUST_NOT, SUBJECTS
 from workkit.brokers.redis_server.connecting import connect
+from workkit.brokers.redis_server.control import pack
 from workkit.brokers.redis_server.script import load
 from workkit.contract.history import ALL, Buckets, Cell
 
@@ -29,7 +30,7 @@ class Filler:
     def fill(self, rows: Sequence[Any] = (), cells: Sequence[Any] = ()) -> None:
         script = load("native")["tally"]
         keys = script.keys(self.keys, slots=("h:1",))
-        self._server.call(script, keys, [packed([[3600, SUBJECTS]]), packed(cells), packed(rows)])
+        self._server.call(script, keys, [pack([[3600, SUBJECTS]]), pack(cells), pack(rows)])
 
     def memory(self, key: str) -> int:
         return int(self.client.memory_usage(key, samples=0))
@@ -106,7 +107,7 @@ def test_cells_take_a_hundred_subjects_and_lose_no_count(filler: Filler) -> None
 @pytest.mark.parametrize("side", [[float("nan"), 1], [1], [5, 1, 3, 1]])
 def test_a_cell_that_others_wrote_stops_no_count(filler: Filler, side: list[Any]) -> None:
     key = filler.keys.past("h:1")
-    filler.client.hset(key, ALL, packed([1, 0, 0, 0, 0, 0, 5, side, []]))
+    filler.client.hset(key, ALL, pack([1, 0, 0, 0, 0, 0, 5, side, []]))
     filler.fill(cells=[[ALL, packed_cell(Cell(done=1, lateness=Buckets([(3, 1)])))]])
     assert filler.client.hexists(key, ALL)
 

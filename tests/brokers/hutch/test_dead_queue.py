@@ -13,7 +13,7 @@ import pytest
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
 from workkit.brokers.hutch import held
-from workkit.brokers.hutch.admin import DeadQueueChange
+from workkit.brokers.hutch.admin import HutchAdmin
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.topology import dead as dead_topology
@@ -185,9 +185,10 @@ def test_a_crash_after_the_copy_leaves_both(on: Opened) -> None:
             until(lambda: broker._aside.wire is None, what="the connection to be lost")
             return troubles
 
-    change = DeadQueueChange(link=broker._aside, outlet=Crashes(broker._out, names=on.names), names=on.names)
+    outlet = Crashes(broker._out, names=on.names)
+    admin = HutchAdmin(link=broker._aside, outlet=outlet, names=on.names, delayed=broker._delayed)
     with pytest.raises(ServerError):
-        change.retry(found[:1], args=None, delays_ms=())
+        admin.retry(found[:1])
     assert on.count(queue) == 1
     assert numbers(listed(broker)) == [0, 1, 2]
 

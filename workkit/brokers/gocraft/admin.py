@@ -37,9 +37,11 @@ from workkit.contract.admin import (
     unsteered,
 )  # fmt: skip
 from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotFound, Unsupported
-from workkit.jobs.admission import SCHEDULE, Pause
+from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+
+TRIES = 5  # tries of one step, if its job moves meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +63,16 @@ class GocraftAdmin:
         """Pause or resume a name or the whole namespace: see `Admin.steer`. Raises Unsupported for one job, and for all
         other changes.
         """
-        pauses = Pauses(server=self.server, keys=self.keys)
         match change:
-            case Paused(target, pause):
-                pauses.pause(target, pause)
+            case Paused(target, pause):  # until an instant: it ends by itself, for Go pools too
+                at = "" if pause.until_ms is None else pause.until_ms
+                self._call("pause", [self.keys.prefix, _name(target), pause.reason or NO_REASON, at])
                 return True
             case Resumed(target):
-                return pauses.resume(target)
+                return bool(self._call("resume", [self.keys.prefix, _name(target)]))
             case Limited():
                 trouble, remedy = "is not known to gocraft pools", "Give each name its limit: @job(NAME, limit=5)."
                 raise Unsupported.about("a limit or a rate of a whole namespace", trouble, remedy)
-
             case Acknowledged():
                 trouble = "cannot be kept in a gocraft namespace"
                 raise Unsupported.about("acknowledging dead jobs", trouble, "Retry or discard them.")
@@ -81,11 +82,25 @@ class GocraftAdmin:
 
     def cancel(self, job: Job, *, listener: str | None = None) -> Job:
         """Remove a waiting job, or mark a job that one of our pools runs: see `Admin.cancel`. Raises Unsupported for a
-        job that a Go pool runs, and for one run of a job.
+        job that a Go pool runs, and for one run of a job. A waiting job frees the unique key that it holds.
         """
         if listener is not None:
             raise not_one_run(job)
-        return self._jobs.cancel(job)
+        for _ in range(TRIES):
+            found = [one for one in self._found(job.id) if one.place != "dead"]
+            states = self._cancel(found)
+            if "foreign" in states:
+                remedy = "Wait until it has ended. If it fails, cancel its next attempt."
+                raise Unsupported.about(_named(job), "runs in a Go pool, which cannot be told", remedy, given=job.id)
+            if "marked" in states:
+                return replace(job, state="cancelling")
+            if "removed" in states:
+                return job
+            if not found:
+                break
+        if job.state == "dead":
+            raise dead_refusal(job)
+        raise NotFound(f'no job "{job.id}" in {self.schedule}: it ended meanwhile.', given=job.id)
 
     def reschedule(self, jobs: Sequence[Job], to: NewTime, *, dry_run: bool = False) -> list[Job]:
         """Raise Unsupported: a job keeps its time, and none recurs."""
@@ -96,67 +111,63 @@ class GocraftAdmin:
         raise unmoved(jobs[0], to)
 
     def run(self, job: Job) -> Job:
-        """Put a waiting or dead job into its queue now: see `Admin.run`."""
-        return self._jobs.run(job)
+        """Put a waiting or dead job into its queue now: see `Admin.run`. A job that is in its queue stays there. A dead
+        job counts its failures from 0 again.
+        """
+        for _ in range(TRIES):
+            found = [one for one in self._found(job.id) if one.place != "running"]
+            if any(one.place == "queue" for one in found):
+                return self._due(job, server_ms(self.server))
+            now_ms = server_ms(self.server)
+            moves = [self._move(one, now_ms // 1000) for one in found if one.text is not None and one.text.name][:1]
+            states = requeue(self.server, self.keys, moves)
+            if "revived" in states:
+                return self._due(job, now_ms)
+            if "waits" in states:
+                trouble = "is dead, and an equal job waits that has its unique key"
+                raise InvalidOptions.about(_named(job), trouble, "Run that one.", given=job.id)
+            if not moves:
+                break
+        raise NotFound(f"{_named(job)} no longer waits in {self.schedule}.", given=job.id)
+
+    def _found(self, id: str) -> list[Standing]:
+        """Find the texts of a job. Usually there is one."""
+        found = [one for one in Places(self.server, self.keys, about=id).everywhere() if one.id == id]
+        return found or [one for one in Places(self.server, self.keys).everywhere() if one.id == id]
+
+    def _cancel(self, found: Sequence[Standing]) -> set[str]:
+        args: list[Any] = [self.keys.prefix]
+        for one in found:
+            match one.place:
+                case "running":
+                    args += ["p", one.name, one.raw, one.pool]
+                case "queue":
+                    args += ["q", one.name, one.raw, one.holds_key(self.keys)]
+                case place:
+                    args += [1 + SORTED_SETS.index(place), one.name, one.raw, one.holds_key(self.keys)]
+        if not found:
+            return set()
+        return {state.decode() for state in self._call("cancel", args)}
+
+    def _move(self, one: Standing, now_s: int) -> Move:
+        assert one.place != "queue"
+        assert one.place != "running"
+        assert one.text is not None
+        if one.place == "dead":
+            return revival(self.keys, one.raw, one.text, now_s=now_s)
+        return Move(one.place, one.raw, one.text.name, rewrite(one.raw, t=now_s))
+
+    def _due(self, job: Job, now_ms: int) -> Job:
+        due, is_dead = datetime.fromtimestamp(now_ms // 1000, UTC), job.state == "dead"
+        anew: dict[str, Any] = {"attempt": 0, "error": None, "dead_id": None} if is_dead else {}
+        return replace(job, state="due", due=due, **anew)
 
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Take jobs out of the dead set to run again: see `Admin.retry`. `args`: an object of keyword arguments."""
-        return self._dead_set.retry(dead, args=args, delays_ms=delays_ms)
-
-    def discard(self, dead: Sequence[Job]) -> int:
-        """Remove jobs from the dead set: see `Admin.discard`."""
-        return self._dead_set.discard(dead)
-
-    @property
-    def _jobs(self) -> JobChange:
-        return JobChange(server=self.server, keys=self.keys, schedule=self.schedule)
-
-    @property
-    def _dead_set(self) -> DeadSetChange:
-        return DeadSetChange(server=self.server, keys=self.keys)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pauses:
-    """Pauses and resumes the targets of one namespace: see `Control`."""
-
-    server: Server
-    keys: Keys
-
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Paused`. A pause until an instant ends by itself, for Go pools too."""
-        at = "" if pause.until_ms is None else pause.until_ms
-        self._script("pause", [self.keys.prefix, _name(target), pause.reason or NO_REASON, at])
-
-    def resume(self, target: str) -> bool:
-        """End a pause: see `Resumed`."""
-        return bool(self._script("resume", [self.keys.prefix, _name(target)]))
-
-    def _script(self, verb: str, args: list[Any]) -> Any:
-        script = load("gocraft")[verb]
-        return self.server.call(script, script.keys(self.keys), args)
-
-
-def _name(target: str) -> str:
-    """The job name of a target; empty for the whole namespace. Raises Unsupported for one job."""
-    kind, _, of = target.partition(":")
-    if kind == "job":
-        remedy = "Pause all jobs of its name (fn=), or cancel this one."
-        raise Unsupported.about(f"a pause of the one job {of[:8]}", "is not known to gocraft pools", remedy, given=of)
-    return "" if target == SCHEDULE else of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadSetChange:
-    """Changes the dead set of one namespace."""
-
-    server: Server
-    keys: Keys
-
-    def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
-        """See `Admin.retry`. The bytes of a job stay as they are, except `t` and the fields of its failures."""
+        """Take jobs out of the dead set to run again: see `Admin.retry`. `args`: an object of keyword arguments. The
+        bytes of a job stay as they are, except `t` and the fields of its failures.
+        """
         if args is not None and not isinstance(args, Mapping):
             remedy = 'Write them as an object: {"address": "tracy@domain.com"}.'
             trouble = "is given by position: a gocraft job takes keyword arguments"
@@ -183,12 +194,25 @@ class DeadSetChange:
         return answers
 
     def discard(self, dead: Sequence[Job]) -> int:
-        """See `Admin.discard`."""
+        """Remove jobs from the dead set: see `Admin.discard`."""
         records = [_record(job) for job in dead]
         if not records:
             return 0
         with self.server.translated() as client:
             return int(client.zrem(self.keys.dead, *records))
+
+    def _call(self, verb: str, args: list[Any]) -> Any:
+        script = load("gocraft")[verb]
+        return self.server.call(script, script.keys(self.keys), args)
+
+
+def _name(target: str) -> str:
+    """The job name of a target; empty for the whole namespace. Raises Unsupported for one job."""
+    kind, _, of = target.partition(":")
+    if kind == "job":
+        remedy = "Pause all jobs of its name (fn=), or cancel this one."
+        raise Unsupported.about(f"a pause of the one job {of[:8]}", "is not known to gocraft pools", remedy, given=of)
+    return "" if target == SCHEDULE else of
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,89 +265,6 @@ def _anew(name: str, args: Mapping[str, Any], now_s: int) -> bytes:
 def _record(job: Job) -> bytes:
     """The exact bytes of a dead job."""
     return (job.dead_id or "").encode("utf-8", "surrogateescape")
-
-
-TRIES = 5  # tries of one step, if its job moves meanwhile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobChange:
-    """Changes single jobs of one namespace."""
-
-    server: Server
-    keys: Keys
-    schedule: str
-
-    def cancel(self, job: Job) -> Job:
-        """See `Admin.cancel`. A waiting job frees the unique key that it holds. Raises Unsupported if a Go pool runs
-        the job.
-        """
-        for _ in range(TRIES):
-            found = [one for one in self._found(job.id) if one.place != "dead"]
-            states = self._cancel(found)
-            if "foreign" in states:
-                remedy = "Wait until it has ended. If it fails, cancel its next attempt."
-                raise Unsupported.about(_named(job), "runs in a Go pool, which cannot be told", remedy, given=job.id)
-            if "marked" in states:
-                return replace(job, state="cancelling")
-            if "removed" in states:
-                return job
-            if not found:
-                break
-        if job.state == "dead":
-            raise dead_refusal(job)
-        raise NotFound(f'no job "{job.id}" in {self.schedule}: it ended meanwhile.', given=job.id)
-
-    def run(self, job: Job) -> Job:
-        """See `Admin.run`. A job that is in its queue stays there. A dead job counts its failures from 0 again."""
-        for _ in range(TRIES):
-            found = [one for one in self._found(job.id) if one.place != "running"]
-            if any(one.place == "queue" for one in found):
-                return self._due(job, server_ms(self.server))
-            now_ms = server_ms(self.server)
-            moves = [self._move(one, now_ms // 1000) for one in found if one.text is not None and one.text.name][:1]
-            states = requeue(self.server, self.keys, moves)
-            if "revived" in states:
-                return self._due(job, now_ms)
-            if "waits" in states:
-                trouble = "is dead, and an equal job waits that has its unique key"
-                raise InvalidOptions.about(_named(job), trouble, "Run that one.", given=job.id)
-            if not moves:
-                break
-        raise NotFound(f"{_named(job)} no longer waits in {self.schedule}.", given=job.id)
-
-    def _found(self, id: str) -> list[Standing]:
-        """Find the texts of a job. Usually there is one."""
-        found = [one for one in Places(self.server, self.keys, about=id).everywhere() if one.id == id]
-        return found or [one for one in Places(self.server, self.keys).everywhere() if one.id == id]
-
-    def _cancel(self, found: Sequence[Standing]) -> set[str]:
-        args: list[Any] = [self.keys.prefix]
-        for one in found:
-            match one.place:
-                case "running":
-                    args += ["p", one.name, one.raw, one.pool]
-                case "queue":
-                    args += ["q", one.name, one.raw, one.holds_key(self.keys)]
-                case place:
-                    args += [1 + SORTED_SETS.index(place), one.name, one.raw, one.holds_key(self.keys)]
-        if not found:
-            return set()
-        script = load("gocraft")["cancel"]
-        return {state.decode() for state in self.server.call(script, script.keys(self.keys), args)}
-
-    def _move(self, one: Standing, now_s: int) -> Move:
-        assert one.place != "queue"
-        assert one.place != "running"
-        assert one.text is not None
-        if one.place == "dead":
-            return revival(self.keys, one.raw, one.text, now_s=now_s)
-        return Move(one.place, one.raw, one.text.name, rewrite(one.raw, t=now_s))
-
-    def _due(self, job: Job, now_ms: int) -> Job:
-        due, is_dead = datetime.fromtimestamp(now_ms // 1000, UTC), job.state == "dead"
-        anew: dict[str, Any] = {"attempt": 0, "error": None, "dead_id": None} if is_dead else {}
-        return replace(job, state="due", due=due, **anew)
 
 
 def _named(job: Job) -> str:

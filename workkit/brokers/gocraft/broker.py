@@ -15,6 +15,7 @@ from workkit.brokers.gocraft.look import GocraftInspector
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.gocraft.upkeep import Enqueuer, Holder, Reaper
 from workkit.brokers.redis_server.once import asked_once, kept_batch, read_step, step_text, token_of
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
@@ -214,11 +215,7 @@ class GocraftBroker:
     def pass_on(self) -> None:
         """Pass the last wake-up on to another listener of the same name."""
         if self._woken_by:
-            with self._server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                pipe.lpush(self._woken_by, 1)
-                pipe.expire(self._woken_by, 60)
-                pipe.execute()
+            piped(self._server, lambda pipe: (pipe.lpush(self._woken_by, 1), pipe.expire(self._woken_by, 60)))
 
     def leave(self) -> None:
         """Stop as a pool."""

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from workkit.jobs.names import brief, is_plain
 from workkit.jobs.outcome import Again, Dead, Done, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
+from workkit.text.wording import instant_of
 
 DEFAULT_MAX_FAILS: Final = 4
 
@@ -119,14 +119,6 @@ def as_job(text: JobText, *, schedule: str, state: JobState, due_ms: int | None 
         error=text.err or None,
         terms=Terms(unique_key=text.unique_key or None),
     )
-
-
-def instant_of(ms: int) -> datetime | None:
-    """Convert epoch milliseconds to an aware datetime; None if the calendar has no such time."""
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # other programs may write any number
-        return None
 
 
 def rows(keys: Keys, jobs: Sequence[NewJob], *, now_ms: int) -> list[Row]:

@@ -5,7 +5,6 @@ and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this tab
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from workkit.jobs.names import LONGEST
@@ -30,50 +29,43 @@ def name_trouble(name: str) -> str | None:
     return side and f'ends with "{side}": the key of its queue would be a key of the job "{name.removesuffix(side)}"'
 
 
-@dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one namespace. Job names are part of keys as they are."""
-
-    namespace: str
-    prefix: str = field(init=False, repr=False, compare=False)
-    """The beginning of every key. An empty namespace adds nothing. Any other namespace ends in one colon: its own, or
-    an added one.
+    """The keys of one namespace. Job names are part of keys as they are. `prefix`: the beginning of every key. An empty
+    namespace adds nothing. Any other namespace ends in one colon: its own, or an added one.
     """
 
-    def __post_init__(self) -> None:
-        bare = not self.namespace or self.namespace.endswith(":")
-        object.__setattr__(self, "prefix", self.namespace if bare else f"{self.namespace}:")
-
-    def _key(self, suffix: str) -> str:
-        return f"{self.prefix}{suffix}"
-
-    @property
-    def known_jobs(self) -> str:
-        """Set: every job name that was ever enqueued or served."""
-        return self._key("known_jobs")
-
-    @property
-    def queue_prefix(self) -> str:
-        """The text before a job name in the key of its queue. Scripts get it as an argument."""
-        return self._key(_OF_JOBS)
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.prefix = prefix = namespace if not namespace or namespace.endswith(":") else f"{namespace}:"
+        self.known_jobs = f"{prefix}known_jobs"  # set: every job name that was ever enqueued or served
+        self.queue_prefix = f"{prefix}{_OF_JOBS}"  # before a job name in the key of its queue. An argument of scripts
+        self.scheduled = f"{prefix}scheduled"  # sorted set: job text -> due second
+        self.retry = f"{prefix}retry"  # sorted set: job text -> second of its next attempt
+        self.dead = f"{prefix}dead"  # sorted set: job text -> second of its death
+        self.worker_pools = f"{prefix}worker_pools"  # set: ids of the pools that live
+        # string, an integer: the second at which some pool last enqueued periodic jobs
+        self.last_periodic_enqueue = f"{prefix}last_periodic_enqueue"
+        self.pattern = f"{_glob(prefix)}*"  # glob of all keys, for SCAN
+        self.in_progress_pattern = f"{_glob(self.queue_prefix)}*:*{_IN_PROGRESS}"  # glob of all in-progress lists
+        # Our own keys. Go pools do not look at them.
+        # sorted set: job text -> due second, of jobs that some live pool does not serve and would bury
+        self.held = f"{prefix}workkit:scheduled"
+        self.held_retry = f"{prefix}workkit:retry"  # sorted set: as `held`, of jobs that failed
+        # sorted set: bytes that are no job text -> the second in which they were set aside
+        self.unreadable = f"{prefix}workkit:unreadable"
+        # hash: id of a job, or SHA-1 of a text without one -> how many pools died with it
+        self.crashes = f"{prefix}workkit:crashes"
+        # string: while it exists, the whole namespace is paused. Its value is the reason, or `1`
+        self.paused_all = f"{prefix}workkit:paused"
+        self.paused_names = f"{prefix}workkit:paused_names"  # set: names that were paused one by one, known or not
 
     def queue(self, name: str) -> str:
         """List: job texts of one name. Producers push left, workers take from the right."""
-        return self._key(f"{_OF_JOBS}{name}")
+        return f"{self.queue_prefix}{name}"
 
     def in_progress(self, name: str, pool: str) -> str:
         """List: exact bytes of the jobs of one name that one pool runs."""
-        return self._key(f"{_OF_JOBS}{name}:{pool}{_IN_PROGRESS}")
-
-    @property
-    def pattern(self) -> str:
-        """Glob of all keys, for SCAN."""
-        return f"{_glob(self.prefix)}*"
-
-    @property
-    def in_progress_pattern(self) -> str:
-        """Glob of all in-progress lists, for SCAN."""
-        return f"{_glob(self.queue_prefix)}*:*{_IN_PROGRESS}"
+        return f"{self.queue_prefix}{name}:{pool}{_IN_PROGRESS}"
 
     def in_progress_owner(self, key: str) -> tuple[str, str] | None:
         """Split the key of an in-progress list into job name and pool; None for any other key.
@@ -87,110 +79,53 @@ class Keys:
 
     def paused(self, name: str) -> str:
         """String: while it exists, whatever its value, no pool takes jobs of this name."""
-        return self._key(f"{_OF_JOBS}{name}:paused")
+        return f"{self.queue_prefix}{name}:paused"
 
     def max_concurrency(self, name: str) -> str:
         """String, an integer: most running jobs of this name over all pools; 0 is no limit."""
-        return self._key(f"{_OF_JOBS}{name}:max_concurrency")
+        return f"{self.queue_prefix}{name}:max_concurrency"
 
     def lock(self, name: str) -> str:
         """String, an integer: running jobs of this name over all pools, counted without a limit too."""
-        return self._key(f"{_OF_JOBS}{name}:lock")
+        return f"{self.queue_prefix}{name}:lock"
 
     def lock_info(self, name: str) -> str:
         """Hash: pool -> its running jobs of this name."""
-        return self._key(f"{_OF_JOBS}{name}:lock_info")
-
-    @property
-    def scheduled(self) -> str:
-        """Sorted set: job text -> due second."""
-        return self._key("scheduled")
-
-    @property
-    def retry(self) -> str:
-        """Sorted set: job text -> second of its next attempt."""
-        return self._key("retry")
-
-    @property
-    def dead(self) -> str:
-        """Sorted set: job text -> second of its death."""
-        return self._key("dead")
+        return f"{self.queue_prefix}{name}:lock_info"
 
     def unique(self, name: str, content: str) -> str:
         """String: `1` or a job text, while a unique job of this content waits. `unique_key` writes the content."""
-        return self._key(f"unique:{name}:{content}")
-
-    @property
-    def worker_pools(self) -> str:
-        """Set: ids of the pools that live."""
-        return self._key("worker_pools")
+        return f"{self.prefix}unique:{name}:{content}"
 
     def worker_pool(self, pool: str) -> str:
         """Hash: the heartbeat of one pool."""
-        return self._key(f"worker_pools:{pool}")
+        return f"{self.prefix}worker_pools:{pool}"
 
     def worker(self, worker: str) -> str:
         """Hash: the present job of one worker."""
-        return self._key(f"worker:{worker}")
-
-    @property
-    def last_periodic_enqueue(self) -> str:
-        """String, an integer: the second at which some pool last enqueued periodic jobs."""
-        return self._key("last_periodic_enqueue")
-
-    # Our own keys. Go pools do not look at them.
-
-    @property
-    def held(self) -> str:
-        """Sorted set: job text -> due second, of jobs that some live pool does not serve and would bury."""
-        return self._key("workkit:scheduled")
-
-    @property
-    def held_retry(self) -> str:
-        """Sorted set: as `held`, of jobs that failed."""
-        return self._key("workkit:retry")
-
-    @property
-    def unreadable(self) -> str:
-        """Sorted set: bytes that are no job text -> the second in which they were set aside."""
-        return self._key("workkit:unreadable")
-
-    @property
-    def crashes(self) -> str:
-        """Hash: id of a job, or SHA-1 of a text without one -> how many pools died with it."""
-        return self._key("workkit:crashes")
+        return f"{self.prefix}worker:{worker}"
 
     def record(self, pool: str) -> str:
         """String: the number of the last turn of one of our pools, and its answer."""
-        return self._key(f"workkit:pool:{pool}")
+        return f"{self.prefix}workkit:pool:{pool}"
 
     def taken(self, pool: str) -> str:
         """String: the number of the last turn in which one of our pools took unique keys, and the values
         of the keys.
         """
-        return self._key(f"workkit:taken:{pool}")
+        return f"{self.prefix}workkit:taken:{pool}"
 
     def producer(self, token: str) -> str:
         """String: the number of a producer's last request, and its answer."""
-        return self._key(f"workkit:producer:{token}")
+        return f"{self.prefix}workkit:producer:{token}"
 
     def cancelled(self, pool: str) -> str:
         """Set: exact bytes in progress of the jobs that one of our pools runs and must interrupt."""
-        return self._key(f"workkit:cancelled:{pool}")
-
-    @property
-    def paused_all(self) -> str:
-        """String: while it exists, the whole namespace is paused. Its value is the reason, or `1`."""
-        return self._key("workkit:paused")
-
-    @property
-    def paused_names(self) -> str:
-        """Set: names that were paused one by one, known or not."""
-        return self._key("workkit:paused_names")
+        return f"{self.prefix}workkit:cancelled:{pool}"
 
     def wake(self, name: str) -> str:
         """List: a token, while a sleeping pool of ours should look at the queue of this name."""
-        return self._key(f"workkit:wake:{name}")
+        return f"{self.prefix}workkit:wake:{name}"
 
     @staticmethod
     def any_key(key: str) -> str:
@@ -206,7 +141,7 @@ def _glob(text: str) -> str:
 def sign_keys(keys: Keys) -> list[str]:
     """List the keys of `SIGNS`, and others that a namespace may have."""
     return [
-        *(keys._key(sign) for sign in SIGNS),
+        *(f"{keys.prefix}{sign}" for sign in SIGNS),
         *(keys.scheduled, keys.retry, keys.dead, keys.held, keys.held_retry, keys.unreadable),
         keys.last_periodic_enqueue,
     ]

@@ -11,13 +11,22 @@ from itertools import islice, pairwise
 from time import monotonic
 from typing import Any, Final, NoReturn
 
-from workkit.brokers.gocraft.codec import as_job, instant_of
+from workkit.brokers.gocraft.codec import as_job
 from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
 from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, dead_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.control import whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
-from workkit.brokers.redis_server.pages import page_after, piped, place_before, place_behind, read_place, stand
+from workkit.brokers.redis_server.pages import (
+    ms_of,
+    page_after,
+    piped,
+    place_before,
+    place_behind,
+    read_place,
+    server_ms,
+    stand,
+)
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
 from workkit.contract.inspector import Counts, Graves, LimitUse, Pulse, Recurs, no_recurring, worst_first
@@ -29,6 +38,7 @@ from workkit.jobs.admission import SCHEDULE, Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
+from workkit.text.wording import instant_of
 
 SHORTEST = 6  # fewest characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua
@@ -59,8 +69,7 @@ class GocraftInspector:
         names, pools, control = self._places.names(), self._places.pools(), read_control(self.server, self.keys)
         due = paused = running = 0
         late: list[int] = []
-        with self.server.translated() as client:
-            now_ms = _now_ms(client)
+        now_ms = server_ms(self.server)
 
         def ask(pipe: Any) -> None:
             for key in (self.keys.scheduled, self.keys.held, self.keys.retry, self.keys.held_retry, self.keys.dead):
@@ -99,9 +108,7 @@ class GocraftInspector:
 
     def pulse(self) -> Pulse:
         """Read the pulse with the other calls: see `Inspector.pulse`."""
-        with self.server.translated() as client:
-            now_ms = _now_ms(client)
-        return composed_pulse(self, now_ms=now_ms)
+        return composed_pulse(self, now_ms=server_ms(self.server))
 
     def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
         """Page through the jobs: running ones, then waiting ones, soonest first, then dead ones, latest first. `Walk`
@@ -115,8 +122,7 @@ class GocraftInspector:
 
     def page(self, query: JobQuery) -> JobPage:
         """Read a page of jobs, from the first one on: see `Inspector.page`."""
-        with self.server.translated() as client:
-            now = datetime.fromtimestamp(_now_ms(client) / 1000, UTC)
+        now = datetime.fromtimestamp(server_ms(self.server) / 1000, UTC)
         return counted_page(self, query, now=now, clock_s=monotonic)
 
     def job(self, which: str) -> Job:
@@ -172,10 +178,7 @@ class GocraftInspector:
 
     def listeners(self) -> list[ListenerInfo]:
         """List the pools, ours and Go's, with the jobs that each holds."""
-        found = []
-        with self.server.translated() as client:
-            now_ms = _now_ms(client)
-        known = self._places.names()
+        found, now_ms, known = [], server_ms(self.server), self._places.names()
         for pool in self._places.pools():
             with self.server.translated() as client:
                 beat = {
@@ -209,13 +212,14 @@ class GocraftInspector:
         queues.
         """
         names = self._places.names()
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
+
+        def ask(pipe: Any) -> None:
             for name in names:
                 pipe.mget(self.keys.max_concurrency(name), self.keys.lock(name))
                 pipe.llen(self.keys.queue(name))
                 pipe.lindex(self.keys.queue(name), -1)
-            found = pipe.execute()
+
+        found = piped(self.server, ask)
         uses = []
         for n, name in enumerate(names):
             (limit, used), waiting, oldest = found[3 * n : 3 * n + 3]
@@ -235,14 +239,10 @@ class GocraftInspector:
 
     def ahead(self, edges: Sequence[int]) -> list[int]:
         """Count the scheduled jobs and the retries by time: see `ByTime.ahead`. Scores are seconds."""
-        sets = (self.keys.scheduled, self.keys.retry)
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for since, until in pairwise(edges):
-                for key in sets:
-                    pipe.zcount(key, since / 1000, f"({until / 1000!r}")
-            found = pipe.execute()
-        return [sum(found[at : at + len(sets)]) for at in range(0, len(found), len(sets))]
+        sets, spans = (self.keys.scheduled, self.keys.retry), pairwise(edges)
+        asked = [(key, since / 1000, f"({until / 1000!r}") for since, until in spans for key in sets]
+        found = piped(self.server, lambda pipe: [pipe.zcount(*one) for one in asked])
+        return list(map(sum, zip(found[::2], found[1::2], strict=True)))
 
     @property
     def _places(self) -> Places:
@@ -317,11 +317,6 @@ def _whole(beat: Mapping[str, str], field: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _now_ms(client: Any) -> int:
-    seconds, micros = client.time()
-    return int(seconds) * 1000 + int(micros) // 1000
-
-
 WITH_ALL: Final = b"workkit:all"
 """The value of a name's pause key if the whole namespace is paused; `lua/parts/pausing.lua` has the same value."""
 
@@ -331,20 +326,18 @@ _NO_REASONS: Final = ("", "0", NO_REASON, "true")
 
 def read_control(server: Server, keys: Keys) -> Control:
     """Read the pauses. Any value of any type pauses a name. A text is its reason."""
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        pipe.smembers(keys.known_jobs)
-        pipe.smembers(keys.paused_names)
-        pipe.time()
-        known, paused, (seconds, micros) = pipe.execute()
-        names = sorted(name.decode("utf-8", "surrogateescape") for name in known | paused)
-        looked = [keys.paused_all, *map(keys.paused, names)]
-        for key in looked:
+    known, paused, now = piped(
+        server, lambda pipe: (pipe.smembers(keys.known_jobs), pipe.smembers(keys.paused_names), pipe.time())
+    )
+    names = sorted(name.decode("utf-8", "surrogateescape") for name in known | paused)
+
+    def ask(pipe: Any) -> None:
+        for key in (keys.paused_all, *map(keys.paused, names)):
             pipe.get(key)
             pipe.pexpiretime(key)  # exact, from Redis 7.0 on
             pipe.pttl(key)
-        answers = pipe.execute(raise_on_error=False)
-    now_ms = int(seconds) * 1000 + int(micros) // 1000
+
+    answers, now_ms = piped(server, ask, lenient=True), ms_of(now)
     targets = [SCHEDULE, *(f"fn:{name}" for name in names)]
     found = {}
     for target, value, end, life in zip(targets, answers[::3], answers[1::3], answers[2::3], strict=True):

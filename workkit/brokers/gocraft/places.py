@@ -143,11 +143,8 @@ class Places:
         if not asked:
             yield from found
             return
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for key in asked:
-                pipe.get(key)
-            values = iter(pipe.execute(raise_on_error=False))  # another program may have stored any value there
+        # another program may have stored any value there
+        values = iter(piped(self.server, lambda pipe: [pipe.get(key) for key in asked], lenient=True))
         for one, key in zip(found, keys, strict=True):
             value: Any = next(values) if key else None
             text = _read(value) if isinstance(value, bytes) and value[:1] == b"{" else None

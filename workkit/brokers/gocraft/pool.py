@@ -12,12 +12,14 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from workkit.brokers.gocraft.codec import Receipt
 from workkit.brokers.gocraft.go_values import dumps
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.text import rewrite
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
@@ -73,18 +75,18 @@ class Observer:
         idle = [self._keys.worker(worker) for worker in self._shows if worker not in shows]
         changed = [(w, r) for w, r in shows.items() if self._shows.get(w) is not r or r in self._news]
         if idle or changed:
-            with self._server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                if idle:
-                    pipe.delete(*idle)
-                for worker, receipt in changed:
-                    key = self._keys.worker(worker)
-                    pipe.delete(key)
-                    pipe.hset(key, mapping=self._fields(receipt))
-                    pipe.expire(key, LIFE_SECONDS)
-                pipe.execute()
+            piped(self._server, partial(self._show, idle, changed))
         self._shows, self._written_at = shows, now
         self._news.clear()
+
+    def _show(self, idle: Sequence[str], changed: Sequence[tuple[str, Receipt]], pipe: Any) -> None:
+        if idle:
+            pipe.delete(*idle)
+        for worker, receipt in changed:
+            key = self._keys.worker(worker)
+            pipe.delete(key)
+            pipe.hset(key, mapping=self._fields(receipt))
+            pipe.expire(key, LIFE_SECONDS)
 
     def _fields(self, receipt: Receipt) -> dict[str, str | int]:
         text = receipt.text

@@ -15,12 +15,11 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-import msgpack
-
 from workkit.brokers.gocraft.codec import Receipt, as_job, ending_row, read_claim
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pool import Observer, hand_back
 from workkit.brokers.gocraft.text import read, rewrite, unique_key_of
+from workkit.brokers.redis_server.control import pack
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -101,7 +100,7 @@ class Session:
         assert self._info is not None, "register first"
         names = sorted(self._priorities)
         served = [(name, priority, self._limits.get(name, 0)) for name, priority in self._priorities.items()]
-        self._packed = bytes(msgpack.packb(served, use_bin_type=False))
+        self._packed = pack(served)
         self._fields = [
             "job_names", ",".join(names), "concurrency", self._info.threads,
             "worker_ids", ",".join(sorted(self.observer.workers)), "host", self._info.host, "pid", self._info.pid,
@@ -146,9 +145,7 @@ class Session:
             return []
         self._give_up_names(current)
         at = self._now_ms if now_ms is None else now_ms
-        packed = msgpack.packb(
-            [ending_row(end, now_ms=at) for end in current], use_bin_type=False, unicode_errors="surrogatepass"
-        )
+        packed = pack([ending_row(end, now_ms=at) for end in current])
         self._number += 1
         args = [
             self.pool, self._number, "" if now_ms is None else now_ms, self._keys.prefix, random.getrandbits(31),

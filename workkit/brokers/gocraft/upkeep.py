@@ -16,17 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from workkit.brokers.gocraft.cron import (
-    HORIZON_SECONDS,
-    EverySpec,
-    PeriodicJob,
-    activations,
-    read_spec,
-)
+from workkit.brokers.gocraft.cron import HORIZON_SECONDS, EverySpec, PeriodicJob, activations, read_spec
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pool import relock
 from workkit.brokers.gocraft.session import Session
 from workkit.brokers.gocraft.text import read
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -116,11 +111,9 @@ class Reaper:
             self._walk_at = now + WALK_APART
 
     def _is_unlisted(self, pool: str) -> bool:
-        with self._server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.sismember(self._keys.worker_pools, pool.encode("utf-8", AS_READ))
-            pipe.exists(self._keys.worker_pool(pool).encode("utf-8", AS_READ))
-            return not any(pipe.execute())
+        keys, id = self._keys, pool.encode("utf-8", AS_READ)
+        beat = keys.worker_pool(pool).encode("utf-8", AS_READ)
+        return not any(piped(self._server, lambda pipe: (pipe.sismember(keys.worker_pools, id), pipe.exists(beat))))
 
 
 ENQUEUE_APART: Final = 60.0, 75.0

@@ -41,20 +41,23 @@ from workkit.contract.admin import (
     unsteered,
 )  # fmt: skip
 from workkit.errors import InvalidArguments, NotFound, ServerRefused, Unsupported
-from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 
 NATIVE = "Keep such jobs in a native schedule, and forward it here."
+LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages briefly
+Act = Callable[[Sequence[tuple[int, Delivery]]], list[Delivery]]
+"""A function that acts on found messages, each with its place in the request, and returns the messages to take out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HutchAdmin:
     """Changes one exchange. Each method may be repeated. Without a Redis beside pauses and limits raise Unsupported."""
 
-    dead_queue: DeadQueueChange
-    delayed: Delayed
+    link: Link
+    outlet: Outlet
     names: Names
+    delayed: Delayed
     beside: Beside | None = None
 
     def by(self, author: Author | None, *, undos: list[Undo] | None = None) -> HutchAdmin:
@@ -70,12 +73,14 @@ class HutchAdmin:
         """
         match change:
             case Paused(target, pause):
-                self._pauses("a pause").pause(target, pause)
+                self._pausing("a pause", target).call("pause", [target, write_pause(pause)])
                 return True
             case Resumed(target):
-                return self._pauses("a pause").resume(target)
+                return bool(self._pausing("a pause", target).call("resume", [target, "end"]))
             case Limited(limit=limit, turn_ms=turn_ms):
-                self._pauses("a limit or a rate over all listeners").declare(limit=limit, turn_ms=turn_ms)
+                turn = "" if turn_ms is None else repr(float(turn_ms))
+                beside = self._pausing("a limit or a rate over all listeners")
+                beside.call("declare", ["limit", "" if limit is None else limit, "turn_ms", turn])
                 return True
             case Acknowledged():
                 self._refuse("acknowledging dead jobs", "Retry or discard them.")
@@ -123,76 +128,27 @@ class HutchAdmin:
         """Raise Unsupported: a message keeps the time with which it was published."""
         self._refuse("running a waiting job now", "Add the job again. " + NATIVE)
 
+    def _pausing(self, what: str, target: str = "") -> Beside:
+        """The Redis beside. Listeners learn of a change there with their next request, within a second. Raises
+        Unsupported without one, and for one job.
+        """
+        if self.beside is None:
+            raise needs_redis(what)
+        if target.startswith("job:"):
+            trouble = "cannot be paused by itself: a message that waits cannot be found"
+            raise Unsupported.about("one job", trouble, "Pause its function: fn=.", given=target.removeprefix("job:"))
+        return self.beside
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        trouble = f"is something the {self.names.dialect} layout cannot do: RabbitMQ has no such thing"
+        raise Unsupported.about(what, trouble, remedy)
+
     def retry(
         self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Make messages of the dead queue run again: see `Admin.retry`. Not atomic: each copy is confirmed before its
         message is taken out.
         """
-        return self.dead_queue.retry(dead, args=args, delays_ms=delays_ms)
-
-    def discard(self, dead: Sequence[Job]) -> int:
-        """Take messages out of the dead queue: see `Admin.discard`."""
-        return self.dead_queue.discard(dead)
-
-    def _pauses(self, what: str) -> Pauses:
-        if self.beside is None:
-            raise needs_redis(what)
-        return Pauses(self.beside)
-
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        trouble = f"is something the {self.names.dialect} layout cannot do: RabbitMQ has no such thing"
-        raise Unsupported.about(what, trouble, remedy)
-
-
-_JOB = "job:"
-
-
-class Pauses:
-    """Pauses and limits of one exchange. Listeners learn of them with their next request, within a second."""
-
-    def __init__(self, beside: Beside) -> None:
-        self._beside = beside
-
-    def pause(self, target: str, pause: Pause) -> None:
-        """Pause a target: see `Paused`. Raises Unsupported for one job."""
-        _check(target)
-        self._beside.call("pause", [target, write_pause(pause)])
-
-    def resume(self, target: str) -> bool:
-        """End a pause: see `Resumed`. Raises Unsupported for one job."""
-        _check(target)
-        return bool(self._beside.call("resume", [target, "end"]))
-
-    def declare(self, *, limit: int | None, turn_ms: float | None) -> None:
-        """Set the limits of all listeners: see `Limited`."""
-        turn = "" if turn_ms is None else repr(float(turn_ms))
-        self._beside.call("declare", ["limit", "" if limit is None else limit, "turn_ms", turn])
-
-
-def _check(target: str) -> None:
-    if target.startswith(_JOB):
-        trouble = "cannot be paused by itself: a message that waits cannot be found"
-        raise Unsupported.about("one job", trouble, "Pause its function: fn=.", given=target.removeprefix(_JOB))
-
-
-LOOKS: Final = (0.0, 0.1, 0.4)  # seconds before each look: another program may hold the messages briefly
-
-
-Act = Callable[[Sequence[tuple[int, Delivery]]], list[Delivery]]
-"""A function that acts on found messages, each with its place in the request, and returns the messages to take out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadQueueChange:
-    """Changes the dead queue of one exchange."""
-
-    link: Link
-    outlet: Outlet
-    names: Names
-
-    def retry(self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int]) -> list[Revival]:
-        """Make messages run again: see `Admin.retry`."""
         other = None if args is None else self._body(args)
         answers: list[Revival] = ["gone"] * len(dead)
         refused: list[ServerRefused] = []
@@ -232,7 +188,7 @@ class DeadQueueChange:
         return answers
 
     def discard(self, dead: Sequence[Job]) -> int:
-        """Take messages out: see `Admin.discard`."""
+        """Take messages out of the dead queue: see `Admin.discard`."""
         count = 0
 
         def forget(found: Sequence[tuple[int, Delivery]]) -> list[Delivery]:

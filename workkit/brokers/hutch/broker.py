@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 from workkit.brokers.hutch.addition import Addition
 from workkit.brokers.hutch.address import Address, Site, read_site
-from workkit.brokers.hutch.admin import DeadQueueChange, HutchAdmin
+from workkit.brokers.hutch.admin import HutchAdmin
 from workkit.brokers.hutch.beside.doctor import BesideDoctor
-from workkit.brokers.hutch.beside.gate import Gate, RedisGate
-from workkit.brokers.hutch.beside.guard import Guard
+from workkit.brokers.hutch.beside.gate import Gate
+from workkit.brokers.hutch.beside.guard import RedisGate
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.codec import check, messages, needs_redis
 from workkit.brokers.hutch.doctor import HutchDoctor
@@ -64,7 +64,7 @@ class HutchBroker:
         )
         self._gate = Gate()
         if beside is not None:
-            self._gate = RedisGate(Guard(beside, namespace=names.namespace, lease_ms=round(patience * 500)))
+            self._gate = RedisGate(beside, namespace=names.namespace, lease_ms=round(patience * 500))
         self._session = Session(self._in, self._outlet, names=names, gate=self._gate)
 
     @property
@@ -92,8 +92,9 @@ class HutchBroker:
         """The admin, which changes the dead queue and cancels delayed messages; with a Redis beside also pauses and
         limits.
         """
-        change = DeadQueueChange(link=self._aside, outlet=self._outlet, names=self._names)
-        return HutchAdmin(dead_queue=change, delayed=self._delayed, names=self._names, beside=self._beside)
+        return HutchAdmin(
+            link=self._aside, outlet=self._outlet, names=self._names, delayed=self._delayed, beside=self._beside
+        )
 
     @property
     def doctor(self) -> Doctor:

@@ -10,28 +10,19 @@ from typing import Any, Final, Literal
 Why = Literal["off", "login", "forbidden", "silent", "other"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
-    """The reason why the API gives no answer. `off`: nothing answers there, or there is no such API; `login`: user or
-    password is refused; `forbidden`: the user may not see this; `silent`: no answer in time, or a broken one; `other`:
-    it belongs to another broker. `trouble` continues a sentence behind `where`; no part has a password.
+class Closed(Exception):
+    """The API gives no answer. `off`: nothing answers there, or there is no such API; `login`: user or password is
+    refused; `forbidden`: the user may not see this; `silent`: no answer in time, or a broken one; `other`: it belongs
+    to another broker. `trouble` continues a sentence behind `where`; no part has a password. `elsewhere`: another node
+    may answer.
     """
 
-    why: Why
-    where: str
-    trouble: str
-    remedy: str
+    def __init__(self, why: Why, trouble: str, remedy: str, *, where: str = "", elsewhere: bool = False) -> None:
+        super().__init__(trouble)
+        self.why, self.where, self.trouble, self.remedy, self.elsewhere = why, where, trouble, remedy, elsewhere
 
     def __str__(self) -> str:
         return f"{self.where} {self.trouble}. {self.remedy}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """The broker as a whole. `cluster`: its name, which its connections show too."""
-
-    version: str = ""
-    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +81,6 @@ class BindingFact:
     destination: str
     key: str
     to_exchange: bool = False
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +89,6 @@ class ConsumerFact:
 
     queue: str
     tag: str
-    prefetch: int = 0
     connection: str = ""
     channel: str = ""
     host: str = ""
@@ -124,14 +113,6 @@ QUEUE_COLUMNS: Final = (
     "head_message_timestamp,effective_policy_definition,message_stats.publish_details.rate,"
     "message_stats.deliver_get_details.rate"
 )
-
-
-def read_overview(found: Mapping[str, Any]) -> Overview:
-    """Read ``/api/overview``."""
-    return Overview(
-        version=_text(found.get("rabbitmq_version")),
-        cluster=_text(found.get("cluster_name")),
-    )
 
 
 def read_node(found: Mapping[str, Any]) -> NodeFact:
@@ -186,7 +167,6 @@ def read_binding(found: Mapping[str, Any]) -> BindingFact:
         destination=_text(found.get("destination")),
         key=_text(found.get("routing_key")),
         to_exchange=found.get("destination_type") == "exchange",
-        arguments=_table(found.get("arguments")),
     )
 
 
@@ -196,7 +176,6 @@ def read_consumer(found: Mapping[str, Any]) -> ConsumerFact:
     return ConsumerFact(
         queue=_text(_table(found.get("queue")).get("name")),
         tag=_text(found.get("consumer_tag")),
-        prefetch=_count(found.get("prefetch_count")),
         connection=_text(channel.get("connection_name")),
         channel=_text(channel.get("name")),
         host=_text(channel.get("peer_host")),

@@ -198,44 +198,34 @@ DEAD_PAGE: Final = 2000  # messages of one request
 GROWTH: Final = 4  # factor by which each reading is longer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadQueue:
-    """The dead queue of one exchange."""
+def dead_messages(link: Link, queue: str) -> Iterator[DeadMessage]:
+    """Page through the messages of a dead queue, oldest first.
 
-    link: Link
-    names: Names
+    Holds no message while the caller looks at a page. So each reading begins at the head again, and goes four times as
+    far as the one before. It may miss messages that come or go meanwhile.
+    """
+    shown: set[str] = set()
+    most, most_bytes, is_all = FIRST, MOST_BYTES, False
+    while not is_all:
+        fresh, is_all = _first(link, queue, most, most_bytes, shown)
+        shown.update(one.mark for one in fresh)
+        yield from fresh
+        most, most_bytes = most * GROWTH, most_bytes * GROWTH
 
-    def messages(self) -> Iterator[DeadMessage]:
-        """Page through the dead messages, oldest first.
 
-        Holds no message while the caller looks at a page. So each reading begins at the head again, and goes four times
-        as far as the one before. It may miss messages that come or go meanwhile.
-        """
-        shown: set[str] = set()
-        most, most_bytes = FIRST, MOST_BYTES
-        while True:
-            fresh, is_all = self._first(most, most_bytes, shown)
-            shown.update(one.mark for one in fresh)
-            yield from fresh
-            if is_all:
-                return
-            most, most_bytes = most * GROWTH, most_bytes * GROWTH
-
-    def _first(self, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
-        """Read up to `most` messages, and give them back; return those not shown before, and whether there are no
-        more.
-        """
-        found: list[DeadMessage] = []
-        seen: Counter[str] = Counter()
-        count = size = 0
-        with Held(self.link, self.names.dead_queue) as held:
-            while count < most and size < most_bytes:
-                page = held.more(min(DEAD_PAGE, most - count))
-                if not page:
-                    return found, True
-                count, size = count + len(page), size + sum(len(message.body) for message in page)
-                found += (one for one in numbered(page, seen) if one.mark not in shown)
-        return found, False
+def _first(link: Link, queue: str, most: int, most_bytes: int, shown: set[str]) -> tuple[list[DeadMessage], bool]:
+    """Read up to `most` messages, and give them back; return those not shown before, and whether there are no more."""
+    found: list[DeadMessage] = []
+    seen: Counter[str] = Counter()
+    count = size = 0
+    with Held(link, queue) as held:
+        while count < most and size < most_bytes:
+            page = held.more(min(DEAD_PAGE, most - count))
+            if not page:
+                return found, True
+            count, size = count + len(page), size + sum(len(message.body) for message in page)
+            found += (one for one in numbered(page, seen) if one.mark not in shown)
+    return found, False
 
 
 MOST_LOOKS: Final = 16
@@ -338,25 +328,13 @@ async def _unlocked(wire: Wire, name: str) -> None:
 MOST_DUE: Final = 100  # messages of each queue; listeners do not get them while they are held
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueMessages:
-    """The due messages of one exchange."""
-
-    link: Link
-    schedule: str
-
-    def jobs(self, queues: Iterable[str]) -> Iterator[Job]:
-        """Read the first messages of these queues, soonest first."""
-        found = [
-            shown_job(message, schedule=self.schedule, state="due", queue=queue)
-            for queue in queues
-            for message in self._head(queue)
-        ]
-        yield from sorted(found, key=lambda job: job.due.timestamp() if job.due else 0.0)
-
-    def _head(self, queue: str) -> list[Message]:
-        with Held(self.link, queue) as held:
-            return held.more(MOST_DUE)
+def due_jobs(link: Link, queues: Iterable[str], *, schedule: str) -> Iterator[Job]:
+    """Read the first messages of these queues, soonest first."""
+    found: list[Job] = []
+    for queue in queues:
+        with Held(link, queue) as held:
+            found += (shown_job(one, schedule=schedule, state="due", queue=queue) for one in held.more(MOST_DUE))
+    yield from sorted(found, key=lambda job: job.due.timestamp() if job.due else 0.0)
 
 
 def shown_job(message: Message, *, schedule: str, state: JobState, queue: str | None) -> Job:

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from workkit.brokers.hutch.beside import place as beside_look
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.broker_facts import Closed
-from workkit.brokers.hutch.held import DeadQueue, Delayed, DueMessages
+from workkit.brokers.hutch.held import Delayed, dead_messages, due_jobs
 from workkit.brokers.hutch.known import Known, depths, known_queues, listening
 from workkit.brokers.hutch.management_api import Management
 from workkit.brokers.hutch.message import is_ours
@@ -66,7 +66,7 @@ class HutchInspector:
         ready = {queue: depth[queue].ready for queue in ours if queue in depth}
         late = [now_ms - 1000 * fact.oldest_s for fact in map(known.facts.get, ready)
                 if fact is not None and fact.oldest_s is not None and ready[fact.name]]  # fmt: skip
-        found = known.closed or listening(self.management, known, now_ms=now_ms)
+        found = listening(self.management, known, now_ms=now_ms)
         return Counts(
             waiting=sum(depth[queue].ready + _moving(known, queue) for queue in known.delays if queue in depth),
             due=sum(ready.values()),
@@ -89,7 +89,7 @@ class HutchInspector:
         dead ones, oldest first; or running ones, if a Redis is beside. Raises Unsupported for other states.
         """
         if state == "dead":
-            return (one.job(schedule=self.names.exchange) for one in self._dead.messages())
+            return self._dead()
         missing = self.unlisted()
         if state is None:
             seen = [f'state="{one}"' for one in ("due", "waiting", "running", "dead") if one not in missing]
@@ -105,7 +105,7 @@ class HutchInspector:
             return self._running()
         if state == "waiting":
             return iter(self.delayed.jobs())
-        return self._due.jobs(self._known().ours) if state == "due" else iter(())
+        return self._due() if state == "due" else iter(())
 
     def unlisted(self) -> Mapping[JobState, str]:
         """See `Inspector.unlisted`. Due jobs can be listed if the names of their queues are known."""
@@ -155,7 +155,7 @@ class HutchInspector:
         is beside, which knows our listeners and their running jobs.
         """
         known = self._known()
-        found = known.closed or listening(self.management, known, now_ms=_now_ms())
+        found = listening(self.management, known, now_ms=_now_ms())
         if self.beside is not None:
             others = () if isinstance(found, Closed) else (one for one in found if not is_ours(one.listener))
             return [*beside_look.listeners(self.beside, self.names), *others]
@@ -187,10 +187,15 @@ class HutchInspector:
 
     def _seen(self) -> Iterator[Job]:
         yield from self._running()
-        yield from self._due.jobs(self._known().ours)
+        yield from self._due()
         yield from self.delayed.jobs()
-        for one in self._dead.messages():
-            yield one.job(schedule=self.names.exchange)
+        yield from self._dead()
+
+    def _due(self) -> Iterator[Job]:
+        return due_jobs(self.link, self._known().ours, schedule=self.names.exchange)
+
+    def _dead(self) -> Iterator[Job]:
+        return (one.job(schedule=self.names.exchange) for one in dead_messages(self.link, self.names.dead_queue))
 
     def _known(self, jobs: Sequence[str] = ()) -> Known:
         is_left_alone = time.monotonic() < self._until
@@ -201,20 +206,14 @@ class HutchInspector:
         return known
 
     def _belongs(self) -> Closed | None:
-        """Check once whether the API belongs to this broker."""
+        """Check once whether the API is that of this broker: the port may belong to another one on the same host."""
         if not self._is_same:
-            closed = self.management.belongs_to(self.link.run(_cluster))
-            self._is_same = closed is None
-            return closed
+            try:
+                self.management.check(self.link.run(_cluster))
+            except Closed as error:
+                return error
+            self._is_same = True
         return None
-
-    @property
-    def _due(self) -> DueMessages:
-        return DueMessages(link=self.link, schedule=self.names.exchange)
-
-    @property
-    def _dead(self) -> DeadQueue:
-        return DeadQueue(link=self.link, names=self.names)
 
 
 def _moving(known: Known, queue: str) -> int:

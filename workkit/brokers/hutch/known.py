@@ -81,21 +81,16 @@ def known_queues(
         names.check_job(job, consumes=True)
     if closed is not None:
         return _by_name(link, names, jobs, closed)
+    try:
+        bindings = {exchange: management.bindings(exchange) for exchange in (names.exchange, names.own_exchange)}
+        delayed, queues = management.bindings(names.schedule_exchange), management.queues()
+    except Closed as error:
+        return _by_name(link, names, jobs, error)
     keys: dict[str, list[str]] = defaultdict(list)
-    for exchange in (names.exchange, names.own_exchange):
-        bindings = management.bindings(exchange)
-        if isinstance(bindings, Closed):
-            return _by_name(link, names, jobs, bindings)
-        for one in bindings:
+    for exchange, found in bindings.items():
+        for one in found:
             if not one.to_exchange and one.destination != names.dead_queue:
-                known = keys[one.destination]
-                known += [one.key] if exchange == names.exchange else []
-    delayed = management.bindings(names.schedule_exchange)
-    queues = management.queues()
-    if isinstance(delayed, Closed):
-        return _by_name(link, names, jobs, delayed)
-    if isinstance(queues, Closed):
-        return _by_name(link, names, jobs, queues)
+                keys[one.destination] += [one.key] if exchange == names.exchange else []
     facts = {queue.name: queue for queue in queues}
     steps = (queue.name for queue in ladder(names).queues if queue.name in facts)
     arrivals = sorted(name for name in facts if names.is_arrival_queue(name))
@@ -172,15 +167,15 @@ _OTHER: Final = "another program"
 
 def listening(management: Management, known: Known, *, now_ms: int) -> list[ListenerInfo] | Closed:
     """List the consumers of the work queues and the dead queue of an exchange: each listener of ours once, and each
-    connection of another program.
+    connection of another program. Return the reason if they cannot be listed.
     """
-    nodes, consumers, channels = management.nodes(), management.consumers(), management.channels()
-    if isinstance(nodes, Closed):  # a user who may not see these gets only his own of the others
-        return nodes
-    if isinstance(consumers, Closed):
-        return consumers
-    if isinstance(channels, Closed):
-        return channels
+    if known.closed is not None:
+        return known.closed
+    try:
+        management.nodes()  # a user who may not see these gets only his own of the others
+        consumers, channels = management.consumers(), management.channels()
+    except Closed as error:
+        return error
     queues = {*known.keys, known.names.dead_queue}
     groups: dict[str, list[ConsumerFact]] = defaultdict(list)
     for one in consumers:

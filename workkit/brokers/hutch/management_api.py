@@ -11,26 +11,9 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
+from workkit.brokers.hutch import broker_facts as facts
 from workkit.brokers.hutch.address import Site
-from workkit.brokers.hutch.broker_facts import (
-    QUEUE_COLUMNS,
-    BindingFact,
-    ChannelFact,
-    Closed,
-    ConsumerFact,
-    ExchangeFact,
-    NodeFact,
-    Overview,
-    QueueFact,
-    Why,
-    read_binding,
-    read_channel,
-    read_consumer,
-    read_exchange,
-    read_node,
-    read_overview,
-    read_queue,
-)
+from workkit.brokers.hutch.broker_facts import Closed
 from workkit.brokers.hutch.wire.link import context, server_name
 from workkit.errors import text_of
 
@@ -40,85 +23,79 @@ PAGE: Final = 500  # the most items that the API returns at once
 MOST_PAGES: Final = 2000
 
 
-class _NoAnswer(Exception):
-    """A request without an answer. `elsewhere`: another node may answer it."""
-
-    def __init__(self, why: Why, trouble: str, remedy: str, *, elsewhere: bool = False) -> None:
-        super().__init__(trouble)
-        self.why, self.trouble, self.remedy, self.elsewhere = why, trouble, remedy, elsewhere
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
-    """The management API of one broker, and one virtual host there. Each method returns `Closed` if the API is not
-    enabled, refuses, or does not answer within `patience` seconds for each page; it never raises.
+    """The management API of one broker, and one virtual host there. Each method raises only `Closed`, if the API is
+    not enabled, refuses, or does not answer within `patience` seconds for each page.
     """
 
     site: Site
     vhost: str = "/"
     patience: float = 5.0
 
-    def overview(self) -> Overview | Closed:
-        """Read the broker's version and the name of its cluster."""
-        return self._asked(lambda line: read_overview(line.item("/overview")))
+    def cluster(self) -> str:
+        """Read the name of the broker's cluster, which its connections show too; empty if it has none."""
+        found = self._asked(lambda line: line.item("/overview")).get("cluster_name")
+        return found if isinstance(found, str) else ""
 
-    def belongs_to(self, cluster: str) -> Closed | None:
-        """Check whether this is the API of the broker with this cluster name; None: it is. The port may belong to
-        another broker on the same host. If one of them has no name, they count as the same.
+    def check(self, cluster: str) -> None:
+        """Raise Closed if this is not the API of the broker with this cluster name: the port may belong to another
+        broker on the same host. If one of them has no name, they count as the same.
         """
-        found = self.overview()
-        if isinstance(found, Closed):
-            return found
-        if not (found.cluster and cluster) or found.cluster == cluster:
-            return None
-        trouble = f"belongs to another broker: {found.cluster}, not {cluster}"
-        return Closed(why="other", where=self.site.shown, trouble=trouble, remedy="Name the right one: management=URL.")
+        if (found := self.cluster()) and cluster and found != cluster:
+            trouble = f"belongs to another broker: {found}, not {cluster}"
+            raise Closed("other", trouble, "Name the right one: management=URL.", where=self.site.shown)
 
-    def nodes(self) -> list[NodeFact] | Closed:
+    def nodes(self) -> list[facts.NodeFact]:
         """Read the nodes and their alarms. Closed for a user without the tag `monitoring`."""
         return self._asked(
-            lambda line: [*map(read_node, line.items("/nodes?columns=name,running,uptime,mem_alarm,disk_free_alarm"))]
+            lambda line: [
+                *map(facts.read_node, line.items("/nodes?columns=name,running,uptime,mem_alarm,disk_free_alarm"))
+            ]
         )
 
-    def exchanges(self) -> list[ExchangeFact] | Closed:
+    def exchanges(self) -> list[facts.ExchangeFact]:
         """Read all exchanges of the virtual host, page by page."""
-        return self._asked(lambda line: [*map(read_exchange, line.pages(f"/exchanges/{self._vhost}"))])
+        return self._asked(lambda line: [*map(facts.read_exchange, line.pages(f"/exchanges/{self._vhost}"))])
 
-    def queues(self) -> list[QueueFact] | Closed:
+    def queues(self) -> list[facts.QueueFact]:
         """Read all queues of the virtual host, page by page."""
-        return self._asked(lambda line: [*map(read_queue, line.pages(f"/queues/{self._vhost}", QUEUE_COLUMNS))])
+        return self._asked(
+            lambda line: [*map(facts.read_queue, line.pages(f"/queues/{self._vhost}", facts.QUEUE_COLUMNS))]
+        )
 
-    def bindings(self, *exchanges: str) -> list[BindingFact] | Closed:
+    def bindings(self, *exchanges: str) -> list[facts.BindingFact]:
         """Read the bindings with these exchanges as their source; none if an exchange does not exist."""
         paths = [f"/exchanges/{self._vhost}/{_quoted(exchange)}/bindings/source" for exchange in exchanges]
-        return self._asked(lambda line: [read_binding(found) for path in paths for found in line.items(path)])
+        return self._asked(lambda line: [facts.read_binding(found) for path in paths for found in line.items(path)])
 
-    def consumers(self) -> list[ConsumerFact] | Closed:
+    def consumers(self) -> list[facts.ConsumerFact]:
         """Read the consumers of the virtual host. Without the tag `monitoring` only those of this user."""
-        return self._asked(lambda line: [*map(read_consumer, line.items(f"/consumers/{self._vhost}"))])
+        return self._asked(lambda line: [*map(facts.read_consumer, line.items(f"/consumers/{self._vhost}"))])
 
-    def channels(self) -> list[ChannelFact] | Closed:
+    def channels(self) -> list[facts.ChannelFact]:
         """Read the channels of the virtual host, page by page. Without the tag `monitoring` only those of this user."""
-        return self._asked(lambda line: [*map(read_channel, line.pages(f"/vhosts/{self._vhost}/channels"))])
+        return self._asked(lambda line: [*map(facts.read_channel, line.pages(f"/vhosts/{self._vhost}/channels"))])
 
     @property
     def _vhost(self) -> str:
         return _quoted(self.vhost)
 
-    def _asked(self, ask: Callable[[_Line], T]) -> T | Closed:
+    def _asked(self, ask: Callable[[_Line], T]) -> T:
         """Ask the nodes in turn, until one answers."""
-        trouble = _NoAnswer("off", "names no host", "Correct the URL.")
+        closed = Closed("off", "names no host", "Correct the URL.")
         for host, port in self.site.nodes:
             try:
                 with _Line(self, host, port) as line:
                     return ask(line)
-            except _NoAnswer as error:
-                trouble = error
+            except Closed as error:
+                closed = error
             except (OSError, HTTPException, ValueError, RecursionError) as error:  # the last two: a broken answer
-                trouble = _explained(error)
-            if not trouble.elsewhere:
+                closed = _explained(error)
+            if not closed.elsewhere:
                 break
-        return Closed(why=trouble.why, where=self.site.shown, trouble=trouble.trouble, remedy=trouble.remedy)
+        closed.where = self.site.shown
+        raise closed
 
 
 class _Secure(HTTPConnection):
@@ -194,10 +171,10 @@ class _Line:
                 raise self._refused(body)
             case status if status >= 500:
                 trouble, remedy = f"gives no answer (status {status})", "See the broker's log."
-                raise _NoAnswer("silent", trouble, remedy, elsewhere=True)
+                raise Closed("silent", trouble, remedy, elsewhere=True)
         raise _nothing()
 
-    def _refused(self, body: bytes) -> _NoAnswer:
+    def _refused(self, body: bytes) -> Closed:
         user = self._site.user
         try:
             said = str(json.loads(body).get("reason", ""))
@@ -205,13 +182,13 @@ class _Line:
             said = ""
         if "virtual host" in said:
             trouble = f'shows user "{user}" nothing of the virtual host "{self._vhost}"'
-            return _NoAnswer("forbidden", trouble, "Give this user a permission there.")
+            return Closed("forbidden", trouble, "Give this user a permission there.")
         if said.startswith("Not "):  # a known user
             tag = "monitoring"
             trouble = f'does not show this to user "{user}", who lacks the tag {tag}'
-            return _NoAnswer("forbidden", trouble, f"rabbitmqctl set_user_tags {user} {tag}")
+            return Closed("forbidden", trouble, f"rabbitmqctl set_user_tags {user} {tag}")
         trouble = f'refuses user "{user}" or the password'
-        return _NoAnswer("login", trouble, "Name another user: management=http://USER:PASSWORD@HOST:15672.")
+        return Closed("login", trouble, "Name another user: management=http://USER:PASSWORD@HOST:15672.")
 
 
 def _rows(found: Any) -> list[Mapping[str, Any]]:
@@ -222,27 +199,25 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-def _nothing() -> _NoAnswer:
+def _nothing() -> Closed:
     trouble = "answers, but not as a management API"
-    return _NoAnswer("off", trouble, "Check its host, port and path, http:// or https://.", elsewhere=True)
+    return Closed("off", trouble, "Check its host, port and path, http:// or https://.", elsewhere=True)
 
 
-def _explained(error: Exception) -> _NoAnswer:
+def _explained(error: Exception) -> Closed:
     """Turn an error of the connection into the reason for a missing answer."""
     match error:
         case ConnectionRefusedError():
             remedy = "Enable it on the broker: rabbitmq-plugins enable rabbitmq_management."
-            return _NoAnswer("off", "refuses the connection", remedy, elsewhere=True)
+            return Closed("off", "refuses the connection", remedy, elsewhere=True)
         case ssl.SSLCertVerificationError():
             trouble = f"has a certificate that is refused: {error.verify_message}"
-            return _NoAnswer("login", trouble, "Name the authority's file: ?cacertfile=FILE.", elsewhere=True)
+            return Closed("login", trouble, "Name the authority's file: ?cacertfile=FILE.", elsewhere=True)
         case TimeoutError():
-            return _NoAnswer("silent", "gives no answer in time", "See whether it is overloaded.", elsewhere=True)
+            return Closed("silent", "gives no answer in time", "See whether it is overloaded.", elsewhere=True)
         case FileNotFoundError():
-            return _NoAnswer("login", f"needs a file that does not exist ({text_of(error)})", "Correct it in the URL.")
+            return Closed("login", f"needs a file that does not exist ({text_of(error)})", "Correct it in the URL.")
         case ValueError() | RecursionError():
             return _nothing()
     said = text_of(error) or type(error).__name__
-    return _NoAnswer(
-        "off", f"cannot be asked ({said})", "Check its host and port, http:// or https://.", elsewhere=True
-    )
+    return Closed("off", f"cannot be asked ({said})", "Check its host and port, http:// or https://.", elsewhere=True)

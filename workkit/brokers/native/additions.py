@@ -14,11 +14,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-import msgpack
-
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.redis_server.control import read_packed
+from workkit.brokers.redis_server.control import pack, read_packed
 from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server, ServerClock
@@ -209,7 +207,7 @@ class Additions:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 rows.append(_put_row(job, what))
-            args += (change, msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(rows))
+            args += (change, pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
                 args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)

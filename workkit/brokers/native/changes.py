@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import msgpack
-
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.record import read_count
-from workkit.brokers.redis_server.control import read_packed, read_pause, write_pause
+from workkit.brokers.redis_server.control import pack, read_packed, read_pause, write_pause
 from workkit.contract.admin import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.text.wording import epoch_ms
+from workkit.text.wording import epoch_ms, instant_of
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # the instants in `before` and `after`, in ms
@@ -45,11 +42,7 @@ def job_target(job: Job) -> str:
 def pause_act(target: str, pause: Pause, *, job: Job | None = None) -> Act:
     """Make the act of a pause."""
     return Act(
-        verb="pause",
-        target=target,
-        job=job,
-        after=write_pause(Pause(until_ms=pause.until_ms)),
-        reason=pause.reason,
+        verb="pause", target=target, job=job, after=write_pause(Pause(until_ms=pause.until_ms)), reason=pause.reason
     )
 
 
@@ -72,8 +65,8 @@ def packed_change(author: Author | None, act: Act) -> bytes:
     fields: list[str | bytes] = [part for pair in said.items() if pair[1] for part in pair]
     for name, value in (("before", act.before), ("after", act.after)):
         if value:
-            fields += [name, value if isinstance(value, bytes) else _pack(_stored(value))]
-    return _pack(fields)
+            fields += [name, value if isinstance(value, bytes) else pack(_stored(value))]
+    return pack(fields)
 
 
 def read_change(number: bytes, fields: Mapping[bytes, bytes]) -> Change | None:
@@ -135,7 +128,3 @@ def _stored(state: Mapping[str, Any]) -> dict[str, Any]:
     """Write instants as ms, and leave out unknown values."""
     known = ((name, value) for name, value in state.items() if value is not None)
     return {name: epoch_ms(v) if isinstance(v, datetime) else v for name, v in known}
-
-
-def _pack(value: Any) -> bytes:
-    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))

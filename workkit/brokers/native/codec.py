@@ -13,11 +13,9 @@ from functools import lru_cache
 from hashlib import sha1
 from typing import Any, Final
 
-import msgpack
-
 from workkit import wire
 from workkit.brokers.native.entry import ITEM, item_id
-from workkit.brokers.redis_server.control import read_packed
+from workkit.brokers.redis_server.control import pack, read_packed
 from workkit.contract.listener import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
@@ -27,6 +25,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, stored_opts
+from workkit.text.wording import instant_of
 from workkit.triggers import Trigger
 from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
@@ -214,14 +213,6 @@ def id_text(item: bytes) -> str:
     return (item_id(item) or b"").decode("utf-8", "replace")
 
 
-def instant_of(ms: int) -> datetime | None:
-    """Convert epoch milliseconds to an aware datetime; None if the calendar has no such time."""
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
 LONGEST: Final = 200_000  # bytes of the functions that one listener publishes
 OF, IS = "of:", "is:"  # fields: of a listener -> a digest; of a digest -> the functions
 
@@ -230,12 +221,12 @@ def functions_text(functions: Sequence[KnownFunction]) -> tuple[str, bytes]:
     """Pack functions, as many as there is room for, and compute the digest of the packed text."""
     packed, room = [], LONGEST
     for known in functions:
-        one = msgpack.packb(_packed(known), use_bin_type=False, unicode_errors="surrogatepass")
+        one = pack(_packed(known))
         room -= len(one)
         if room < 0:
             break
         packed.append(_packed(known))
-    text = bytes(msgpack.packb(packed, use_bin_type=False, unicode_errors="surrogatepass"))
+    text = pack(packed)
     return sha1(text, usedforsecurity=False).hexdigest(), text
 
 

@@ -10,21 +10,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, overload
 
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.redis_server.control import read_packed
-from workkit.contract.history import (
-    BUCKETS,
-    COUNTS,
-    ENDINGS,
-    KEPT_MS,
-    TIERS,
-    Buckets,
-    Cell,
-    Day,
-    Ended,
-    PastRun,
-    Tier,
-)
+from workkit.contract.history import BUCKETS, COUNTS, ENDINGS, KEPT_MS, TIERS, Buckets, Cell, Day, Ended, PastRun, Tier
+from workkit.text.wording import instant_of
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400
@@ -88,41 +76,17 @@ def read_entry(packed: bytes) -> Entry | None:
     )
 
 
-def past_run(
-    entry: Entry,
-    *,
-    id: str | None,
-    name: str | None,
-    fn: str | None,
-    listener: str | None = None,
-    error: str | None = None,
-    times: int = 1,
-    place: str | None = None,
-    call: str = "",
-    log: str | None = None,
-) -> PastRun | None:
-    """Make the value of an entry; None if its times are beyond the calendar."""
+def past_run(entry: Entry, **others: Any) -> PastRun | None:
+    """Make the value of an entry; None if its times are beyond the calendar. `others`: the fields that an entry does
+    not have.
+    """
     due, ended = instant_of(entry.due_ms), instant_of(entry.ended_ms)
     if due is None or ended is None:
         return None
     return PastRun(
-        id=id,
-        name=name,
-        fn=fn,
-        due=due,
-        ended=ended,
-        ending=entry.ending,
-        late_ms=entry.late_ms,
-        took_ms=entry.took_ms,
-        attempt=entry.attempt,
-        by_hand=entry.by_hand,
-        listener=listener,
-        error=error,
-        times=times,
-        place=place,
-        call=call,
-        log=log,
-    )
+        due=due, ended=ended, ending=entry.ending, late_ms=entry.late_ms, took_ms=entry.took_ms, attempt=entry.attempt,
+        by_hand=entry.by_hand, **others,
+    )  # fmt: skip
 
 
 def read_ring(value: bytes) -> list[Entry]:

@@ -15,19 +15,10 @@ import msgpack
 from workkit.brokers.native.history import Entry, entry_of, packed_cell, slot
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import Receipt, ending, log_name, read_failure
-from workkit.brokers.redis_server.control import read_packed
+from workkit.brokers.redis_server.control import pack, read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call
-from workkit.contract.history import (
-    ALL,
-    KEPT_MS,
-    TIERS,
-    Counted,
-    Ended,
-    Result,
-    Sample,
-    kept_call,
-)
+from workkit.contract.history import ALL, KEPT_MS, TIERS, Counted, Ended, Result, Sample, kept_call
 from workkit.contract.listener import Claim, Ending
 from workkit.jobs.admission import History
 from workkit.jobs.job import Job
@@ -64,7 +55,7 @@ def settlement(
         if (result := result_of(claim, outcome)) is not None:
             made |= keep_result(claim, result, words)
         maps.append(made)
-    return bytes(msgpack.packb(maps, use_bin_type=False, unicode_errors="surrogatepass")), tuple(words)
+    return pack(maps), tuple(words)
 
 
 def result_of(claim: Claim, outcome: Outcome) -> Kept | None:
@@ -177,18 +168,10 @@ class Recorder:
         error = _brief(failure) if failure is not None else (claim.reason or said or "")
         name = claim.terms.name
         return _row(
-            field=(name or claim.id) if receipt.recurs else "",
-            entry=packed,
-            times=1,
-            how=how,
-            id=claim.id,
-            name=name,
-            fn=claim.fn,
-            listener=listener,
-            error=error,
-            call=kept_call(claim.args, claim.kwargs),
+            (name or claim.id) if receipt.recurs else "", packed, id=claim.id, name=name, fn=claim.fn, how=how,
+            listener=listener, error=error, call=kept_call(claim.args, claim.kwargs),
             log=log_name(claim.occurrence, claim.failures) if failure is not None and failure.log else "",
-        )
+        )  # fmt: skip
 
     def _has_room(self, now_ms: int) -> bool:
         if now_ms // 1000 != self.second:
@@ -221,50 +204,24 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
 
 def sample_row(sample: Sample, *, listener: str) -> Record:
     """Make the record of a plain run that is done."""
-    entry = entry_of(
-        sample.due_ms,
-        late_ms=sample.ran.late_ms,
-        took_ms=sample.ran.took_ms,
-        ending="done",
-        attempt=sample.attempt,
-    )
+    due_ms, ran = sample.due_ms, sample.ran
+    entry = entry_of(due_ms, late_ms=ran.late_ms, took_ms=ran.took_ms, ending="done", attempt=sample.attempt)
     return _row(
-        field="",
-        entry=entry,
-        times=sample.times,
-        how=MUST,
-        id=sample.id,
-        name=sample.name,
-        fn=sample.fn,
-        listener=listener,
-        error="",
-        call=sample.call,
+        "", entry, id=sample.id, name=sample.name, fn=sample.fn, times=sample.times, listener=listener, call=sample.call
     )
 
 
 def skip_row(job: Job, *, due_ms: int) -> Record:
     """Make the record of an occurrence that a person leaves out, at its own time."""
-    entry = entry_of(due_ms, late_ms=0, took_ms=0, ending="skipped")
-    name = job.terms.name
-    return _row(
-        field=name or job.id, entry=entry, times=1, how=MUST, id=job.id, name=name, fn=job.fn, listener="", error=""
-    )
+    entry, name = entry_of(due_ms, late_ms=0, took_ms=0, ending="skipped"), job.terms.name
+    return _row(name or job.id, entry, id=job.id, name=name, fn=job.fn)
 
 
 def _row(
-    *,
-    field: str,
-    entry: Entry,
-    times: int,
-    how: int,
-    id: str,
-    name: str | None,
-    fn: str,
-    listener: str,
-    error: str,
-    call: str = "",
-    log: str = "",
-) -> Record:
+    field: str, entry: Entry, *, id: str, name: str | None, fn: str, times: int = 1, how: int = MUST,
+    listener: str = "", error: str = "", call: str = "", log: str = "",
+) -> Record:  # fmt: skip
+    """Make a record. `field`: the recurring job that has it in its ring; empty for a single run."""
     row = [field, entry.encode(), times, how, id, name or "", fn[:LONGEST], listener, error[:LONGEST_ERROR]]
     more = (("a", call), ("l", log))
     return row + [part for pair in more if pair[1] for part in pair]
@@ -285,9 +242,4 @@ def tally_call(keys: Keys, counted: Counted, *, listener: str, history: History,
     cells = [[subject, packed_cell(counted.cells[subject])] for subject in subjects]
     samples = [sample_row(one, listener=listener) for one in counted.samples] if history == "full" else []
     slots = tuple(slot(tier, now_ms) for tier in TIERS)
-    return script, script.keys(keys, slots=slots), [packed(spans), packed(cells), packed(samples)]
-
-
-def packed(value: Any) -> bytes:
-    """Pack a value for a script."""
-    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))
+    return script, script.keys(keys, slots=slots), [pack(spans), pack(cells), pack(samples)]

@@ -20,6 +20,7 @@ from workkit.brokers.native.record import heard_upto, read_claims
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, Recorder, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, admission_request, log_row
 from workkit.brokers.redis_server.control import Description, new_name, read_control
+from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
@@ -68,9 +69,7 @@ class Session:
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name."""
         name = new_name(info.listener)
-        with self._server.translated() as client:
-            seconds, micros = client.time()
-        self._who = Description(info, began_ms=int(seconds) * 1000 + int(micros) // 1000)
+        self._who = Description(info, began_ms=server_ms(self._server))
         self._server.call(*self._call("register", [name, self._who.packed], listener=name))
         if info.functions:
             self._publish(name, *functions_text(info.functions))

@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from workkit.brokers.native.entry import Entry, rate_flag, read_entry, regular, slot_flag, waited_flag
+from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim, Standing, Waited
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
@@ -276,7 +277,7 @@ def admission_request(
     next_due = None
     if not claim.armed:
         next_due = _chain(asked, claim, receipt, entry, now_ms, is_now)
-    packed = bytes(msgpack.packb(_said(asked), use_bin_type=False, unicode_errors="surrogatepass"))
+    packed = pack(_said(asked))
     standing = Standing(terms=claim.terms, slots=tuple(needs))
     armed = replace(claim, armed=True, standing=standing)
     return AdmissionRequest(

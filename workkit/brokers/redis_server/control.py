@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgpack
 
+from workkit.brokers.redis_server.pages import ms_of, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import HISTORIES, Control, History, Pause
@@ -32,6 +33,11 @@ def read_packed(packed: bytes | None) -> Any:
         return msgpack.unpackb(packed or b"", unicode_errors="surrogatepass", strict_map_key=False)
     except (ValueError, RecursionError, TypeError):  # TypeError: a map with a list as a key
         return None
+
+
+def pack(value: Any) -> bytes:
+    """Pack a value for a script, which reads texts and bytes alike. Half a character is written as it is."""
+    return bytes(msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(value))
 
 
 def whole_ms(score: float) -> int:
@@ -131,13 +137,8 @@ def is_control(name: bytes, value: bytes) -> bool:
 
 def standing_control(server: Server, key: str) -> Control:
     """Read a control key: the pauses that still last, and the schedule's own limits."""
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        pipe.time()
-        pipe.hgetall(key)
-        (seconds, micros), fields = pipe.execute()
-    _, control = standing(fields, now_ms=int(seconds) * 1000 + int(micros) // 1000)
-    return control
+    now, fields = piped(server, lambda pipe: (pipe.time(), pipe.hgetall(key)))
+    return standing(fields, now_ms=ms_of(now))[1]
 
 
 def standing(fields: Mapping[bytes, bytes], *, now_ms: int) -> tuple[bytes, Control]:

@@ -25,16 +25,17 @@ from workkit.text.wording import age_text
 Look = Callable[[], Iterator[Finding]]
 
 
-def tried(server: Server, what: str, look: Look) -> Iterator[Finding]:
-    """Check something. If the server forbids it to this user, yield a finding about that. A wrong or missing password
-    raises.
+def tried(server: Server, *checks: tuple[str, Look]) -> Iterator[Finding]:
+    """Make checks, each named for messages: "... could not be checked". One that the server refuses becomes a finding,
+    and the next ones are made. Raises ServerRefused for a wrong password, as no check could be made.
     """
-    try:
-        yield from look()
-    except ServerRefused as error:
-        if isinstance(error.__cause__, redis.exceptions.AuthenticationError):
-            raise
-        yield unchecked(server, what, error)
+    for what, look in checks:
+        try:
+            yield from look()
+        except ServerRefused as error:
+            if isinstance(error.__cause__, redis.exceptions.AuthenticationError):
+                raise
+            yield unchecked(server, what, error)
 
 
 def unchecked(server: Server, what: str, error: ServerRefused) -> Finding:

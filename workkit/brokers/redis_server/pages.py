@@ -46,7 +46,7 @@ def hash_pages(server: Server, key: str) -> Iterator[dict[bytes, bytes]]:
         count = min(PAGE, max(5, len(page) * PAGE_BYTES // size)) if size > PAGE_BYTES else PAGE
 
 
-def scored_pages(server: Server, key: str) -> Iterator[list[tuple[bytes, float]]]:
+def scored_pages(server: Server, key: bytes | str) -> Iterator[list[tuple[bytes, float]]]:
     """Read a sorted set in pages, in no order; a member may come twice while it changes."""
     return _pages(server, lambda client, cursor: client.zscan(key, cursor, count=PAGE))
 
@@ -70,19 +70,19 @@ def _rest() -> None:
         _thread.since = time.thread_time()
 
 
-def set_pages(server: Server, key: str) -> Iterator[list[bytes]]:
+def set_pages(server: Server, key: bytes | str) -> Iterator[list[bytes]]:
     """Read a set in pages, in no order; a member may come twice while it changes."""
     return _pages(server, lambda client, cursor: client.sscan(key, cursor, count=PAGE))
 
 
-def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-    """Ask several questions in one round trip; `whole`: in one step. The second word of each command is
-    then its key.
+def piped(server: Server, ask: Callable[[Any], object], *, whole: bool = False, lenient: bool = False) -> list[Any]:
+    """Ask several questions in one round trip; `whole`: in one step. The second word of each command is then its key.
+    `lenient`: an error of one command, as of a key of another type, is returned in the place of its answer.
     """
     with server.translated() as client:
         pipe = client.pipeline(transaction=False)
         ask(pipe)
-        return _in_one_step(client, list(pipe.command_stack)) if whole else list(pipe.execute())
+        return _in_one_step(client, list(pipe.command_stack)) if whole else list(pipe.execute(not lenient))
 
 
 def _in_one_step(client: Any, commands: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[Any]:
@@ -125,8 +125,12 @@ def _read(verb: str, options: Mapping[str, Any], answer: Any) -> Any:
 def server_ms(server: Server) -> int:
     """Ask the server's clock."""
     with server.translated() as client:
-        seconds, micros = client.time()
-    return int(seconds) * 1000 + int(micros) // 1000
+        return ms_of(client.time())
+
+
+def ms_of(answer: Sequence[Any]) -> int:
+    """Read an answer of TIME, in ms."""
+    return int(answer[0]) * 1000 + int(answer[1]) // 1000
 
 
 def names_behind(server: Server, start: str) -> list[str] | None:

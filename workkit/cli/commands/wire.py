@@ -159,15 +159,8 @@ def _beside(first: str, second: str, *, colour: str = "dim") -> Iterator[str]:
 
 
 def _when(score: float, now: datetime) -> str:
-    at = _instant(score)
+    at = wording.instant_of(score)
     return f"{wording.iso(at)}, {wording.distance(at, now)}" if at else "no time"
-
-
-def _instant(score: float) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(score / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def _score(score: float) -> str:
@@ -196,7 +189,7 @@ def _pair_record(pair: Pair) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name, data in (("id", pair.id or None), ("payload", pair.payload), ("item", pair.item)):
         record |= json_bytes(name, data)
-    at = _instant(pair.score) if pair.item is not None else None
+    at = wording.instant_of(pair.score) if pair.item is not None else None
     return record | {
         "sha1": pair.is_hashed if pair.payload is not None else None,
         "score": None if pair.item is None else _json_score(pair.score),

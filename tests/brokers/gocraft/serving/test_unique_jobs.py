@@ -9,13 +9,13 @@ import pytest
 from tests.brokers.gocraft.serving.fleet import Namespace, end
 from tests.contract.lossy import Lossy
 from workkit.brokers.gocraft.broker import GocraftBroker
-from workkit.brokers.gocraft.codec import instant_of
 from workkit.brokers.gocraft.text import read, rewrite
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.server import PendingCalls
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done, Failure
+from workkit.text.wording import instant_of
 
 KEY = '{"my_key":"586"}'
 

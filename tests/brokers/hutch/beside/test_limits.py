@@ -137,7 +137,7 @@ def test_the_limit_of_a_schedule_holds_for_all_its_functions(pair: Pair) -> None
     publish(pair, 2)
     turn = listener.claim(5)
     claims = [*turn.claims, *taken(listener, 3 - len(turn.claims))]
-    control = listener._gate._guard.control  # type: ignore[attr-defined]
+    control = listener._gate.control  # type: ignore[attr-defined]
     assert (control.limit, pair.broker().inspector.control().limit) == (1, 1)
     running = listener.admit([(claim, claim.admission(RunOptions(), control)) for claim in claims]).claims
     assert len(running) == 1

@@ -12,7 +12,7 @@ from tests import handlers
 from tests.brokers.hutch.beside.pair import Pair, admitted, meet, taken
 from tests.brokers.hutch.relay import Relay
 from workkit import events, schedule
-from workkit.brokers.hutch.beside.gate import RedisGate
+from workkit.brokers.hutch.beside.guard import RedisGate
 from workkit.brokers.hutch.beside.place import Beside, listeners, running
 from workkit.errors import ServerError, ServerUnreachable
 from workkit.jobs.outcome import DONE, Again
@@ -71,12 +71,12 @@ def test_a_slot_whose_answer_was_lost_is_free_when_its_message_ends(pair: Pair) 
     (claim,) = taken(listener, 1)
     gate = listener._gate
     assert isinstance(gate, RedisGate)
-    beside = gate._guard._beside
-    gate._guard._beside = Deaf(beside.server, beside.keys)
+    beside = gate._beside
+    gate._beside = Deaf(beside.server, beside.keys)
     with pytest.raises(ServerUnreachable):
         admitted(listener, [claim], ONE)
     assert pair.client.zcard(pair.keys.slots) == 1
-    gate._guard._beside = beside
+    gate._beside = beside
     listener.leave()
     assert pair.client.zcard(pair.keys.slots) == 0
 

@@ -32,7 +32,7 @@ NAMES = Names(exchange="shop", dialect="hutch")
 EVENT = Names(exchange="shop", dialect="event")
 QUEUE = NAMES.queue("note")
 (WORK,) = work(NAMES, ["note"]).queues
-SHUT = Closed(why="off", where="http://h:15672", trouble="refuses the connection", remedy="Enable it.")
+SHUT = Closed("off", "refuses the connection", "Enable it.", where="http://h:15672")
 
 
 def queue(name: str, **fields: Any) -> QueueFact:

@@ -10,7 +10,6 @@ import pytest
 from workkit.brokers.hutch import broker_facts
 
 READERS: list[tuple[Callable[[dict[str, Any]], Any], Any]] = [
-    (broker_facts.read_overview, broker_facts.Overview()),
     (broker_facts.read_node, broker_facts.NodeFact(name="")),
     (broker_facts.read_exchange, broker_facts.ExchangeFact(name="")),
     (broker_facts.read_queue, broker_facts.QueueFact(name="")),
@@ -19,9 +18,9 @@ READERS: list[tuple[Callable[[dict[str, Any]], Any], Any]] = [
     (broker_facts.read_channel, broker_facts.ChannelFact(name="")),
 ]
 FIELDS = (
-    "name", "rabbitmq_version", "cluster_name", "message_stats", "type", "arguments", "state",
+    "name", "message_stats", "type", "arguments", "state",
     "messages_ready", "messages_unacknowledged", "consumers", "head_message_timestamp", "effective_policy_definition",
-    "source", "destination", "routing_key", "queue", "consumer_tag", "prefetch_count", "channel_details", "user",
+    "source", "destination", "routing_key", "queue", "consumer_tag", "channel_details", "user",
     "idle_since",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ findings and repair them. `Verification` judges all of it for `wire verify`, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -14,32 +14,8 @@ from typing import Final
 import redis
 
 from workkit.brokers.doctor import UNCHECKED, dead, kinds_of, limited
-from workkit.brokers.gocraft.doctor import judge, keys, pools
-from workkit.brokers.gocraft.doctor.judge import (
-    LEAKED,
-    judge_fields,
-    judge_life,
-    judge_list,
-    judge_name,
-    judge_text,
-    judge_type,
-    judge_value,
-)
-from workkit.brokers.gocraft.doctor.keys import (
-    Carried,
-    Leak,
-    carried,
-    endless,
-    leaked,
-    left_over,
-    lives,
-    locks,
-    marks,
-    text_findings,
-    unended,
-    values,
-    wrong_locks,
-)
+from workkit.brokers.gocraft.doctor import judge, pools
+from workkit.brokers.gocraft.doctor import keys as checks
 from workkit.brokers.gocraft.doctor.pools import DEAD_MS, Waiting, fleet
 from workkit.brokers.gocraft.doctor.survey import (
     LIVES,
@@ -90,7 +66,7 @@ class GocraftDoctor:
         if not finding.repairs:
             return False
         subject = finding.subject
-        if isinstance(subject, Leak) and subject.life is None and not self._is_nowhere(subject.key):
+        if isinstance(subject, checks.Leak) and subject.life is None and not self._is_nowhere(subject.key):
             return False
         try:
             return bool(subject.repair(self.server, self.keys))
@@ -104,10 +80,13 @@ class GocraftDoctor:
         return Verification(survey=survey(self.server, self.keys))
 
     def _looked(self, patience_ms: int) -> Iterator[Finding]:
-        yield from self._tried("the server's clock", lambda: clock(self.server))
-        yield from self._tried("the server's state", lambda: host(self.server, self.keys.namespace).findings())
-        yield from self._tried("whether scripts may run", lambda: scripts(self.server, load("gocraft")["move"]))
-        yield from self._tried("the namespace", lambda: self._namespace(patience_ms))
+        yield from tried(
+            self.server,
+            ("the server's clock", lambda: clock(self.server)),
+            ("the server's state", lambda: host(self.server, self.keys.namespace).findings()),
+            ("whether scripts may run", lambda: scripts(self.server, load("gocraft")["move"])),
+            ("the namespace", lambda: self._namespace(patience_ms)),
+        )
 
     def _namespace(self, patience_ms: int) -> Iterator[Finding]:
         made = survey(self.server, self.keys)
@@ -117,36 +96,40 @@ class GocraftDoctor:
                 "use a database of its own for this namespace",
                 why=f"The doctor reads the names of all keys. More than {MOST_STEPS * STEP:,} are too many.",
             )
-        yield from self._tried("the keys", lambda: values(made))
-        yield from self._tried("keys that should end", lambda: lives(made))
-        yield from self._tried("pools and jobs", lambda: self._work(made, patience_ms))
-        yield from self._tried("jobs with which pools died", lambda: pools.crashed(made))
-        yield from self._tried("the dead set", lambda: self._dead(made))
+        yield from tried(
+            self.server,
+            ("the keys", lambda: checks.values(made)),
+            ("keys that should end", lambda: checks.lives(made)),
+            ("pools and jobs", lambda: self._work(made, patience_ms)),
+            ("jobs with which pools died", lambda: pools.crashed(made)),
+            ("the dead set", lambda: self._dead(made)),
+        )
 
     def _work(self, made: Survey, patience_ms: int) -> Iterator[Finding]:
         known = fleet(made)
         yield from pools.limits(made, known)
         unlisted = pools.settled(known, known)
-        suspects, ended = locks(made, unlisted), unended(made, [])
-        waiting, texts = Waiting(made, known), carried(made)
+        suspects, ended = checks.locks(made, unlisted), checks.unended(made, [])
+        waiting, texts = Waiting(made, known), checks.carried(made)
         yield from self._walk(made, waiting, texts)
-        alone = marks(made, texts.left) if made.is_whole else {}
+        alone = checks.marks(made, texts.left) if made.is_whole else {}
         before = {key: mark for key, mark in alone.items() if mark.is_old(made.now_ms + DEAD_MS, patience_ms)}
         if suspects or ended or before or any(pool.is_suspect for pool in known.pools):
             time.sleep(min(patience_ms, DEAD_MS) / 1000)
         still = pools.again(made, known)
-        yield from left_over(made, unended(made, ended) if ended else [])  # before its pool is reaped, which runs it
+        left = checks.unended(made, ended) if ended else []
+        yield from checks.left_over(made, left)  # before its pool is reaped, which runs it
         yield from pools.gone(made, known, still=still)
-        yield from wrong_locks(made, suspects, unlisted)
+        yield from checks.wrong_locks(made, suspects, unlisted)
         yield from waiting.findings()
-        yield from endless(made, texts)
+        yield from checks.endless(made, texts)
         if before:
             later = survey(self.server, self.keys)
-            yield from leaked(later, before, self._unnamed(later, before), patience_ms=patience_ms)
+            yield from checks.leaked(later, before, self._unnamed(later, before), patience_ms=patience_ms)
 
-    def _walk(self, made: Survey, waiting: Waiting, texts: Carried) -> Iterator[Finding]:
+    def _walk(self, made: Survey, waiting: Waiting, texts: checks.Carried) -> Iterator[Finding]:
         for text in made.texts():
-            yield from text_findings(made, text)
+            yield from checks.text_findings(made, text)
             try:
                 job = read(text.data)
             except CorruptRecord:
@@ -156,7 +139,7 @@ class GocraftDoctor:
 
     def _unnamed(self, made: Survey, keys: Collection[str]) -> set[str]:
         """Return those of these unique keys that no job text names."""
-        found = carried(made, keys)
+        found = checks.carried(made, keys)
         for text in made.texts():
             found.see(text)
             if not found.left:
@@ -177,9 +160,6 @@ class GocraftDoctor:
             (count,) = made.asked([("ZCARD", place.key)])
             kept = "Pools of ours keep the latest 100,000 of them."
             yield from dead(count, schedule=self.keys.namespace, kept=kept)
-
-    def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        yield from tried(self.server, what, look)
 
 
 # For `wire`: every key and text, judged or as it is.
@@ -212,16 +192,16 @@ class Verification:
         made = self.survey
         self.keys = sum(map(len, made.found.values())) + len(made.wrong)
         for place, stands in sorted(made.wrong.items(), key=lambda pair: pair[0].key):
-            yield _flaw(place, judge_type(place, stands))
+            yield _flaw(place, judge.judge_type(place, stands))
         yield from self._values()
         yield from self._texts()
         if self._left:
-            again = carried(survey(made.server, made.keys), self._left)
+            again = checks.carried(survey(made.server, made.keys), self._left)
             for text in again.survey.texts():
                 again.see(text)
             there = {place.key for place in again.survey.of("unique")}
             for key in sorted(again.left & there):
-                yield _flaw(Place(key, "unique"), Fault(LEAKED, "no job has this unique key", True))
+                yield _flaw(Place(key, "unique"), Fault(judge.LEAKED, "no job has this unique key", True))
 
     def contents(self) -> Iterator[tuple[Place, list[tuple[bytes, ...]]]]:
         """Read every key with its contents: texts, members with their scores, fields with their values."""
@@ -244,27 +224,27 @@ class Verification:
     def _values(self) -> Iterator[Flaw]:
         made = self.survey
         for name in made.members("known_jobs"):
-            for fault in judge_name(name):
+            for fault in judge.judge_name(name):
                 yield Flaw(raw(made.keys.known_jobs), raw(name), fault)
         for place in (place for kind in _VALUED for place in made.of(kind)):
-            yield from (_flaw(place, fault) for fault in judge_value(place, made.value(place)))
+            yield from (_flaw(place, fault) for fault in judge.judge_value(place, made.value(place)))
         for place in (place for kind in _HASHES for place in made.of(kind)):
-            yield from (_flaw(place, fault) for fault in judge_fields(place, made.fields(place)))
+            yield from (_flaw(place, fault) for fault in judge.judge_fields(place, made.fields(place)))
         pools = set(made.members("worker_pools"))
         for place in made.of("in_progress"):
-            yield from (_flaw(place, fault) for fault in judge_list(place, pools))
+            yield from (_flaw(place, fault) for fault in judge.judge_list(place, pools))
         ending = (place for kind in _ENDING for place in made.of(kind))
         while page := list(islice(ending, PAGE)):
             ttls = made.asked(("TTL", place.key) for place in page)
             for place, ttl in zip(page, ttls, strict=True):
-                yield from (_flaw(place, fault) for fault in judge_life(place, ttl))
+                yield from (_flaw(place, fault) for fault in judge.judge_life(place, ttl))
 
     def _texts(self) -> Iterator[Flaw]:
-        seen = carried(self.survey)
+        seen = checks.carried(self.survey)
         for text in self.survey.texts():
             self.texts += 1
             seen.see(text)
-            for fault in judge_text(text.place, text.data, text.score):
+            for fault in judge.judge_text(text.place, text.data, text.score):
                 yield Flaw(raw(text.place.key), text.data, fault)
         self._left = seen.left
 
@@ -281,5 +261,5 @@ def id_of(data: bytes) -> str | None:
         return None
 
 
-KINDS: Final = kinds_of(pools, judge, keys)
+KINDS: Final = kinds_of(pools, judge, checks)
 """Every kind of finding that `doctor` or `wire verify` has for a namespace, beside those of each server."""

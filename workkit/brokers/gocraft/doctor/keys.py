@@ -15,22 +15,7 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.doctor import tally
-from workkit.brokers.gocraft.doctor.judge import (
-    ENDLESS,
-    LEAKED,
-    LOCK,
-    LOCK_INFO,
-    NAMELESS,
-    SCORE,
-    STRAY,
-    UNREADABLE,
-    WORDS,
-    judge_fields,
-    judge_life,
-    judge_name,
-    judge_text,
-    judge_value,
-)
+from workkit.brokers.gocraft.doctor import judge
 from workkit.brokers.gocraft.doctor.survey import LIVES, PAGE, TYPES, Place, Survey, Text, raw, text_of
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pool import ENDED, Lock, relock
@@ -53,8 +38,12 @@ def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) 
 
 # Job texts.
 
-OF_DOCTOR = frozenset({UNREADABLE, NAMELESS, STRAY, SCORE})
+OF_DOCTOR = frozenset({judge.UNREADABLE, judge.NAMELESS, judge.STRAY, judge.SCORE})
 """Faults of texts that do harm today. The others concern only Go pools: `wire verify` names them."""
+_ADVICE = {
+    judge.STRAY: "find out what put it there; a listener of ours that serves this queue moves it to the dead set",
+    judge.SCORE: "find out what wrote it, and remove it with ZREM",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +68,16 @@ class Aside:
 def text_findings(made: Survey, text: Text) -> Iterator[Finding]:
     """Yield the faults of one text as findings."""
     place = text.place
-    for fault in judge_text(place, text.data, text.score):
-        if fault.of not in OF_DOCTOR or (fault.of is SCORE and place.kind == "dead"):
+    for fault in judge.judge_text(place, text.data, text.score):
+        if fault.of not in OF_DOCTOR or (fault.of is judge.SCORE and place.kind == "dead"):
             continue
-        what, subject = (
-            f"{brief_bytes(raw(place.key))} has {brief_bytes(text.data) or 'empty bytes'}: {fault.what}",
-            None,
-        )
+        subject = None
+        what = f"{brief_bytes(raw(place.key))} has {brief_bytes(text.data) or 'empty bytes'}: {fault.what}"
         if fault.repairs:
             of = (place.name, place.of) if place.kind == "in_progress" else ("", "")
             subject = Aside(key=place.key, kind=TYPES[place.kind], data=text.data, name=of[0], pool=of[1])
             what += f"; the repair sets its bytes aside in {made.keys.unreadable}"
-        advice = {
-            STRAY: ("find out what put it there; a listener of ours that serves this queue moves it to the dead set",),
-            SCORE: ("find out what wrote it, and remove it with ZREM",),
-        }.get(fault.of, ())
+        advice = [_ADVICE[fault.of]] if fault.of in _ADVICE else []
         yield fault.of.found(what, *advice, subject=subject, about=(bytes_text(text.data),))
 
 
@@ -119,15 +103,15 @@ def values(made: Survey) -> Iterator[Finding]:
     for place, stands in sorted(made.wrong.items(), key=lambda pair: pair[0].key):
         kind = TYPES[place.kind]
         why = "The server refuses requests that need this key: jobs of its name do not run, or none of the namespace."
-        yield wrong_type(raw(place.key), WORDS.get(stands, stands), WORDS.get(kind, kind), why=why)
+        yield wrong_type(raw(place.key), judge.WORDS.get(stands, stands), judge.WORDS.get(kind, kind), why=why)
     for place in (*made.of("max_concurrency"), *made.of("last_periodic_enqueue")):
-        for fault in judge_value(place, made.value(place)):
+        for fault in judge.judge_value(place, made.value(place)):
             yield _of_key(place, fault, f"redis-cli SET {shell_word(place.key)} NUMBER")
     for place in made.of("worker_pool"):
-        for fault in judge_fields(place, made.fields(place)):
+        for fault in judge.judge_fields(place, made.fields(place)):
             yield _of_key(place, fault, f"redis-cli DEL {shell_word(place.key)}, once its pool is gone")
     for name in made.members("known_jobs"):
-        for fault in judge_name(name):
+        for fault in judge.judge_name(name):
             advice = "rename the job in the program that adds it"
             yield fault.of.found(fault.what, advice, about=(bytes_text(raw(name)),))
 
@@ -143,7 +127,7 @@ def lives(made: Survey) -> Iterator[Finding]:
     while page := list(islice(places, PAGE)):
         ttls = made.asked(("TTL", place.key) for place in page)
         for place, ttl in zip(page, ttls, strict=True):
-            for fault in judge_life(place, ttl):
+            for fault in judge.judge_life(place, ttl):
                 subject, key = Endless(key=place.key, life=LIVES[place.kind]), raw(place.key)
                 yield fault.of.found(f"{brief_bytes(key)} has no expiry", subject=subject, about=(bytes_text(key),))
 
@@ -195,13 +179,13 @@ def _differs(made: Survey, name: str, lock: Lock) -> tuple[Kind, str, str]:
             why = "Slots that nobody uses count as taken. If the name has a limit, fewer jobs start, or none."
         else:
             why = "Go pools let more jobs start than the limit allows."
-        return LOCK, f"the lock of {brief_bytes(raw(name))} is {value}, and {running} in progress", why
+        return judge.LOCK, f"the lock of {brief_bytes(raw(name))} is {value}, and {running} in progress", why
     if lock.gone:
         gone = tally(lock.gone, "pool", "that is", "that are")
         why = "Go pools leave a field there for every pool that ever started. Nothing else removes it."
-        return LOCK_INFO, f"{info} counts {gone} gone", why
+        return judge.LOCK_INFO, f"{info} counts {gone} gone", why
     why = "A Go pool subtracts it from the lock when it reaps the pool, and the lock is wrong from then on."
-    return LOCK_INFO, f"{info} counts other jobs than are in progress", why
+    return judge.LOCK_INFO, f"{info} counts other jobs than are in progress", why
 
 
 # Texts that stay in progress though they have ended.
@@ -341,9 +325,9 @@ def leaked(
     """Report keys that had no job at two looks, and that no program has renewed for `patience_ms`."""
     for key, mark in sorted(marks(made, nowhere).items()):
         if key in before and not before[key].is_renewed(mark) and mark.is_old(made.now_ms, patience_ms):
-            yield LEAKED.found(
+            yield judge.LEAKED.found(
                 f"the unique key {brief_bytes(raw(key))} is set, and no job has it",
-                why=f"{LEAKED.why} A person deleted the job.",
+                why=f"{judge.LEAKED.why} A person deleted the job.",
                 subject=Leak(key=key, mark=mark),
                 about=(bytes_text(raw(key)),),
             )
@@ -355,7 +339,7 @@ def endless(made: Survey, known: Carried) -> Iterator[Finding]:
     for key, mark in sorted(marks(made, asked).items()):
         if mark.ends_ms is None:
             life = LIFE_SECONDS + max(0, known.due_s.get(key, 0) - made.now_ms // 1000)
-            yield ENDLESS.found(
+            yield judge.ENDLESS.found(
                 f"the unique key {brief_bytes(raw(key))} has no expiry",
                 why="If its job is deleted, the key stays for ever, and the job could never be added again.",
                 subject=Leak(key=key, mark=replace(mark, ends_ms=None), life=life),

@@ -6,13 +6,13 @@ It changes nothing. The doctor and `wire verify` both use it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, Literal
 
 from workkit.brokers.gocraft.keys import Keys
-from workkit.brokers.redis_server.pages import server_ms
+from workkit.brokers.redis_server.pages import piped, scored_pages, server_ms, set_pages
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
 
@@ -145,7 +145,7 @@ class Survey:
 
     def members_of(self, place: Place) -> set[str]:
         """The members of one set."""
-        return {text_of(member) for page in self._pages(_scan("sscan", place)) for member in page}
+        return {text_of(member) for page in set_pages(self.server, raw(place.key)) for member in page}
 
     def fields(self, place: Place) -> dict[str, bytes]:
         """The fields of a hash."""
@@ -171,16 +171,16 @@ class Survey:
         if TYPES[place.kind] == "list":
             yield from self._listed(place)
             return
-        for page in self._pages(_scan("zscan", place)):
+        for page in scored_pages(self.server, raw(place.key)):
             yield from (Text(place, data, score) for data, score in page)
 
     def asked(self, commands: Iterable[tuple[str, ...]]) -> list[Any]:
         """Ask several questions in one round trip. The error of a question is its answer."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for command in commands:
-                pipe.execute_command(command[0], *map(raw, command[1:]))
-            return list(pipe.execute(raise_on_error=False))
+        return piped(
+            self.server,
+            lambda pipe: [pipe.execute_command(verb, *map(raw, words)) for verb, *words in commands],
+            lenient=True,
+        )
 
     def _listed(self, place: Place) -> Iterator[Text]:
         start = 0  # from the left: texts that are pushed there meanwhile come twice, and no text is skipped
@@ -191,19 +191,6 @@ class Survey:
             if len(page) < PAGE:
                 return
             start += PAGE
-
-    def _pages(self, scan: Callable[[Any, int], tuple[int, list[Any]]]) -> Iterator[list[Any]]:
-        cursor = 0
-        while True:
-            with self.server.translated() as client:
-                cursor, page = scan(client, cursor)
-            yield page
-            if not cursor:
-                return
-
-
-def _scan(verb: str, place: Place) -> Callable[[Any, int], tuple[int, list[Any]]]:
-    return lambda client, cursor: getattr(client, verb)(raw(place.key), cursor, count=PAGE)
 
 
 def survey(server: Server, keys: Keys) -> Survey:
@@ -224,12 +211,8 @@ def survey(server: Server, keys: Keys) -> Survey:
     ordered = sorted(seen.values(), key=lambda place: place.key)
     for at in range(0, len(ordered), PAGE):
         part = ordered[at : at + PAGE]
-        with server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for place in part:
-                pipe.type(raw(place.key))
-            types = [kind.decode() for kind in pipe.execute()]
-        for place, stands in zip(part, types, strict=True):
+        types = piped(server, partial(lambda part, pipe: [pipe.type(raw(place.key)) for place in part], part))
+        for place, stands in zip(part, map(bytes.decode, types), strict=True):
             if stands == TYPES[place.kind] or (place.kind == "paused" and stands != "none"):
                 made.found.setdefault(place.kind, []).append(place)
             elif stands != "none":  # otherwise it went away meanwhile

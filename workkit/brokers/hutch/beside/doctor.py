@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,32 +20,14 @@ from workkit.brokers.hutch.topology import LONGEST_MS as LONGEST_DELAY_MS
 from workkit.brokers.redis_server import our_keys
 from workkit.brokers.redis_server.control import is_control, is_info, read_said
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, wrong_types
-from workkit.brokers.redis_server.our_keys import (
-    STALE_MS,
-    Endless,
-    Garbled,
-    Peer,
-    UnreadKeys,
-    judge_peers,
-    read_peer,
-    too_many_keys,
-)
-from workkit.brokers.redis_server.pages import (
-    PAGE,
-    hash_pages,
-    is_text,
-    names_behind,
-    piped,
-    scored_pages,
-    server_ms,
-)
+from workkit.brokers.redis_server.pages import PAGE, hash_pages, is_text, names_behind, piped, scored_pages, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.errors import ServerUnreachable
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
 
-WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
+NOT_TAKEN = "The server refuses every request that needs this key, so listeners take no messages."
 SETS = ("listeners", "slots", "rates", "unique_until")  # sorted sets
 HASHES = ("control", "begun", "counted", "crashes", "unique", "doubted")
 
@@ -69,43 +51,45 @@ class BesideDoctor:
                 about=("redis",),
             )
 
-    def repair(self, subject: Silent | Left | Endless | Garbled) -> bool:
+    def repair(self, subject: Silent | Left | our_keys.Endless | our_keys.Garbled) -> bool:
         """Repair one fault. Returns False if the fault is over. Raises ServerUnreachable, ServerRefused."""
-        if isinstance(subject, Garbled):
+        if isinstance(subject, our_keys.Garbled):
             return bool(self.beside.call("tidy", [subject.kind, subject.name, subject.value], key=subject.key))
         return subject.repair(self.beside)
 
     def _looked(self) -> Iterator[Finding]:
         server, beside = self.beside.server, self.beside
-        yield from self._tried("the clock of the Redis beside", lambda: clock(server))
-        yield from self._tried("the state of the Redis beside", self._host)
-        yield from self._tried("whether scripts may run there", lambda: scripts(server, load("hutch")["declare"]))
-        wrong: list[Finding] = []
-        yield from self._tried("the types of its keys", lambda: self._types(wrong))
-        if wrong:
+        yield from tried(
+            server,
+            ("the clock of the Redis beside", lambda: clock(server)),
+            ("the state of the Redis beside", self._host),
+            ("whether scripts may run there", lambda: scripts(server, load("hutch")["declare"])),
+        )
+        found = list(tried(server, ("the types of its keys", self._types)))
+        yield from found
+        if any(finding.kind == "wrong-type" for finding in found):
             return  # all further checks need most of these commands
         now_ms = server_ms(server)
-        yield from self._tried("the listeners there", lambda: listeners(beside, now_ms))
-        yield from self._tried("what runs have left", lambda: runs(beside))
-        yield from self._tried("whether crashes expire", lambda: expiries(beside))
-        yield from self._tried("whether everything there can be read", lambda: unread(beside, now_ms))
+        yield from tried(
+            server,
+            ("the listeners there", lambda: listeners(beside, now_ms)),
+            ("what runs have left", lambda: runs(beside)),
+            ("whether crashes expire", lambda: expiries(beside)),
+            ("whether everything there can be read", lambda: unread(beside, now_ms)),
+        )
 
     def _host(self) -> Iterator[Finding]:
         found = host(self.beside.server, self.exchange).findings()
         return (finding for finding in found if finding.kind != "cluster-tag")  # the keys share a hash tag of their own
 
-    def _types(self, wrong: list[Finding]) -> Iterator[Finding]:
+    def _types(self) -> Iterator[Finding]:
         k = self.beside.keys
         expected = {getattr(k, name): "zset" for name in SETS} | {getattr(k, name): "hash" for name in HASHES}
         with self.beside.server.translated() as client:
             is_set = client.type(k.listeners) == b"zset"
         listed = _listed(self.beside) if is_set else []
         expected |= {key(name): "hash" for key in (k.running, k.progress) for name in listed}
-        wrong += wrong_types(self.beside.server, expected, why=WRONG_TYPE)
-        yield from wrong
-
-    def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        yield from tried(self.beside.server, what, look)
+        yield from wrong_types(self.beside.server, expected, why=NOT_TAKEN)
 
 
 def _listed(beside: Beside) -> dict[str, float]:
@@ -151,22 +135,22 @@ class Silent:
                 if not client.exists(k.running(self.listener), k.progress(self.listener)):
                     return False
                 client.zadd(k.listeners, {self.listener: beat}, nx=True)
-        return int(beside.call("reap", [self.listener, repr(beat), STALE_MS], listener=self.listener)) >= 0
+        return int(beside.call("reap", [self.listener, repr(beat), our_keys.STALE_MS], listener=self.listener)) >= 0
 
 
 def listeners(beside: Beside, now_ms: int) -> Iterator[Finding]:
     """Yield silent listeners, and records of unlisted listeners."""
-    k, beats, peers = beside.keys, _listed(beside), list[Peer]()
+    k, beats, peers = beside.keys, _listed(beside), list[our_keys.Peer]()
     for name, beat in beats.items():
         packed, fields = piped(beside.server, partial(_described, k.running(name)), whole=True)
         held = sum(field.isdigit() for field in fields)
-        peers.append(read_peer(name, packed, beat=beat, now_ms=now_ms, held=held, is_whole=bool(fields)))
+        peers.append(our_keys.read_peer(name, packed, beat=beat, now_ms=now_ms, held=held, is_whole=bool(fields)))
 
-    def stale(peer: Peer, since: str) -> Finding:
+    def stale(peer: our_keys.Peer, since: str) -> Finding:
         name = peer.info.listener
         return STALE.found(since, subject=Silent(listener=name, beat=beats[name]), about=(name,))
 
-    yield from judge_peers(peers, stale=stale, held="message")
+    yield from our_keys.judge_peers(peers, stale=stale, held="message")
     for peer in peers:
         if not peer.is_whole:
             name = peer.info.listener
@@ -184,7 +168,7 @@ def _unlisted(beside: Beside, beats: dict[str, float]) -> Iterator[Finding]:
     k = beside.keys
     found = [names_behind(beside.server, start) for start in (k.running(""), k.progress(""))]
     if None in found:
-        yield too_many_keys(k.listeners)
+        yield our_keys.too_many_keys(k.listeners)
         return
     listed = beats.keys() | _listed(beside).keys()  # some may have registered meanwhile
     for name in sorted({name for names in found for name in names or ()} - listed):
@@ -297,7 +281,9 @@ def expiries(beside: Beside) -> Iterator[Finding]:
         with beside.server.translated() as client:
             is_endless = client.ttl(key) == -1
         if is_endless:
-            yield OWN_EXPIRY.found(f"{key} has no expiry", subject=Endless(key=key, life_s=KEPT_S), about=(key,))
+            yield OWN_EXPIRY.found(
+                f"{key} has no expiry", subject=our_keys.Endless(key=key, life_s=KEPT_S), about=(key,)
+            )
 
 
 # Unreadable values, and times too far ahead. Listeners and scripts ignore such values, or would wait for ever.
@@ -309,7 +295,7 @@ _SLOT = re.compile(rb".*\0" + RUN.pattern, re.DOTALL)
 
 def unread(beside: Beside, now_ms: int) -> Iterator[Finding]:
     """Yield each field, member and score that cannot be read. `now_ms`: by the server's clock."""
-    k, of = beside.keys, UnreadKeys(beside.server)
+    k, of = beside.keys, our_keys.UnreadKeys(beside.server)
     yield from of.fields(k.control, is_control, "what a pause or a limit looks like")
     for name in _listed(beside):
         yield from of.fields(k.running(name), _is_record, "a record of a listener")

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Guard, Wanted
 from workkit.brokers.hutch.codec import Receipt
 from workkit.clocks import time
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing, Turn
-from workkit.jobs.admission import FREE, NOTHING, SCHEDULE, Admission, Control
+from workkit.jobs.admission import NOTHING, Admission, Control
 from workkit.jobs.outcome import Released
 
-Ask = Callable[[Sequence[Wanted], int], list[tuple[Claim, float]]]  # see `Guard.admit`
+Wanted = tuple[Claim, Admission | None]
+MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
 AGAIN = 0.2  # seconds until the next request for a slot; at once if this listener frees one
 PATIENCE = 10.0  # seconds that a claim waits here; then it goes back, because other listeners may have room
 SHUT = 1.0  # seconds in which only other listeners can take it
@@ -35,21 +35,27 @@ class _Parked:
     since: float
 
 
-class Waiting:
-    """The waiting claims of one listener. Use it from the listener's loop. May raise ServerUnreachable,
-    ServerRefused.
-    """
+class Gate:
+    """The gate without a Redis: it counts the limits of functions for this process. Use it from the listener's loop."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self) -> None:
+        self.name = ""  # of this registration; empty if there is none
+        self._slots: dict[Receipt, tuple[str, ...]] = {}  # of the claims that this process counts
         self._parked: dict[Receipt, _Parked] = {}
         self._granted: dict[Receipt, Admission] = {}
         self._crowded: set[str] = set()
         self._shut: dict[str, float] = {}  # queue to which a claim went back -> until when it is closed
         self._at = math.inf  # when to ask again, `time.monotonic()` seconds
 
-    def __contains__(self, claim: Claim) -> bool:
-        return claim.receipt in self._parked
+    def register(self, info: ListenerInfo) -> None:
+        """Become a listener."""
+
+    def ensure(self) -> None:
+        """Raise ServerUnreachable or ServerRefused if the gate cannot be asked: then no message is taken."""
+
+    def take(self, claims: list[Claim]) -> list[Claim]:
+        """Note claims before they run; return them with their crashes and terms."""
+        return claims
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
         """Admit the claims that may start; the others wait here, and the listener no longer tracks them."""
@@ -72,7 +78,7 @@ class Waiting:
         return Turn(claims=go, wake_in_ms=self.wake_in_ms)
 
     def again(self, limit: int) -> list[Claim]:
-        """Take up to `limit` claims that may start now. Those that have slots pass the next `admit`."""
+        """Return up to `limit` claims that have waited here and may start now. They pass the next `admit`."""
         if not self._parked or time.monotonic() < self._at:
             return []
         self._at, found = math.inf, []
@@ -86,18 +92,28 @@ class Waiting:
                 self._ask_in(answer)
         return found
 
-    def freed(self, claims: Iterable[Claim]) -> None:
-        """Ask again at once if one of these claims had a slot."""
-        if self._parked and any(claim.slots for claim in claims):
+    def end(self, ends: Sequence[Ending]) -> None:
+        """Forget finished runs, before their messages are acknowledged, and free their slots. If one had a slot, ask
+        again at once.
+        """
+        if self._slots:
+            for claim, _ in ends:
+                self._slots.pop(claim.receipt, None)
+        if self._parked and any(claim.slots for claim, _ in ends):
             self._at = 0.0
 
-    def lose(self) -> None:
-        """Forget all claims: RabbitMQ gives them to other listeners."""
+    def lose(self, claims: Iterable[Claim]) -> list[Claim]:
+        """Forget the claims that RabbitMQ gives to other listeners; return those that the loop tracks. It tracks none
+        of the claims that wait here.
+        """
+        known = [claim for claim in claims if claim.receipt not in self._parked]
         self._parked.clear()
         self._granted.clear()
+        self._slots.clear()
+        return known
 
-    def overdue(self) -> list[Ending]:
-        """Return the claims that have waited too long, each with its ending."""
+    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
+        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
         now = time.monotonic()
         ends: list[Ending] = []
         for receipt, one in list(self._parked.items()):
@@ -110,80 +126,6 @@ class Waiting:
                     self._shut[receipt.queue] = now + SHUT
         return ends
 
-    def crowded(self) -> set[str]:
-        """Return the queues that are closed for now."""
-        if not (self._parked or self._crowded or self._shut):
-            return set()
-        count = Counter(receipt.queue for receipt in self._parked)
-        still = {queue for queue in self._crowded if count[queue] > MOST // 2}
-        self._crowded = still | {queue for queue, parked in count.items() if parked >= MOST}
-        now = time.monotonic()
-        self._shut = {queue: until for queue, until in self._shut.items() if until > now}
-        return self._crowded | self._shut.keys()
-
-    @property
-    def wake_in_ms(self) -> float | None:
-        """The ms until the next request; None: nothing waits."""
-        return max(0.0, (self._at - time.monotonic()) * 1000) if self._parked else None
-
-    def _ask_in(self, answer: float) -> None:
-        self._at = min(self._at, time.monotonic() + (answer / 1000 if answer >= 0 else AGAIN))
-
-
-class Gate:
-    """The gate without a Redis: it counts the limits of functions for this process only."""
-
-    def __init__(self, ask: Ask | None = None) -> None:
-        """Use `ask` to admit claims; None: this process counts its own."""
-        self._waiting = Waiting(ask or self._ask)
-        self._slots: dict[Receipt, tuple[str, ...]] = {}  # of the claims that this process counts
-
-    @property
-    def wake_in_ms(self) -> float | None:
-        """The ms until the next request for the claims that wait here; None: nothing waits."""
-        return self._waiting.wake_in_ms
-
-    @property
-    def name(self) -> str:
-        """The name of this registration; empty if there is none."""
-        return ""
-
-    def register(self, info: ListenerInfo) -> None:
-        """Become a listener."""
-
-    def ensure(self) -> None:
-        """Raise ServerUnreachable or ServerRefused if the gate cannot be asked: then no message is taken."""
-
-    def take(self, claims: list[Claim]) -> list[Claim]:
-        """Note claims before they run; return them with their crashes and terms."""
-        return claims
-
-    def admit(self, asked: Sequence[tuple[Claim, Admission | None]]) -> Turn:
-        """Admit the claims that may start; the others wait here."""
-        return self._waiting.admit(asked)
-
-    def again(self, limit: int) -> list[Claim]:
-        """Return up to `limit` claims that have waited here and may start now."""
-        return self._waiting.again(limit)
-
-    def end(self, ends: Sequence[Ending]) -> None:
-        """Forget finished runs, before their messages are acknowledged, and free their slots."""
-        if self._slots:
-            for claim, _ in ends:
-                self._slots.pop(claim.receipt, None)
-        self._waiting.freed(claim for claim, _ in ends)
-
-    def lose(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Forget the claims that RabbitMQ gives to other listeners; return the claims that the loop tracks."""
-        known = [claim for claim in claims if claim not in self._waiting]
-        self._waiting.lose()
-        self._slots.clear()
-        return known
-
-    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
-        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
-        return self._waiting.overdue()
-
     def maintain(self) -> list[tuple[str, int]]:
         """Take back the messages of dead listeners: see `Broker.maintain`."""
         return []
@@ -193,7 +135,14 @@ class Gate:
 
     def closed(self, jobs: Mapping[str, str]) -> set[str]:
         """Return the queues (of queue -> job) that are closed for now."""
-        return self._waiting.crowded()
+        if not (self._parked or self._crowded or self._shut):
+            return set()
+        count = Counter(receipt.queue for receipt in self._parked)
+        still = {queue for queue in self._crowded if count[queue] > MOST // 2}
+        self._crowded = still | {queue for queue, parked in count.items() if parked >= MOST}
+        now = time.monotonic()
+        self._shut = {queue: until for queue, until in self._shut.items() if until > now}
+        return self._crowded | self._shut.keys()
 
     def news(self) -> Control | None:
         """Return the schedule's own limits, if they have changed."""
@@ -203,8 +152,18 @@ class Gate:
         """End the registration and release its claims."""
         self.lose(())
 
-    def _ask(self, asked: Sequence[tuple[Claim, Admission | None]], most: int) -> list[tuple[Claim, float]]:
-        """Admit up to `most` claims: see `Guard.admit`."""
+    @property
+    def wake_in_ms(self) -> float | None:
+        """The ms until the next request; None: nothing waits."""
+        return max(0.0, (self._at - time.monotonic()) * 1000) if self._parked else None
+
+    def _ask_in(self, answer: float) -> None:
+        self._at = min(self._at, time.monotonic() + (answer / 1000 if answer >= 0 else AGAIN))
+
+    def _ask(self, asked: Sequence[Wanted], most: int) -> list[tuple[Claim, float]]:
+        """Admit up to `most` claims. Return each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
+        its rates allow it.
+        """
         used = Counter(key for keys in self._slots.values() for key in keys)
         found = []
         for claim, wanted in asked:
@@ -217,76 +176,3 @@ class Gate:
             else:
                 found.append((claim, NEEDS_SLOT))
         return found
-
-
-class RedisGate(Gate):
-    """The gate of a Redis: see spec/layouts/hutch.md, section 12. Use it from the listener's loop."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(guard.admit)
-        self._guard = guard
-        self._told = FREE
-
-    @property
-    def name(self) -> str:
-        """The name of this registration."""
-        return self._guard.name
-
-    def register(self, info: ListenerInfo) -> None:
-        """Become a listener, and read the pauses."""
-        self._guard.register(info)
-
-    def ensure(self) -> None:
-        """Ask whether Redis answers, if it did not before."""
-        self._guard.ensure()
-
-    def take(self, claims: list[Claim]) -> list[Claim]:
-        """Note claims before they run; return them with their crashes and terms."""
-        return self._guard.take(claims)
-
-    def end(self, ends: Sequence[Ending]) -> None:
-        """Forget finished runs, and free their slots and keys."""
-        self._guard.end(ends)
-        super().end(ends)
-
-    def lose(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Forget the claims that RabbitMQ gives to other listeners. The loop does not track the claims that wait
-        here.
-        """
-        claims = list(claims)
-        self._guard.lose(claims)
-        return super().lose(claims)
-
-    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
-        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
-        self._guard.beat(trouble=trouble, state=state)
-        return super().beat(trouble=trouble, state=state)
-
-    def maintain(self) -> list[tuple[str, int]]:
-        """End expired pauses, and take back the messages of dead listeners."""
-        return self._guard.maintain()
-
-    def tell(self, said: Mapping[Any, str | None]) -> None:
-        """Store the progress of runs."""
-        self._guard.tell(said)
-
-    def closed(self, jobs: Mapping[str, str]) -> set[str]:
-        """Return the queues that are paused, or have too many claims waiting here."""
-        paused = self._guard.paused()
-        is_paused = {queue for queue, job in jobs.items() if SCHEDULE in paused or f"fn:{job}" in paused}
-        return is_paused | super().closed(jobs)
-
-    def news(self) -> Control | None:
-        """Return the schedule's own limits, if they have changed. The pauses stay here, because the gate closes paused
-        queues.
-        """
-        control = replace(self._guard.control, paused={})
-        if control == self._told:
-            return None
-        self._told = control
-        return control
-
-    def leave(self) -> None:
-        """End the registration and release its claims."""
-        super().leave()
-        self._guard.leave()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workkit.brokers.hutch.beside.gate import MAY_START, NOT_HELD, Gate, Wanted
 from workkit.brokers.hutch.beside.keys import Run, placed, settled, taken, terms_of, wanted_row
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.hutch.codec import Receipt
@@ -19,27 +20,26 @@ from workkit.brokers.redis_server.server import ServerClock
 from workkit.clocks import time
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing
 from workkit.errors import ServerError, ServerRefused
-from workkit.jobs.admission import FREE, Admission, Control
+from workkit.jobs.admission import FREE, SCHEDULE, Admission, Control
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.terms import PLAIN
 
-Wanted = tuple[Claim, Admission | None]
 TRIES = 3
 LOOKS_APART = 1.9  # seconds between the two looks that are needed, as in the native layout
 TWIN = -1  # in place of a number of crashes
-MAY_START, NEEDS_SLOT, NOT_HELD = -1.0, -2.0, -3.0
 
 
 class _Gone(Exception):
     """Others took this listener for dead."""
 
 
-class Guard:
-    """Use it from one thread, the listener's loop. Each method may raise ServerUnreachable or ServerRefused; the next
-    call then first completes the unfinished work.
+class RedisGate(Gate):
+    """The gate of a Redis. Each method may raise ServerUnreachable or ServerRefused; the next call then first completes
+    the unfinished work.
     """
 
     def __init__(self, beside: Beside, *, namespace: str, lease_ms: int) -> None:
+        super().__init__()
         self._beside, self._namespace, self._lease_ms = beside, namespace, lease_ms
         self._clock = ServerClock(beside.server)
         self._who: Description | None = None
@@ -52,7 +52,7 @@ class Guard:
         self._version = b""  # of the control key: Redis answers only newer values
         self._is_lost = False
         self._is_gone = False  # others took this listener for dead, and it has not sent its records again yet
-        self.name = ""
+        self._told = FREE  # the limits that the listener knows
 
     def register(self, info: ListenerInfo) -> None:
         """List this listener under a new name, and read the pauses."""
@@ -64,9 +64,9 @@ class Guard:
     def ensure(self) -> None:
         """Ask whether Redis answers, if it did not before. Without Redis no message is taken."""
         if self._is_lost:
-            self.beat(trouble=None if self._who is None else self._who.info.trouble)
+            self._beat(None if self._who is None else self._who.info.trouble, None)
 
-    def take(self, claims: Sequence[Claim]) -> list[Claim]:
+    def take(self, claims: list[Claim]) -> list[Claim]:
         """Record claims before they run. Return them with their crashes, and with the terms of their messages; leave
         out claims of a message that came twice.
         """
@@ -88,17 +88,14 @@ class Guard:
             found.append(claim)
         return found
 
-    def admit(self, asked: Sequence[Wanted], most: int) -> list[tuple[Claim, float]]:
-        """Admit up to `most` claims. Return each with `MAY_START`, `NEEDS_SLOT`, `NOT_HELD`, or the milliseconds until
-        its rates allow it.
-        """
+    def _ask(self, asked: Sequence[Wanted], most: int) -> list[tuple[Claim, float]]:
         runs = [self._runs.get(claim.receipt) for claim, _ in asked]
         known = [(run, wanted) for run, (_, wanted) in zip(runs, asked, strict=True) if run is not None]
         answers: list[float] = []
         if known:
             self._settle_left()
             for one, wanted in known:
-                one.asked = self._slots(wanted)
+                one.asked = self._placed(wanted)
             reply = self._still(lambda: self._asked("admit", [most, *self._rows(known)]))
             answers = [float(part) for part in reply[1:]]
             for one, _ in known:
@@ -115,25 +112,33 @@ class Guard:
             found.append((run.claim, answer))
         return found
 
-    def end(self, ends: Iterable[Ending]) -> None:
-        """Forget finished runs, and free their slots, before their messages are acknowledged."""
+    def end(self, ends: Sequence[Ending]) -> None:
+        """Forget finished runs, and free their slots and keys, before their messages are acknowledged."""
         rows = [settled(run, outcome) for run, outcome in self._known(ends)]
         if rows or self._left:
             self._call("settle", [*self._left, *rows])
             self._left = []
         for claim, _ in ends:
             self._runs.pop(claim.receipt, None)
+        super().end(ends)
 
-    def lose(self, claims: Iterable[Claim]) -> None:
+    def lose(self, claims: Iterable[Claim]) -> list[Claim]:
         """Note that RabbitMQ gives these messages to other listeners, although this one lives. The next request sends
         that to Redis.
         """
+        claims = list(claims)
         for claim in claims:
             if (run := self._runs.pop(claim.receipt, None)) is not None:
                 self._left.append(settled(run, None))
+        return super().lose(claims)
 
-    def beat(self, *, trouble: str | None, state: str | None = None) -> None:
-        """Send a heartbeat: read the pauses, and the listeners that look dead."""
+    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
+        """Send a heartbeat; return claims that have waited here too long, each with its ending."""
+        self._beat(trouble, state)
+        return super().beat(trouble=trouble, state=state)
+
+    def _beat(self, trouble: str | None, state: str | None) -> None:
+        """Read the pauses, and the listeners that look dead."""
         assert self._who is not None, "register first"
         packed = self._who.of(trouble, state)
         self._settle_left()
@@ -142,10 +147,22 @@ class Guard:
         self._stale = [pair for pair in zip(names, map(float, beat[1][1::2]), strict=True) if pair[0] != self.name]
         self._hear_control(beat[2])
 
-    def paused(self) -> set[str]:
-        """Return the targets that are paused now, also by the clock."""
+    def closed(self, jobs: Mapping[str, str]) -> set[str]:
+        """Return the queues that are paused now, also by the clock, or have too many claims waiting here."""
         lapsed = self.control.lapsed(self._clock.now_ms()) if self.control.paused else ()
-        return self.control.paused.keys() - set(lapsed)
+        paused = self.control.paused.keys() - set(lapsed)
+        is_paused = {queue for queue, job in jobs.items() if SCHEDULE in paused or f"fn:{job}" in paused}
+        return is_paused | super().closed(jobs)
+
+    def news(self) -> Control | None:
+        """Return the schedule's own limits, if they have changed. The pauses stay here, because the gate closes paused
+        queues.
+        """
+        control = replace(self.control, paused={})
+        if control == self._told:
+            return None
+        self._told = control
+        return control
 
     def maintain(self) -> list[tuple[str, int]]:
         """End expired pauses, and take back the messages of dead listeners. Return (listener, number of messages) for
@@ -240,11 +257,11 @@ class Guard:
 
     def _start(self, run: Run, wanted: Admission | None) -> None:
         keys = tuple(key for key, _ in wanted.keys) if wanted is not None else ()
-        run.slots = self._slots(wanted)
+        run.slots = self._placed(wanted)
         run.has_started = True
         run.claim = replace(run.claim, standing=Standing(terms=run.terms, slots=keys))
 
-    def _slots(self, wanted: Admission | None) -> tuple[str, ...]:
+    def _placed(self, wanted: Admission | None) -> tuple[str, ...]:
         return () if wanted is None else tuple(placed(key, self._namespace) for key, _ in wanted.keys)
 
     def _known(self, ends: Iterable[Ending]) -> list[tuple[Run, Outcome]]:

@@ -10,90 +10,39 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import msgpack
-
 from workkit.brokers.hutch.codec import Receipt
 from workkit.brokers.hutch.message import COPY, UNIQUE, UNIQUE_UNTIL, text
+from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim
 from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
 from workkit.jobs.outcome import Again, Outcome, Released
 from workkit.jobs.terms import PLAIN, Terms
 
 
-@dataclass(frozen=True, slots=True)
 class Keys:
     """The keys beside one exchange of one virtual host."""
 
-    vhost: str
-    exchange: str
-
-    @property
-    def prefix(self) -> str:
-        """The common prefix of the keys."""
-        return f"{{amqp {quote(self.vhost, safe='')} {quote(self.exchange, safe='')}}}"
-
-    def _key(self, suffix: str) -> str:
-        return f"{self.prefix}:{suffix}"
-
-    @property
-    def listeners(self) -> str:
-        """Sorted set: listener -> its last heartbeat."""
-        return self._key("listeners")
+    def __init__(self, vhost: str, exchange: str) -> None:
+        self.prefix = prefix = f"{{amqp {quote(vhost, safe='')} {quote(exchange, safe='')}}}"
+        self.listeners = f"{prefix}:listeners"  # sorted set: listener -> its last heartbeat
+        self.control = f"{prefix}:control"  # hash of the pauses, and of the schedule's own limits
+        self.slots = f"{prefix}:slots"  # sorted set of taken slots, by limit key
+        self.rates = f"{prefix}:rates"  # sorted set: rate key -> when its next run may start
+        self.begun = f"{prefix}:begun"  # hash: place of a message -> the run that has it
+        self.counted = f"{prefix}:counted"  # hash: run -> 1, if it was cut off and counts as a crash
+        self.crashes = f"{prefix}:crashes"  # hash: place of a message -> how often its run was cut off
+        self.unique = f"{prefix}:unique"  # hash: unique key -> the id of the message that holds it
+        self.unique_until = f"{prefix}:unique_until"  # sorted set: unique key -> when it expires if no run frees it
+        # hash: message id -> empty, for a message that may come twice; its place -> which of the two has arrived there
+        self.doubted = f"{prefix}:doubted"
 
     def running(self, listener: str) -> str:
         """Hash of the messages that one listener holds."""
-        return self._key(f"running:{listener}")
+        return f"{self.prefix}:running:{listener}"
 
     def progress(self, listener: str) -> str:
         """Hash: field of `running` -> the latest progress of its run."""
-        return self._key(f"progress:{listener}")
-
-    @property
-    def control(self) -> str:
-        """Hash of the pauses, and of the schedule's own limits."""
-        return self._key("control")
-
-    @property
-    def slots(self) -> str:
-        """Sorted set of taken slots, by limit key."""
-        return self._key("slots")
-
-    @property
-    def rates(self) -> str:
-        """Sorted set: rate key -> when its next run may start."""
-        return self._key("rates")
-
-    @property
-    def begun(self) -> str:
-        """Hash: place of a message -> the run that has it."""
-        return self._key("begun")
-
-    @property
-    def counted(self) -> str:
-        """Hash: run -> 1, if it was cut off and counts as a crash."""
-        return self._key("counted")
-
-    @property
-    def crashes(self) -> str:
-        """Hash: place of a message -> how often its run was cut off."""
-        return self._key("crashes")
-
-    @property
-    def unique(self) -> str:
-        """Hash: unique key -> the id of the message that holds it."""
-        return self._key("unique")
-
-    @property
-    def unique_until(self) -> str:
-        """Sorted set: unique key -> when it expires if no run frees it."""
-        return self._key("unique_until")
-
-    @property
-    def doubted(self) -> str:
-        """Hash: message id -> empty, for a message that may come twice; its place -> which of the two has arrived
-        there.
-        """
-        return self._key("doubted")
+        return f"{self.prefix}:progress:{listener}"
 
     @staticmethod
     def any_key(key: str) -> str:
@@ -152,10 +101,10 @@ def taken(run: Run, *, began_ms: int, back: bool = False) -> bytes:
     shown = body if len(body) <= MOST_BODY else None
     record = [receipt.queue, claim.id, receipt.name(claim.fn), claim.attempt, claim.due_ms, began_ms, shown]
     row = {
-        "field": run.field, "run": run.name, "place": run.place, "record": _packed(record),
+        "field": run.field, "run": run.name, "place": run.place, "record": pack(record),
         "again": int(claim.crashes > 0), "back": int(back), "copy": str(int(COPY in receipt.message.headers)),
     }  # fmt: skip
-    return _packed({**row, **_kept(run, UNIQUE_MS)})
+    return pack({**row, **_kept(run, UNIQUE_MS)})
 
 
 def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: bool = False) -> bytes:
@@ -168,7 +117,7 @@ def wanted_row(run: Run, wanted: Admission | None, *, namespace: str, force: boo
     }  # fmt: skip
     if wanted.frees and not force:
         row |= {"frees": wanted.frees, "id": run.claim.id}
-    return _packed(row)
+    return pack(row)
 
 
 def settled(run: Run, outcome: Outcome | None) -> bytes:
@@ -179,7 +128,7 @@ def settled(run: Run, outcome: Outcome | None) -> bytes:
     elif isinstance(outcome, Again | Released):
         how, keep_ms = "again", UNIQUE_MS + outcome.delay_ms
     row = {"field": run.field, "run": run.name, "place": run.place, "keys": [*run.slots, *run.asked], "how": how}
-    return _packed({**row, **_kept(run, keep_ms)})
+    return pack({**row, **_kept(run, keep_ms)})
 
 
 def placed(key: str, namespace: str) -> str:
@@ -191,7 +140,3 @@ def placed(key: str, namespace: str) -> str:
 
 def _kept(run: Run, ms: int) -> dict[str, Any]:
     return {} if run.key is None else {"key": run.key, "id": run.claim.id, "keep": ms}
-
-
-def _packed(value: Any) -> bytes:
-    return bytes(msgpack.packb(value, use_bin_type=False, unicode_errors="surrogatepass"))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import msgpack
@@ -15,6 +14,7 @@ from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.message import read_body
 from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.control import ask_slots, grouped, read_info, read_said, standing_control, whole_ms
+from workkit.brokers.redis_server.pages import piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import LimitUse, worst_first
@@ -22,6 +22,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, ServerError, ServerUnreachable
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
+from workkit.text.wording import instant_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,9 @@ def running(beside: Beside, names: Names) -> list[Running]:
 
 def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
     """List the listeners with the messages that each holds. Raises ServerUnreachable, ServerRefused."""
+    now_ms, found = server_ms(beside.server), []
     with beside.server.translated() as client:
-        seconds, micros = client.time()
         beats = client.zrange(beside.keys.listeners, 0, -1, withscores=True)
-    now_ms, found = int(seconds) * 1000 + int(micros) // 1000, []
     for raw, beat in beats:
         name = raw.decode("utf-8", "replace")
         with beside.server.translated() as client:
@@ -81,10 +81,7 @@ def listeners(beside: Beside, names: Names) -> list[ListenerInfo]:
 
 def limits(beside: Beside) -> list[LimitUse]:
     """List the taken slots, by limit key. Claims that wait for a slot are at their listeners, and are not counted."""
-    with beside.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        ask_slots(pipe, beside.keys.slots)
-        slots = grouped(pipe.execute())
+    slots = grouped(piped(beside.server, lambda pipe: ask_slots(pipe, beside.keys.slots)))
     most = control(beside).limit
     return worst_first(
         LimitUse(key=key.decode("utf-8", "replace"), used=len(runs), limit=most if key == b"schedule" else None,
@@ -124,7 +121,7 @@ def _read(packed: bytes, names: Names, listener: str) -> Running | None:
                     schedule=names.exchange,
                     fn=fn.decode("utf-8", "replace"),
                     args=_args(shown, names.dialect),
-                    due=_instant(due_ms),
+                    due=instant_of(due_ms),
                     state="running",
                     attempt=attempt,
                 ),
@@ -142,10 +139,3 @@ def _args(shown: bytes | None, dialect: Dialect) -> tuple[Any, ...]:
         return () if shown is None else (read_body(shown, dialect),)
     except CorruptRecord:
         return ()
-
-
-def _instant(ms: int) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None

@@ -9,24 +9,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from workkit.brokers.doctor import FIX
+from workkit.brokers.hutch import topology
 from workkit.brokers.hutch.broker_facts import ExchangeFact, QueueFact
 from workkit.brokers.hutch.doctor.survey import Survey
-from workkit.brokers.hutch.topology import (
-    LEVELS,
-    STEPS,
-    Binding,
-    Exchange,
-    Queue,
-    Topology,
-    arrival,
-    dead,
-    delays,
-    is_wild,
-    ladder,
-    main,
-    step_exchange,
-    work,
-)
+from workkit.brokers.hutch.topology import LEVELS, Binding, Exchange, Queue, Topology
 from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.text.cells import shell_word
 
@@ -38,7 +24,7 @@ _BY_NAMESPACE: Final = "x-max-priority"
 
 def judge_objects(made: Survey) -> Iterator[Finding]:
     """Judge all existing objects."""
-    expected = delays(made.names) + dead(made.names) + ladder(made.names) + _arrivals(made)
+    expected = topology.delays(made.names) + topology.dead(made.names) + topology.ladder(made.names) + _arrivals(made)
     shared = {one.name for one in expected.exchanges if one.shared} | {
         one.name for one in expected.queues if one.shared
     }
@@ -65,10 +51,10 @@ LADDER = Kind(
 def judge_ladder(made: Survey) -> Iterator[Finding]:
     """Yield the missing objects of the ladder below its highest step."""
     names = made.names
-    there = [step for step in range(STEPS) if step_exchange(names, step) in made.exchanges]
+    there = [step for step in range(topology.STEPS) if topology.step_exchange(names, step) in made.exchanges]
     if not there or made.closed is not None:
         return
-    wanted = ladder(names, highest=there[-1]) + _arrivals(made)
+    wanted = topology.ladder(names, highest=there[-1]) + _arrivals(made)
     gaps = made.missing(wanted)
     lost = [
         *(f"exchange {one.name}" for one in gaps.exchanges),
@@ -81,12 +67,12 @@ def judge_ladder(made: Survey) -> Iterator[Finding]:
 
 
 def _arrivals(made: Survey) -> Topology:
-    return sum((arrival(made.names, key) for key in made.arrivals), Topology())
+    return sum((topology.arrival(made.names, key) for key in made.arrivals), Topology())
 
 
 def _judge_own(made: Survey, found: QueueFact) -> Iterator[Finding]:
     """Judge a work queue of ours; for one of another namespace only the parts that are the same in all namespaces."""
-    (wanted,) = work(made.names, ["job"]).queues
+    (wanted,) = topology.work(made.names, ["job"]).queues
     told, expected = dict(found.arguments), dict(wanted.arguments)
     if not found.name.startswith(made.names.queue("")):
         told.pop(_BY_NAMESPACE, None)
@@ -138,7 +124,7 @@ def _differs(subject: str, name: str, differs: list[str], is_shared: bool) -> It
 
 
 def _described(made: Survey, name: str) -> str:
-    wanted: Topology = delays(made.names) + ladder(made.names)
+    wanted: Topology = topology.delays(made.names) + topology.ladder(made.names)
     return f"{'exchange' if any(one.name == name for one in wanted.exchanges) else 'queue'} {name}"
 
 
@@ -186,7 +172,7 @@ def _delays(made: Survey) -> Iterator[Finding]:
     for one in made.bindings:
         if one.source == names.schedule_exchange and one.key in levels and not one.to_exchange:
             queues[levels[one.key]].append(one.destination)
-    pattern = delays(names).queues[0]
+    pattern = topology.delays(names).queues[0]
     for other in sorted({name for found in queues.values() for name in found} - {*map(names.delay_queue, LEVELS)}):
         if there := made.queues.get(other):  # with a namespace, as hutch before 1.4 names it
             yield from _judge_queue(made, there, replace(pattern, name=other))
@@ -218,7 +204,8 @@ POLICY = Kind(
 
 def _policies(made: Survey) -> Iterator[Finding]:
     """Yield policies that remove messages from our queues, and from shared ones."""
-    expected = {one.name for one in (delays(made.names) + dead(made.names) + ladder(made.names)).queues}
+    names = made.names
+    expected = {one.name for one in (topology.delays(names) + topology.dead(names) + topology.ladder(names)).queues}
     expected |= {one.name for one in made.arrivals.values()}
     for name in sorted(expected | {one.name for one in made.own}):
         found = made.queues.get(name)
@@ -284,24 +271,14 @@ def _own(made: Survey, queue: str) -> Iterator[Finding]:
     if key not in bound:
         yield UNBOUND.found(
             f"queue {queue} is not bound to exchange {names.exchange} by {key}",
-            subject=main(names) + Topology(bindings=(Binding(names.exchange, queue, key),)),
+            subject=topology.main(names) + Topology(bindings=(Binding(names.exchange, queue, key),)),
             about=(queue,),
         )
     for other in sorted(bound - {key}):
+        words = f"source={names.exchange}", "destination_type=queue", f"destination={queue}", f"properties_key={other}"
         yield OTHER_KEY.found(
             f"queue {queue} is also bound to exchange {names.exchange} by {other}",
-            "remove the binding: rabbitmqadmin delete binding "
-            + " ".join(
-                map(
-                    shell_word,
-                    (
-                        f"source={names.exchange}",
-                        "destination_type=queue",
-                        f"destination={queue}",
-                        f"properties_key={other}",
-                    ),
-                )
-            ),
+            f"remove the binding: rabbitmqadmin delete binding {' '.join(map(shell_word, words))}",
             about=(queue, other),
         )
 
@@ -318,7 +295,7 @@ NO_DEAD_QUEUE = Kind(
 
 def _dead_queue(made: Survey) -> Iterator[Finding]:
     names = made.names
-    wanted = dead(names)
+    wanted = topology.dead(names)
     if names.dead_queue not in made.queues:
         if made.own:
             yield NO_DEAD_QUEUE.found(
@@ -344,7 +321,7 @@ def _wild(made: Survey) -> Iterator[Finding]:
     """Yield queues of event with a key as their name that are bound by a wildcard."""
     for queue in made.work:
         for key in sorted(made.bound(made.names.exchange, queue.name)):
-            if is_wild(key) and queue.name.endswith(f".{key}") and not made.is_own(queue.name):
+            if topology.is_wild(key) and queue.name.endswith(f".{key}") and not made.is_own(queue.name):
                 yield WILDCARD.found(
                     f"queue {queue.name} of event is bound by the wildcard {key}",
                     f"register one handler for each key in event, and delete this queue: {made.delete(queue.name)}",

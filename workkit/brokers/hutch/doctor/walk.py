@@ -12,14 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pika.exceptions import ChannelClosedByBroker
 
-from workkit.brokers.hutch.broker_facts import (
-    ChannelFact,
-    Closed,
-    ConsumerFact,
-    ExchangeFact,
-    NodeFact,
-    QueueFact,
-)
+from workkit.brokers.hutch.broker_facts import Closed, ExchangeFact, QueueFact
 from workkit.brokers.hutch.doctor.survey import Survey, read_dead
 from workkit.brokers.hutch.held import Held
 from workkit.brokers.hutch.management_api import Management
@@ -40,8 +33,11 @@ def walk(names: Names, *, link: Link, management: Management, reads_dead: bool =
     """Read the state once, with the dead queue if `reads_dead`. Raises ServerUnreachable, ServerRefused."""
     version, cluster = link.run(_said)
     made = Survey(names=names, now_ms=round(time.time() * 1000), version=version, vhost=management.vhost)
-    told = management.belongs_to(cluster) or _told(made, management)
-    made = replace(made, closed=told) if isinstance(told, Closed) else told
+    try:
+        management.check(cluster)
+        made = _by_api(made, management)
+    except Closed as error:
+        made = replace(made, closed=error)
     walker = _Walker(link=link, made=made)
     if made.closed is not None:
         walker.tried("exchanges and queues", lambda: link.run(walker.declared))
@@ -56,36 +52,25 @@ def known(names: Names) -> Topology:
     return delays(names) + dead(names) + ladder(names)
 
 
-def _told(made: Survey, management: Management) -> Survey | Closed:
-    """Ask the management API."""
-    names = made.names
+def _by_api(made: Survey, management: Management) -> Survey:
+    """Read all that the management API shows. Raises Closed."""
     exchanges, queues = management.exchanges(), management.queues()
-    if isinstance(exchanges, Closed):
-        return exchanges
-    if isinstance(queues, Closed):
-        return queues
-    wanted = {one.name for one in known(names).exchanges}
+    wanted = {one.name for one in known(made.names).exchanges}
     there = {one.name: one for one in exchanges if one.name in wanted}
-    bindings = management.bindings(*there)
-    if isinstance(bindings, Closed):
-        return bindings
-    nodes, partly = _or_none(management.nodes())
-    consumers, _ = _or_none(management.consumers())
-    channels, _ = _or_none(management.channels())
-    return replace(
-        made,
-        exchanges=there,
-        queues={one.name: one for one in queues},
-        bindings=tuple(bindings),
-        consumers=tuple[ConsumerFact, ...](consumers),
-        channels=tuple[ChannelFact, ...](channels),
-        nodes=tuple[NodeFact, ...](nodes),
-        partly=partly,
+    made = replace(
+        made, exchanges=there, queues={one.name: one for one in queues}, bindings=tuple(management.bindings(*there))
     )
+    nodes, partly = _or_none(management.nodes)
+    (consumers, _), (channels, _) = _or_none(management.consumers), _or_none(management.channels)
+    return replace(made, consumers=tuple(consumers), channels=tuple(channels), nodes=tuple(nodes), partly=partly)
 
 
-def _or_none(answer: list[T] | Closed) -> tuple[list[T], Closed | None]:
-    return ([], answer) if isinstance(answer, Closed) else (answer, None)
+def _or_none(ask: Callable[[], list[T]]) -> tuple[list[T], Closed | None]:
+    """Ask something that this user may not be allowed to see."""
+    try:
+        return ask(), None
+    except Closed as error:
+        return [], error
 
 
 async def _said(wire: Wire) -> tuple[str, str]:

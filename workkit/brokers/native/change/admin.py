@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgpack
-
 from workkit import wire
 from workkit.brokers.native.change.runs import Pauses, Runs, put_back
 from workkit.brokers.native.changes import DEAD, Act, job_target, packed_change, pause_act
@@ -22,7 +20,8 @@ from workkit.brokers.native.look.listing import other_items, parked_items
 from workkit.brokers.native.look.past import history_keys
 from workkit.brokers.native.results import write_fields
 from workkit.brokers.native.settle import log_name, occurrence
-from workkit.brokers.redis_server.pages import server_ms
+from workkit.brokers.redis_server.control import pack
+from workkit.brokers.redis_server.pages import piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import (
@@ -155,7 +154,7 @@ class NativeAdmin:
             undo = Undo(verb=verb, job=job, kept=undoing, place=self.keys.schedule, until_ms=until_ms)
             self.undos.append(undo)
 
-    def _call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
+    def _call(self, verb: str, args: Sequence[Any], **of: str | tuple[str, ...]) -> Any:
         script = load("native")[verb]
         return self.server.call(script, script.keys(self.keys, **of), args)
 
@@ -189,17 +188,6 @@ class NativeAdmin:
             raise NotFound(f"{listener} does not run {job.id[:8]} any more: that run has ended.", given=job.id)
         return replace(job, state="cancelling")
 
-    def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
-    ) -> list[Revival]:
-        """Take jobs out of the dead set to run again: see `Admin.retry`."""
-        change = self._change(_of_dead("retry", dead))
-        return self._dead_set.retry(dead, args=args, delays_ms=delays_ms, change=change)
-
-    def discard(self, dead: Sequence[Job]) -> int:
-        """Remove jobs from the dead set: see `Admin.discard`."""
-        return self._dead_set.discard(dead, change=self._change(_of_dead("discard", dead)))
-
     @property
     def _pauses(self) -> Pauses:
         return Pauses(server=self.server, keys=self.keys, codec=self.codec)
@@ -208,45 +196,15 @@ class NativeAdmin:
     def _runs(self) -> Runs:
         return Runs(server=self.server, keys=self.keys, codec=self.codec)
 
-    @property
-    def _dead_set(self) -> DeadSetChange:
-        return DeadSetChange(server=self.server, keys=self.keys, codec=self.codec)
-
-
-def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
-    """Write the result of a job that is removed before it runs."""
-    fields = write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms)
-    return bytes(msgpack.packb(fields, use_bin_type=False, unicode_errors="surrogatepass"))
-
-
-def _act(verb: str, job: Job, *, before: Mapping[str, Any] | None = None) -> Act:
-    return Act(verb=verb, target=job_target(job), job=job, before=before)
-
-
-def _of_dead(verb: str, dead: Sequence[Job]) -> Act:
-    return _act(verb, dead[0]) if len(dead) == 1 else Act(verb=verb, target=DEAD)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadSetChange:
-    """Changes the dead set of one schedule."""
-
-    server: Server
-    keys: Keys
-    codec: Codec
-
     def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None, delays_ms: Sequence[int], change: bytes
+        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """See `Admin.retry`. `change`: who does so, for the script."""
+        """Take jobs out of the dead set to run again: see `Admin.retry`."""
         names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
         if not names:
             return []
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.zmscore(self.keys.dead, names)
-            pipe.hmget(self.keys.graves, names)
-            stands, graves = pipe.execute()
+        k = self.keys
+        stands, graves = piped(self.server, lambda pipe: (pipe.zmscore(k.dead, names), pipe.hmget(k.graves, names)))
         answers: list[Revival] = ["gone"] * len(names)
         asked: dict[int, dict[str, Any]] = {}
         over: list[str] = []  # ids of one-shots that run again: their kept records are no results any more
@@ -262,22 +220,20 @@ class DeadSetChange:
                     asked[place]["result"] = len(over)
                     over.append(revived["id"])
         if asked:
-            packed = msgpack.packb([*asked.values()], use_bin_type=False, unicode_errors="surrogatepass")
-            revive = load("native")["revive"]
-            states = self.server.call(revive, revive.keys(self.keys, revived=tuple(over)), [packed, change])
+            change = self._change(_of_dead("retry", dead))
+            states = self._call("revive", [pack([*asked.values()]), change], revived=tuple(over))
             for place, state in zip(asked, states, strict=True):
                 answers[place] = state.decode()
         return answers
 
-    def discard(self, dead: Sequence[Job], *, change: bytes) -> int:
-        """See `Admin.discard`. `change`: as in `retry`."""
+    def discard(self, dead: Sequence[Job]) -> int:
+        """Remove jobs from the dead set: see `Admin.discard`."""
         known = [(job.dead_id, job.attempt) for job in dead if job.dead_id]
         if not known:
             return 0
         names = [dead_id.encode(*NAME_TEXT) for dead_id, _ in known]
         logs = [log_name(dead_id, attempt).encode(*NAME_TEXT) for dead_id, attempt in known]
-        discard = load("native")["discard"]
-        return int(self.server.call(discard, discard.keys(self.keys), [change, len(names), *names, *logs]))
+        return int(self._call("discard", [self._change(_of_dead("discard", dead)), len(names), *names, *logs]))
 
     def _revived(self, grave: Mapping[str, Any], args: Arguments | None) -> dict[str, Any] | None:
         """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""
@@ -314,3 +270,16 @@ class DeadSetChange:
         )
         stored = self.codec.encode(new, now_ms=server_ms(self.server), nonce=secrets.token_hex(8))
         return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}
+
+
+def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
+    """Write the result of a job that is removed before it runs."""
+    return pack(write_fields(of_cancelled(keep_ms, "cancelled before it started"), occurrence="", due_ms=now_ms))
+
+
+def _act(verb: str, job: Job, *, before: Mapping[str, Any] | None = None) -> Act:
+    return Act(verb=verb, target=job_target(job), job=job, before=before)
+
+
+def _of_dead(verb: str, dead: Sequence[Job]) -> Act:
+    return _act(verb, dead[0]) if len(dead) == 1 else Act(verb=verb, target=DEAD)

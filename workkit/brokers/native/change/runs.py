@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgpack
-
 from workkit.brokers.native.additions import Additions
 from workkit.brokers.native.changes import Act, job_target, packed_change
-from workkit.brokers.native.codec import Codec, at_due, instant_of, is_once
+from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.entry import PAUSED, Entry, Parked, due_ms, item_id, parked_text, plain_item
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import (
@@ -26,10 +24,10 @@ from workkit.brokers.native.look.listing import (
     record_rows,
     standing_items,
 )
-from workkit.brokers.native.results import packed, skip_row
+from workkit.brokers.native.results import skip_row
 from workkit.brokers.native.settle import TO_THE_END, occurrence
-from workkit.brokers.redis_server.control import read_history, write_pause
-from workkit.brokers.redis_server.pages import PAGE, server_ms
+from workkit.brokers.redis_server.control import pack, read_history, write_pause
+from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.admin import Author, Undo
@@ -40,6 +38,7 @@ from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.jobs.terms import next_run, spread_offset_ms
+from workkit.text.wording import instant_of
 from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
@@ -195,17 +194,15 @@ class Runs:
         """Write the record of the occurrence that is left out; empty if no record is kept."""
         with self.server.translated() as client:
             history = read_history(client.hget(self.keys.control, "history") or b"")
-        return packed(skip_row(job, due_ms=stood_ms)) if history == "full" else b""
+        return pack(skip_row(job, due_ms=stood_ms)) if history == "full" else b""
 
     def _unable(self, id: str, now_ms: int) -> int:
         """Count the live listeners if none of them can run this job; otherwise return 0."""
         k = self.keys
         with self.server.translated() as client:
             live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
-            pipe = client.pipeline(transaction=False)
-            for name in live:
-                pipe.sismember(k.skip("").encode() + name, id)  # a name may be any bytes
-            return len(live) if live and all(pipe.execute()) else 0
+        keys = [k.skip("").encode() + name for name in live]  # a name may be any bytes
+        return len(live) if live and all(piped(self.server, lambda p: [p.sismember(key, id) for key in keys])) else 0
 
     def _script(self, verb: str, args: Sequence[Any]) -> Any:
         script = load("native")[verb]
@@ -295,8 +292,7 @@ class Pauses:
         key, has_resumed = (PAUSED + target).encode("utf-8", "surrogateescape"), False
         while True:
             moves = self._moves(target, parked_under(self.server, self.keys, key, most=PAGE))
-            packed = msgpack.packb(moves, use_bin_type=False)
-            was, moved, left = self._script("resume", [target, mode, change, packed])
+            was, moved, left = self._script("resume", [target, mode, change, pack(moves)])
             has_resumed = has_resumed or bool(was) or bool(moved)
             if not left or (mode == "rest" and not moved):
                 return has_resumed

@@ -7,7 +7,7 @@ keys.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from workkit.brokers.redis_server import our_keys as peers
 from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, unchecked, wrong_types
 from workkit.brokers.redis_server.our_keys import Garbled, Peer, judge_peers, read_peer
-from workkit.brokers.redis_server.pages import PAGE, server_ms
+from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
 from workkit.brokers.redis_server.refusal import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
@@ -30,7 +30,7 @@ from workkit.errors import CorruptRecord, ServerRefused
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_bytes, bytes_text, id_word
 
-WRONG_TYPE = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
+NOT_CHECKED = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +59,16 @@ class NativeDoctor:
         return bool(subject.repair(places))
 
     def _looked(self, patience_ms: int) -> Iterator[Finding]:
-        yield from self._tried("the server's clock", lambda: clock(self.server))
-        yield from self._tried("the server's state", lambda: host(self.server, self.keys.schedule).findings())
-        yield from self._tried("whether scripts may run", lambda: scripts(self.server, load("native")["reschedule"]))
-        wrong: list[Finding] = []
-        yield from self._tried("the types of the keys", lambda: self._types(wrong))
-        if wrong:
-            return  # all further checks need most of them
-        yield from self._tried("the schedule", lambda: self._schedule(patience_ms))
+        yield from tried(
+            self.server,
+            ("the server's clock", lambda: clock(self.server)),
+            ("the server's state", lambda: host(self.server, self.keys.schedule).findings()),
+            ("whether scripts may run", lambda: scripts(self.server, load("native")["reschedule"])),
+        )
+        found = list(tried(self.server, ("the types of the keys", self._types)))
+        yield from found
+        if not any(finding.kind == "wrong-type" for finding in found):  # all further checks need most of them
+            yield from tried(self.server, ("the schedule", lambda: self._schedule(patience_ms)))
 
     def _schedule(self, patience_ms: int) -> Iterator[Finding]:
         places = self._places()
@@ -77,14 +79,17 @@ class NativeDoctor:
             yield unchecked(self.server, "whether listeners are missing from the list", error)
         places = replace(places, lost=tuple(unlisted or ()))
         read: list[Fleet] = []
-        yield from self._tried("the listeners", lambda: self._fleet(places, read))
+        yield from tried(self.server, ("the listeners", lambda: self._fleet(places, read)))
         skipped = read[0].skipped if read else frozenset()
         inventory = jobs.Inventory(places=places, patience_ms=patience_ms, skipped=skipped)
-        yield from self._tried("the jobs", inventory.findings)
-        yield from self._tried("what is kept beside the jobs", lambda: self._beside(places, unlisted))
-        yield from self._tried("kept results", lambda: our_keys.results(places))
-        yield from self._tried("whether everything can be read", lambda: our_keys.unread(places))
-        yield from self._tried("the dead set", self._dead)
+        yield from tried(
+            self.server,
+            ("the jobs", inventory.findings),
+            ("what is kept beside the jobs", lambda: self._beside(places, unlisted)),
+            ("kept results", lambda: our_keys.results(places)),
+            ("whether everything can be read", lambda: our_keys.unread(places)),
+            ("the dead set", self._dead),
+        )
 
     def _beside(self, places: Places, unlisted: list[str] | None) -> Iterator[Finding]:
         yield from our_keys.listeners(places, unlisted)  # first, because their records refer to the rest
@@ -102,17 +107,13 @@ class NativeDoctor:
         kept = "They are kept for 90 days, at most 10,000 of them."
         yield from dead(count, schedule=self.keys.schedule, kept=kept)
 
-    def _types(self, wrong: list[Finding]) -> Iterator[Finding]:
+    def _types(self) -> Iterator[Finding]:
         k = self.keys
         with self.server.translated() as client:
             names = list(self._places().listed()) if client.type(k.listeners) == b"zset" else []
             own = [key(name) for key in (k.running, k.skip, k.progress) for name in names]
             expected = types_of(k.schedule, own)
-        wrong += wrong_types(self.server, expected, why=WRONG_TYPE)
-        yield from wrong
-
-    def _tried(self, what: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-        yield from tried(self.server, what, look)
+        yield from wrong_types(self.server, expected, why=NOT_CHECKED)
 
     def _places(self) -> Places:
         return Places(server=self.server, keys=self.keys, codec=self.codec, now_ms=server_ms(self.server))
@@ -161,8 +162,14 @@ class Fleet:
         if any(peer.is_live for peer in self.peers):
             return
         k, now = self.places.keys, self.places.now_ms
-        queued, again, due, due_again = self.places.piped(
-            lambda p: (p.zcard(k.next), p.zcard(k.again), p.zcount(k.next, "-inf", now), p.zcount(k.again, "-inf", now))
+        queued, again, due, due_again = piped(
+            self.places.server,
+            lambda p: (
+                p.zcard(k.next),
+                p.zcard(k.again),
+                p.zcount(k.next, "-inf", now),
+                p.zcount(k.again, "-inf", now),
+            ),
         )
         if queued + again:
             waiting = tally(queued + again, "job", *WAIT)
@@ -210,7 +217,9 @@ def fleet(places: Places) -> Fleet:
     """Read the listeners, and the jobs that no live listener can run."""
     k, listed = places.keys, places.listed()
     names = list(listed)
-    known = places.piped(lambda pipe: [(pipe.hget(k.running(n), "info"), pipe.hkeys(k.running(n))) for n in names])
+    known = piped(
+        places.server, lambda pipe: [(pipe.hget(k.running(n), "info"), pipe.hkeys(k.running(n))) for n in names]
+    )
     found = []
     for name, packed, fields in zip(names, known[::2], known[1::2], strict=True):
         held, beat = sum(b"." in field for field in fields), listed[name]

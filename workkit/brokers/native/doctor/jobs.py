@@ -17,20 +17,12 @@ from typing import Any, Literal
 from workkit import wire
 from workkit.brokers.doctor import tally
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.doctor.judge import (
-    CRON,
-    ITEM,
-    NO_ITEM,
-    NO_JOB,
-    OF_ITEMS,
-    OTHER_DIALECT,
-    judge,
-    why_unread,
-)
+from workkit.brokers.native.doctor.judge import CRON, ITEM, NO_ITEM, NO_JOB, OF_ITEMS, OTHER_DIALECT, judge, why_unread
 from workkit.brokers.native.entry import PAUSED, Entry, due_ms, item_id, read_entry, under
 from workkit.brokers.native.look.published import SUSPECTS, Pair, Places, Published
 from workkit.brokers.native.settle import occurrence, write_grave
 from workkit.brokers.redis_server.control import LAST_MS, standing_control
+from workkit.brokers.redis_server.pages import scored_pages
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Advice, CommandLine, Fault, Finding, Kind
 from workkit.errors import CorruptRecord
@@ -140,7 +132,7 @@ class Inventory:
     def _unreadable(self) -> Iterator[Finding]:
         unread, self._unread = self._unread, {}
         items: dict[bytes, list[tuple[bytes, float]]] = {id: [] for id in unread}
-        for page in self.places.scored_pages(self.places.keys.next) if unread else ():
+        for page in scored_pages(self.places.server, self.places.keys.next) if unread else ():
             for member, score in page:
                 if (id := item_id(member)) in items and id is not None:
                     items[id].append((member, score))
@@ -298,7 +290,7 @@ class Unreadable:
         entry waits there and a listener holds the job.
         """
         key, any_waits = places.keys.again, False
-        for page in places.scored_pages(key):
+        for page in scored_pages(places.server, key):
             for text, score in page:
                 entry = read_entry(text)
                 if entry is not None and item_id(entry.item) == self.id and score > places.now_ms:

@@ -24,7 +24,16 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.native.settle import is_failure
 from workkit.brokers.redis_server.control import LAST_MS, is_control, is_info, read_packed, read_said
 from workkit.brokers.redis_server.our_keys import Endless, Garbled, UnreadKeys, too_many_keys
-from workkit.brokers.redis_server.pages import MOST_PAGES, PAGE, STEP, literally
+from workkit.brokers.redis_server.pages import (
+    MOST_PAGES,
+    PAGE,
+    STEP,
+    hash_pages,
+    literally,
+    piped,
+    scored_pages,
+    set_pages,
+)
 from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.jobs.option_readers import LONGEST_MS
@@ -89,7 +98,8 @@ def listeners(places: Places, unlisted: list[str] | None) -> Iterator[Finding]:
         what = f"listener {name} holds {held:,} jobs and is not in {k.listeners}"
         yield UNLISTED.found(what, subject=Unlisted(listener=name), about=(name,))
     for name, beat in places.listed().items():
-        stands, exists = places.piped(
+        stands, exists = piped(
+            places.server,
             partial(lambda name, pipe: (pipe.zscore(k.listeners, name.encode()), pipe.exists(k.running(name))), name),
             whole=True,
         )
@@ -114,7 +124,7 @@ def slots(places: Places) -> Iterator[Finding]:
     """Report slots of runs to which nothing refers."""
 
     def strays() -> Iterator[Stray]:
-        for page in places.scored_pages(places.keys.slots):
+        for page in scored_pages(places.server, places.keys.slots):
             for member, _ in page:
                 key, end, run = member.rpartition(b"\0")
                 if end:
@@ -132,7 +142,7 @@ def slots(places: Places) -> Iterator[Finding]:
 
 def errors(places: Places) -> Iterator[Finding]:
     """Report errors of runs to which nothing refers."""
-    runs = (run for page in places.hash_pages(places.keys.errors) for run in page)
+    runs = (run for page in hash_pages(places.server, places.keys.errors) for run in page)
     strays = ({"id": run.rpartition(b"@")[0], "occurrence": run, "mark": "error"} for run in runs)
     for stray in _unreferred(places, strays):
         run = stray["occurrence"]
@@ -164,7 +174,7 @@ ENDED = Kind(
 
 def ended(places: Places) -> Iterator[Finding]:
     """Report jobs that are marked as ended and have no open run."""
-    for page in places.set_pages(places.keys.ended):
+    for page in set_pages(places.server, places.keys.ended):
         strays: list[Stray] = [{"id": id, "mark": "ended"} for id in page]
         for stray, is_loose in zip(strays, places.repair(strays, wide=False), strict=True):
             if is_loose:
@@ -231,7 +241,9 @@ def _parked_keys(places: Places) -> Iterator[bytes]:
 def _parted(places: Places, key: bytes) -> int:
     """Count the jobs that are parked under a pause that has ended."""
     k = places.keys
-    stands, count = places.piped(lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True)
+    stands, count = piped(
+        places.server, lambda p: (p.hexists(k.control, key), p.zlexcount(k.waiting, *under(key))), whole=True
+    )
     return 0 if stands else int(count)
 
 
@@ -268,7 +280,7 @@ class Hidden:
 
 def hidden(places: Places) -> Iterator[Finding]:
     """Report jobs that no foreign peer sees."""
-    for scored in places.scored_pages(places.keys.again):
+    for scored in scored_pages(places.server, places.keys.again):
         late = (member for member, score in scored if score <= places.now_ms - HIDDEN_MS)
         entries = [(member, entry) for member in late if (entry := read_entry(member)) is not None]
         found = [(member, id) for member, e in entries if e.is_regular and (id := item_id(e.item)) is not None]
@@ -300,7 +312,7 @@ def results(places: Places) -> Iterator[Finding]:
     for _ in range(MOST_PAGES):
         with places.server.translated() as client:
             cursor, page = client.scan(cursor, match=pattern, count=STEP)
-        lives = places.piped(partial(lambda page, pipe: [pipe.pttl(key) for key in page], page)) if page else []
+        lives = piped(places.server, partial(lambda page, pipe: [pipe.pttl(key) for key in page], page)) if page else []
         for key, life in zip(page, lives, strict=True):
             if life == NO_END and key not in seen:
                 seen.add(key)
@@ -345,7 +357,7 @@ def unread(places: Places) -> Iterator[Finding]:
     for key in (k.slots, k.waiting):
         yield from of.members(key, lambda _, score: score == 0, "at the score 0", kind="due")
     yield from of.members(k.again, _is_entry, "an entry with a due time", kind="due")
-    for page in places.scored_pages(k.waiting):
+    for page in scored_pages(places.server, k.waiting):
         for member, _ in page:
             if read_parked(member) is None:
                 stray = {"mark": "parked", "member": member}

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 from workkit import wire
-from workkit.brokers.native.codec import id_text, instant_of
+from workkit.brokers.native.codec import id_text
 from workkit.brokers.native.entry import PAUSES, plain_item, read_entry, why_of_rate
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import (
@@ -28,13 +28,13 @@ from workkit.brokers.native.look.listing import (
 )
 from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control import quieted, read_info, standing, whole_ms
-from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ordered_pages, piped, server_ms
+from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ms_of, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
 from workkit.contract.inspector import Counts, Pulse
-from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
+from workkit.text.wording import instant_of
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read
@@ -126,32 +126,39 @@ def read_counts(listing: Listing, control: Control) -> Counts:
     owed.look_at(first)
     while not cursor.is_over and owed.read < MOST_OWED and any(owed.rest(in_all)[1:]):
         owed.look_at(cursor.page())
-    held_later, retried_later, due_later, waiting_later = (0, 0, 0, 0) if cursor.is_over else owed.rest(in_all)
-    plain = owed.plain
-    due += due_later + sum(when <= now for _, when in plain)
-    waiting, late = queued + len(plain) + due_later + waiting_later - due, [when for _, when in (*head, *first[:1])]
-    paused = parked_by_pause
-    if SCHEDULE in control.paused:
-        paused, waiting, due, late = paused + waiting + due, 0, 0, []
-    elif control.paused:
-        for _, when in _paused(listing, control, plain):
-            paused, waiting, due = paused + 1, waiting - (when > now), due - (when <= now)
     running = sum(1 for fields in held for field in fields if b"." in field)
     cancelling = sum(job.state == "cancelling" for job in listing.running()) if marked and running else 0
+    return _counts(
+        owed, (0, 0, 0, 0) if cursor.is_over else owed.rest(in_all), control, queued=queued, due=due, parked=parked,
+        parked_by_pause=parked_by_pause, first=(*head, *first[:1]),
+        paused_alone=_paused(listing, control, owed.plain) if control.paused else (),
+        running=max(0, running - cancelling), cancelling=cancelling, dead=dead, known_dead=known_dead,
+        listeners=len(listed), totals=totals_of(stats),
+    )  # fmt: skip
+
+
+def _counts(
+    owed: Owed, rest: tuple[int, int, int, int], control: Control, *, queued: int, due: int, parked: int,
+    parked_by_pause: int, first: Iterable[Item], paused_alone: Iterable[Item] = (), **counted: Any,
+) -> Counts:  # fmt: skip
+    """Put the counts together. `rest`: the entries of `S:again` that are not read: see `Owed.rest`. `first`: the first
+    members of the two queues. `paused_alone`: the items there under a pause of a job or a function. `counted`: the
+    counts that need nothing else.
+    """
+    held, retrying, due_later, waiting = rest
+    due += due_later + sum(when <= owed.now for _, when in owed.plain)
+    waiting += queued + len(owed.plain) + due_later - due
+    paused, earliest = parked_by_pause, min((whole_ms(when) for _, when in first), default=owed.now + 1)
+    late_ms = owed.now - earliest if earliest <= owed.now else None
+    if SCHEDULE in control.paused:
+        paused, waiting, due, late_ms = paused + waiting + due, 0, 0, None
+    else:
+        for _, when in paused_alone:
+            paused, waiting, due = paused + 1, waiting - (when > owed.now), due - (when <= owed.now)
     return Counts(
-        waiting=waiting,
-        due=due,
-        running=max(0, running - cancelling),
-        cancelling=cancelling,
-        retrying=owed.retrying + retried_later,
-        held=parked - parked_by_pause + owed.held + held_later,
-        paused=paused,
-        dead=dead,
-        known_dead=known_dead,
-        listeners=len(listed),
-        late_ms=_late_ms(late, now),
-        totals=totals_of(stats),
-    )
+        waiting=waiting, due=due, retrying=owed.retrying + retrying, held=parked - parked_by_pause + owed.held + held,
+        paused=paused, late_ms=late_ms, **counted,
+    )  # fmt: skip
 
 
 def _ask_owed(pipe: Any, keys: Keys, now: int) -> None:
@@ -164,12 +171,6 @@ def _ask_owed(pipe: Any, keys: Keys, now: int) -> None:
 def known_until(control: Control) -> int | str:
     """Write the score up to which deaths are acknowledged."""
     return "-inf" if control.known_dead_ms is None else control.known_dead_ms
-
-
-def _late_ms(scores: Iterable[float], now: int) -> int | None:
-    """Tell how long what is due for longest has been due."""
-    earliest = min(map(whole_ms, scores), default=now + 1)
-    return now - earliest if earliest <= now else None
 
 
 def _paused(listing: Listing, control: Control, again: Iterable[Item]) -> Iterator[Item]:
@@ -220,14 +221,9 @@ def totals_of(stats: Mapping[bytes, bytes]) -> dict[str, int]:
 
 def read_ahead(server: Server, keys: Keys, edges: Sequence[int]) -> list[int]:
     """Count what waits in `S:next` and `S:again` between each two edges: see `ByTime.ahead`."""
-    queues = (keys.next, keys.again)
-    with server.translated() as client:
-        pipe = client.pipeline(transaction=False)
-        for since, until in pairwise(edges):
-            for key in queues:
-                pipe.zcount(key, since, f"({until}")
-        found = pipe.execute()
-    return [sum(found[at : at + len(queues)]) for at in range(0, len(found), len(queues))]
+    asked = [(key, since, f"({until}") for since, until in pairwise(edges) for key in (keys.next, keys.again)]
+    found = piped(server, lambda pipe: [pipe.zcount(*one) for one in asked])
+    return list(map(sum, zip(found[::2], found[1::2], strict=True)))
 
 
 NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last request, and its description
@@ -236,8 +232,8 @@ NO_CLAIMS = 2  # fields of the hash of a listener that are no claims: its last r
 def read_pulse(listing: Listing) -> Pulse:
     """Look at a schedule: see `Inspector.pulse`."""
     k = listing.keys
-    with listing.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
         pipe.time()
         pipe.hgetall(k.control)
         pipe.zrange(k.listeners, 0, -1, desc=True, withscores=True)
@@ -248,14 +244,16 @@ def read_pulse(listing: Listing) -> Pulse:
         pipe.zrange(k.again, 0, SOON - 1, withscores=True)
         pipe.zrange(k.cancelled, 0, -1)
         pipe.hgetall(k.stats)
-        clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = (
-            pipe.execute()
-        )
-        now = int(clock[0]) * 1000 + int(clock[1]) // 1000
-        names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
-        version, control = standing(fields, now_ms=now)
-        near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
-        pipe = client.pipeline(transaction=False)
+
+    clock, fields, beats, queued, again, dead, parked, parked_by_pause, next_, retried, marked, stats = piped(
+        listing.server, ask
+    )
+    now = ms_of(clock)
+    names = [(name.decode(), beat) for name, beat in beats if is_text(name)]
+    version, control = standing(fields, now_ms=now)
+    near, far = names[:MOST_LISTENERS], names[MOST_LISTENERS:]
+
+    def ask_more(pipe: Any) -> None:
         pipe.zcount(k.next, "-inf", now)
         _ask_owed(pipe, k, now)
         pipe.zcount(k.dead, "-inf", known_until(control))
@@ -264,56 +262,37 @@ def read_pulse(listing: Listing) -> Pulse:
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
-        due, past, turns, errors, known_dead, *held = pipe.execute()
-    infos = [
-        replace(
-            quieted(read_info(records.get(b"info"), listener=name, now_ms=now), control),
-            beat_ms=max(0, now - whole_ms(beat)),
-        )
-        for (name, beat), records in zip(near, held[: 2 * len(near) : 2], strict=True)
-    ]
-    claims = [
-        record_rows("", records, said)
-        for records, said in zip(held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2], strict=True)
-    ]
+
+    due, past, turns, errors, known_dead, *held = piped(listing.server, ask_more)
+    records, told = held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2]
+    claims = [record_rows("", fields, progress) for fields, progress in zip(records, told, strict=True)]
     owed = Owed(now)
     owed.look_at(retried)
     errors -= sum(row.entry.failures > 0 for rows in claims for row in rows)
-    held_later, retried_later, due_later, waiting_later = owed.rest(OwedInAll(again, past, turns, errors))
     running, soon = _jobs(
         listing, claims, [*item_rows(k.next, next_), *entry_rows(k.again, retried)], marked=set(marked), now=now
     )
     cancelling = sum(job.state == "cancelling" for jobs in running for job in jobs)
-    due += due_later + sum(when <= now for _, when in owed.plain)
-    waiting, late = (
-        queued + len(owed.plain) + due_later + waiting_later - due,
-        [whole_ms(when) for _, when in (*next_[:1], *retried[:1]) if when <= now],
-    )
-    paused = parked_by_pause
-    if SCHEDULE in control.paused:
-        paused, waiting, due, late = paused + waiting + due, 0, 0, []
-    counts = Counts(
-        waiting=waiting,
-        due=due,
+    counts = _counts(
+        owed, owed.rest(OwedInAll(again, past, turns, errors)), control, queued=queued, due=due, parked=parked,
+        parked_by_pause=parked_by_pause, first=(*next_[:1], *retried[:1]),
         running=sum(map(len, running)) - cancelling + sum(max(0, n - NO_CLAIMS) for n in held[2 * len(near) :]),
-        cancelling=cancelling,
-        retrying=owed.retrying + retried_later,
-        held=parked - parked_by_pause + owed.held + held_later,
-        paused=paused,
-        dead=dead,
-        known_dead=known_dead,
-        listeners=len(beats),
-        late_ms=now - min(late) if late else None,
-        totals=totals_of(stats),
-    )
+        cancelling=cancelling, dead=dead, known_dead=known_dead, listeners=len(beats), totals=totals_of(stats),
+    )  # fmt: skip
     return Pulse(
         now_ms=now,
         counts=counts,
         control=control,
         soon=soonest([_standing(job, now, control) for job in soon]),
-        listeners=tuple(_with(infos, running)),
+        listeners=tuple(
+            replace(
+                quieted(read_info(fields.get(b"info"), listener=name, now_ms=now), control),
+                beat_ms=max(0, now - whole_ms(beat)), running=tuple(jobs),
+            )
+            for (name, beat), fields, jobs in zip(near, records, running, strict=True)
+        ),
         version=version.decode("utf-8", "replace"),
-    )
+    )  # fmt: skip
 
 
 def _jobs(
@@ -345,7 +324,3 @@ def _standing(job: Job, now: int, control: Control) -> Job:
     if control.paused and (pause := pause_of(job, control)) is not None:
         return replace(job, state="paused", why=pause_text(pause))
     return replace(job, state="due" if job.due is not None and job.due.timestamp() * 1000 <= now else "waiting")
-
-
-def _with(infos: Sequence[ListenerInfo], running: Sequence[list[Job]]) -> Iterator[ListenerInfo]:
-    return (replace(info, running=tuple(jobs)) for info, jobs in zip(infos, running, strict=True))

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 import msgpack
 
-from workkit.brokers.native.codec import Codec, instant_of
+from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.entry import PAUSES, due_ms
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.listing import Listing, Row, entry_rows, item_rows, parked_rows, run_of
@@ -28,6 +28,7 @@ from workkit.brokers.redis_server.pages import (
     Scored,
     ordered_pages,
     page_after,
+    piped,
     place_before,
     place_behind,
     read_place,
@@ -40,6 +41,7 @@ from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
+from workkit.text.wording import instant_of
 
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job
 
@@ -211,11 +213,11 @@ class Walk:
     def _merged(self, keys: Sequence[str], at: At | None, size: int) -> list[Row]:
         """Read the first members behind a place, of all keys together."""
         starts = [self._rank(key, at) if at else 0 for key in keys]
-        with self.listing.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for key, start in zip(keys, starts, strict=True):
-                pipe.zrange(key, start, start + size - 1, withscores=True)
-            pages = pipe.execute()
+        places = list(zip(keys, starts, strict=True))
+        pages = piped(
+            self.listing.server,
+            lambda pipe: [pipe.zrange(key, start, start + size - 1, withscores=True) for key, start in places],
+        )
         again = self.listing.keys.again
         found = [
             row
@@ -227,15 +229,17 @@ class Walk:
     def _rank(self, key: str, at: At, *, is_in: bool = True) -> int:
         """Count the members before a place, with or without the member at it."""
         score, text = at
-        with self.listing.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
+
+        def ask(pipe: Any) -> None:
             pipe.zrank(key, text)
             pipe.zscore(key, text)
             pipe.zcount(key, "-inf", f"({score!r}")
             pipe.zcount(key, "-inf", score)
-            rank, standing, low, high = pipe.execute()
-            if rank is not None and standing == score:
-                return int(rank) + is_in
+
+        rank, standing, low, high = piped(self.listing.server, ask)
+        if rank is not None and standing == score:
+            return int(rank) + is_in
+        with self.listing.server.translated() as client:
             while low < high:  # the member is gone: find its old place among members of the same score
                 middle = (low + high) // 2
                 found = client.zrange(key, middle, middle)

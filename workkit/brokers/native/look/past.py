@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from workkit.brokers.native.changes import read_change, read_number
-from workkit.brokers.native.codec import IS, OF, instant_of, merged, read_text
+from workkit.brokers.native.codec import IS, OF, merged, read_text
 from workkit.brokers.native.entry import due_ms
 from workkit.brokers.native.history import Runs, past_run, read_cell, read_days, read_entry, slots
 from workkit.brokers.native.keys import Keys
@@ -17,7 +18,7 @@ from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.record import read_count
 from workkit.brokers.native.results import NAMED, read_result
 from workkit.brokers.native.settle import log_name, read_log
-from workkit.brokers.redis_server.pages import is_text, names_behind, server_ms
+from workkit.brokers.redis_server.pages import is_text, names_behind, piped, server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.refusal import code_of
 from workkit.brokers.redis_server.server import Server
@@ -28,7 +29,7 @@ from workkit.contract.where import no_place
 from workkit.errors import NotFound
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
-from workkit.text.wording import epoch_ms
+from workkit.text.wording import epoch_ms, instant_of
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its size in bytes is estimated
@@ -64,39 +65,38 @@ class NativeHistory:
 
     def past(self, subject: str, *, since_ms: int, until_ms: int, tier: Tier) -> list[Bucket]:
         """Read the counts of a subject: see `History.past`."""
-        until_ms = min(until_ms, server_ms(self.server) + 1)
-        spans = list(slots(tier, since_ms, until_ms))
-        found: list[Bucket] = []
-        field = _field(subject)
-        for at in range(0, len(spans), PAGE):
-            page = spans[at : at + PAGE]
-            with self.server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                for _, slot in page:
-                    pipe.hget(self.keys.past(slot), field)
-                values = pipe.execute(raise_on_error=False)  # a key of another type holds no counts
-            for (start_ms, _), value in zip(page, values, strict=True):
-                start, end = instant_of(start_ms), instant_of(start_ms + TIERS[tier])
-                if start is not None and end is not None:
-                    cell = read_cell(value) if isinstance(value, bytes) else None
-                    found.append(Bucket(start=start, end=end, cell=cell or Cell()))
+        field, found = _field(subject), list[Bucket]()
+        for start_ms, value in self._spans(tier, since_ms, until_ms, PAGE, lambda pipe, key: pipe.hget(key, field)):
+            start, end = instant_of(start_ms), instant_of(start_ms + TIERS[tier])
+            if start is not None and end is not None:
+                cell = read_cell(value) if isinstance(value, bytes) else None
+                found.append(Bucket(start=start, end=end, cell=cell or Cell()))
         return found
 
     def functions(self, *, since_ms: int, until_ms: int, tier: Tier) -> dict[str, Cell]:
         """Add up the counts of a span by function: see `History.functions`."""
-        spans = list(slots(tier, since_ms, min(until_ms, server_ms(self.server) + 1)))
         found: dict[str, Cell] = {}
-        for at in range(0, len(spans), SPANS):
-            with self.server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                for _, slot in spans[at : at + SPANS]:
-                    pipe.hgetall(self.keys.past(slot))
-                hashes = pipe.execute(raise_on_error=False)  # a key of another type holds no counts
-            for field, value in (pair for one in hashes if isinstance(one, dict) for pair in one.items()):
+        for _, counts in self._spans(tier, since_ms, until_ms, SPANS, lambda pipe, key: pipe.hgetall(key)):
+            for field, value in counts.items() if isinstance(counts, dict) else ():
                 if field.startswith(FN.encode()) and (cell := read_cell(value)) is not None:
                     fn = field.removeprefix(FN.encode()).decode("utf-8", AS_READ)
                     found[fn] = found.get(fn, Cell()) + cell
         return found
+
+    def _spans(
+        self, tier: Tier, since_ms: int, until_ms: int, most: int, ask: Callable[[Any, str], object]
+    ) -> Iterator[tuple[int, Any]]:
+        """Ask about each key of counts, `most` of them in one round trip. Return its first ms and the answer. A key of
+        another type holds no counts: its answer is an error.
+        """
+        spans = list(slots(tier, since_ms, min(until_ms, server_ms(self.server) + 1)))
+        for at in range(0, len(spans), most):
+            page = spans[at : at + most]
+            keys = [self.keys.past(slot) for _, slot in page]
+            answers = piped(
+                self.server, partial(lambda keys, pipe: [ask(pipe, key) for key in keys], keys), lenient=True
+            )
+            yield from zip((start_ms for start_ms, _ in page), answers, strict=True)
 
     def runs(self, *, since_ms: int = 0, until_ms: int | None = None, before: str | None = None) -> Iterator[PastRun]:
         """Page through single runs, the last one first: see `History.runs`."""
@@ -119,19 +119,15 @@ class NativeHistory:
 
     def log(self, of: Job | PastRun) -> list[str]:
         """Read the log of a run: see `History.log`."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            name = _log_name(of)
-            if name is None:
-                assert of.id is not None, "single runs have an id"
-                pipe.hkeys(self.keys.logs)
-                (names,) = pipe.execute(raise_on_error=False)  # a key of another type has no logs
-                own = [one for one in names if one.startswith(f"{of.id}@".encode())] if isinstance(names, list) else []
-                if not own:
-                    return []
-                name = max(own, key=_order)
-            pipe.hget(self.keys.logs, name)
-            (value,) = pipe.execute(raise_on_error=False)
+        name: str | bytes | None = _log_name(of)
+        if name is None:
+            assert of.id is not None, "single runs have an id"
+            (names,) = piped(self.server, lambda pipe: pipe.hkeys(self.keys.logs), lenient=True)
+            own = [one for one in names if one.startswith(f"{of.id}@".encode())] if isinstance(names, list) else []
+            if not own:
+                return []
+            name = max(own, key=_order)
+        (value,) = piped(self.server, lambda pipe: pipe.hget(self.keys.logs, name), lenient=True)
         return read_log(value if isinstance(value, bytes) else None)
 
     def changes(self, *, after: str | None = None) -> Iterator[Change]:
@@ -160,11 +156,8 @@ class NativeHistory:
         """Find the id of a job that has a kept result: see `History.result_id`. Only for the beginning of an id it
         looks through the names of all keys.
         """
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            pipe.get(self.keys.result(NAMED + which))
-            pipe.exists(self.keys.result(which))
-            named, is_id = pipe.execute(raise_on_error=False)  # a key of another type leads nowhere
+        name, id = self.keys.result(NAMED + which), self.keys.result(which)
+        named, is_id = piped(self.server, lambda pipe: (pipe.get(name), pipe.exists(id)), lenient=True)
         if isinstance(named, bytes):
             return named.decode("utf-8", "replace")
         if is_id == 1:
@@ -185,10 +178,7 @@ class NativeHistory:
         """Read the results of a job, or wait for further ones: see `History.results`."""
         key = self.keys.result(id)
         if after is None:
-            with self.server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                pipe.xrevrange(key)
-                (found,) = pipe.execute(raise_on_error=False)
+            (found,) = piped(self.server, lambda pipe: pipe.xrevrange(key), lenient=True)
             entries = found if isinstance(found, list) else []  # the next ending replaces a key of another type
         else:
             with self.waiting.translated() as client:
@@ -225,51 +215,39 @@ class NativeHistory:
 
     def refused(self, listeners: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """Read the functions of jobs that listeners have given back: see `History.refused`."""
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for name in listeners:
-                pipe.sscan(self.keys.skip(name), 0, count=MOST_MARKS)
-            marks = [[id.decode() for id in ids[:MOST_MARKS] if is_text(id)] for _, ids in pipe.execute()]
+        found = piped(self.server, lambda p: [p.sscan(self.keys.skip(one), 0, count=MOST_MARKS) for one in listeners])
+        marks = [[id.decode() for id in ids[:MOST_MARKS] if is_text(id)] for _, ids in found]
         ids = list(dict.fromkeys(id for page in marks for id in page))
         fns = {id: job.fn for id, job in zip(ids, self.listing.stored(ids), strict=True) if job is not None}
-        found = {
-            name: sorted({fns[id] for id in page if id in fns}) for name, page in zip(listeners, marks, strict=True)
-        }
-        return {name: known for name, known in found.items() if known}
+        pairs = zip(listeners, marks, strict=True)
+        return {name: known for name, page in pairs if (known := sorted({fns[id] for id in page if id in fns}))}
 
     def size(self, of: Literal["runs", "results"] = "runs") -> tuple[int, int]:
         """Count the kept values, and estimate their bytes: see `History.size`."""
         if of == "runs":
-            with self.server.translated() as client:
-                pipe = client.pipeline(transaction=False)
-                pipe.xlen(self.keys.runs)
-                for key in history_keys(self.server, self.keys):
-                    pipe.memory_usage(key, samples=SAMPLES)
-                count, *found = pipe.execute()
-            return count, sum(size or 0 for size in found)
+            keys = history_keys(self.server, self.keys)
+            count, *sizes = piped(
+                self.server,
+                lambda pipe: [pipe.xlen(self.keys.runs), *(pipe.memory_usage(key, samples=SAMPLES) for key in keys)],
+            )
+            return count, sum(size or 0 for size in sizes)
         ids = sorted(self._ids())
         step = max(1, len(ids) // MEASURED)
         some = [self.keys.result(id) for id in ids[::step]]
         if not some:
             return 0, 0
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for key in some:
-                pipe.memory_usage(key)
-            found = [size or 0 for size in pipe.execute()]
-        return len(ids), sum(found) * len(ids) // len(some)
+        sizes = [size or 0 for size in piped(self.server, lambda pipe: [pipe.memory_usage(key) for key in some])]
+        return len(ids), sum(sizes) * len(ids) // len(some)
 
     def _fields(self, jobs: Sequence[str], *hashes: str) -> list[list[bytes]]:
         """Read the fields of jobs in some hashes. A key of another type has none."""
         if not jobs:
             return [[] for _ in hashes]
-        with self.server.translated() as client:
-            pipe = client.pipeline(transaction=False)
-            for key in hashes:
-                pipe.hmget(key, [_field(job) for job in jobs])
-            found = pipe.execute(raise_on_error=False)
-            for one in found:
-                if isinstance(one, Exception) and code_of(one) != "WRONGTYPE":
+        fields = [_field(job) for job in jobs]
+        found = piped(self.server, lambda pipe: [pipe.hmget(key, fields) for key in hashes], lenient=True)
+        for one in found:
+            if isinstance(one, Exception) and code_of(one) != "WRONGTYPE":
+                with self.server.translated():
                     raise one
         return [[value or b"" for value in one] if isinstance(one, list) else [b"" for _ in jobs] for one in found]
 

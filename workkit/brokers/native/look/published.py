@@ -7,12 +7,10 @@ It reads in pages and changes nothing. Memory is bounded by a page and 20,000 id
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as made
 from typing import Any
-
-import msgpack
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec
@@ -20,8 +18,18 @@ from workkit.brokers.native.entry import Entry, is_ours, item_id, read_entry, re
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.settle import occurrence
-from workkit.brokers.redis_server import pages
-from workkit.brokers.redis_server.pages import PAGE, PAGE_BYTES, is_text, ordered_pages, server_ms
+from workkit.brokers.redis_server.control import pack
+from workkit.brokers.redis_server.pages import (
+    PAGE,
+    PAGE_BYTES,
+    hash_pages,
+    is_text,
+    names_behind,
+    ordered_pages,
+    piped,
+    scored_pages,
+    server_ms,
+)
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
@@ -45,22 +53,6 @@ class Places:
     now_ms: int
     lost: tuple[str, ...] = ()
 
-    def hash_pages(self, key: str) -> Iterator[dict[bytes, bytes]]:
-        """Read a hash in pages: see `pages.hash_pages`."""
-        return pages.hash_pages(self.server, key)
-
-    def scored_pages(self, key: str) -> Iterator[list[tuple[bytes, float]]]:
-        """Read a sorted set in pages: see `pages.scored_pages`."""
-        return pages.scored_pages(self.server, key)
-
-    def set_pages(self, key: str) -> Iterator[list[bytes]]:
-        """Read a set in pages: see `pages.set_pages`."""
-        return pages.set_pages(self.server, key)
-
-    def piped(self, ask: Callable[[Any], object], *, whole: bool = False) -> list[Any]:
-        """Ask several questions in one round trip; `whole`: in one step."""
-        return pages.piped(self.server, ask, whole=whole)
-
     def payload(self, id: bytes) -> bytes | None:
         """Read the payload of one job."""
         with self.server.translated() as client:
@@ -77,7 +69,7 @@ class Places:
 
     def unlisted(self) -> list[str] | None:
         """Find unlisted listeners that have records; None if the database has too many keys."""
-        names = pages.names_behind(self.server, self.keys.running(""))
+        names = names_behind(self.server, self.keys.running(""))
         if names is None:
             return None
         listed = self.listed()
@@ -86,15 +78,15 @@ class Places:
     def entries(self) -> Iterator[tuple[bytes, Entry]]:
         """Read all records, entries of `S:again` and parked entries: the job's id (empty: unreadable) and the entry."""
         for name in (*self.listed(), *self.lost):
-            for page in self.hash_pages(self.keys.running(name)):
+            for page in hash_pages(self.server, self.keys.running(name)):
                 for field, value in page.items():
                     if b"." in field:
                         yield _known(read_entry(value) or regular(field.partition(b".")[2], due=value))
-        for scored in self.scored_pages(self.keys.again):
+        for scored in scored_pages(self.server, self.keys.again):
             for member, _ in scored:
                 if (entry := read_entry(member)) is not None:
                     yield _known(entry)
-        for scored in self.scored_pages(self.keys.waiting):
+        for scored in scored_pages(self.server, self.keys.waiting):
             for member, _ in scored:
                 if (parked := read_parked(member)) is not None:
                     yield _known(parked.entry)
@@ -108,7 +100,7 @@ class Places:
         for id, entry in self.entries():
             ids.discard(id)
             runs.discard(run_name(id, entry))
-        for page in self.scored_pages(self.keys.next) if ids else ():
+        for page in scored_pages(self.server, self.keys.next) if ids else ():
             for member, _ in page:
                 if not is_ours(member):
                     ids.discard(item_id(member) or b"")
@@ -127,11 +119,11 @@ class Places:
 
     def _repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
         repair = load("native")["repair"]
-        packed = msgpack.packb(list(strays), use_bin_type=False)
+        packed = pack(list(strays))
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
             keys = repair.keys(self.keys, listeners=(*(n.decode() for n in listed if is_text(n)), *self.lost))
-            args = [msgpack.packb(listed, use_bin_type=False), int(wide), packed]
+            args = [pack(listed), int(wide), packed]
             reply = self.server.call(repair, keys, args)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
@@ -198,7 +190,7 @@ class Published:
     def counts(self) -> tuple[int, int]:
         """Count the jobs and the items."""
         k = self.places.keys
-        jobs, items = self.places.piped(lambda pipe: (pipe.hlen(k.jobs), pipe.zcard(k.next)))
+        jobs, items = piped(self.places.server, lambda pipe: (pipe.hlen(k.jobs), pipe.zcard(k.next)))
         return jobs, items
 
     def is_wide(self, id: bytes) -> bool:
@@ -211,11 +203,11 @@ class Published:
         `soonest_first` orders the items. Every item that keeps its place the whole time is read.
         """
         next_ = self.places.keys.next
-        pages = ordered_pages(self.places.server, next_) if soonest_first else self.places.scored_pages(next_)
+        pages = ordered_pages(self.places.server, next_) if soonest_first else scored_pages(self.places.server, next_)
         for page in pages:
             yield from self._items(page)
         suspects: set[bytes] = set()
-        for jobs in self.places.hash_pages(self.places.keys.jobs):
+        for jobs in hash_pages(self.places.server, self.places.keys.jobs):
             suspects |= self._without_item(list(jobs))
             if len(suspects) >= SUSPECTS:
                 yield from self._alone(suspects)
@@ -240,7 +232,7 @@ class Published:
 
     def _shares(self, ids: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """Divide a page so that the payloads of each part fit into memory."""
-        sizes = self.places.piped(lambda pipe: [pipe.hstrlen(self.places.keys.jobs, id) for id in ids])
+        sizes = piped(self.places.server, lambda pipe: [pipe.hstrlen(self.places.keys.jobs, id) for id in ids])
         start = size = 0
         for place, more in enumerate(sizes):
             if place > start and size + more > PAGE_BYTES:
@@ -259,7 +251,7 @@ class Published:
         odd = [(member, id) for member, id in items if id and member != _item(id)]
         if not odd:
             return set()
-        ours = self.places.piped(lambda pipe: [pipe.zscore(self.places.keys.next, _item(id)) for _, id in odd])
+        ours = piped(self.places.server, lambda pipe: [pipe.zscore(self.places.keys.next, _item(id)) for _, id in odd])
         found = set()
         for (member, id), score in zip(odd, ours, strict=True):
             if score is not None or id in self._foreign:
@@ -271,7 +263,9 @@ class Published:
     def _settled(self, pair: Pair) -> Pair | None:
         """Read an item without a job again in one step. None: the job and its item are gone meanwhile."""
         k = self.places.keys
-        score, payload = self.places.piped(lambda p: (p.zscore(k.next, pair.item), p.hget(k.jobs, pair.id)), whole=True)
+        score, payload = piped(
+            self.places.server, lambda p: (p.zscore(k.next, pair.item), p.hget(k.jobs, pair.id)), whole=True
+        )
         return None if score is None else replace(pair, payload=payload, score=score)
 
     # Jobs without an item.
@@ -283,7 +277,7 @@ class Published:
 
     def _alone(self, ids: set[bytes]) -> Iterator[Pair]:
         if self._wide:
-            for page in self.places.scored_pages(self.places.keys.next):
+            for page in scored_pages(self.places.server, self.places.keys.next):
                 ids -= {item_id(member) or b"" for member, _ in page if not is_ours(member)}
         loose = self._loose(ids)
         left = sorted(ids)

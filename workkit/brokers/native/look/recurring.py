@@ -16,16 +16,16 @@ from threading import Lock
 from typing import Any, Final
 
 from workkit import wire
-from workkit.brokers.native.codec import instant_of
 from workkit.brokers.native.entry import Entry, Parked, item_id, plain_item, read_entry, read_parked, why_of_rate
 from workkit.brokers.native.look.all_jobs import named_entry
 from workkit.brokers.native.look.listing import Listing, pause_of, record_rows
 from workkit.brokers.redis_server.control import ask_slots, bounds, grouped, standing, whole_ms
-from workkit.brokers.redis_server.pages import is_text
+from workkit.brokers.redis_server.pages import is_text, ms_of, piped
 from workkit.contract.composed import MOST_LISTENERS
 from workkit.contract.inspector import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, Named, Recurs, worst_first
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job, JobState
+from workkit.text.wording import instant_of
 
 MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
@@ -101,8 +101,8 @@ def _decoded(listing: Listing, kept: KeptJobs, id: str, payload: bytes) -> Job:
 def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
     """Read the recurring jobs: see `Inspector.recurring`."""
     k = listing.keys
-    with listing.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
         pipe.time()
         pipe.hgetall(k.control)
         pipe.hgetall(k.names)
@@ -110,13 +110,14 @@ def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
         pipe.zrange(k.again, 0, HEAD - 1, withscores=True)
         pipe.zrange(k.waiting, 0, HEAD - 1)
         pipe.hkeys(k.lately)
-        found = pipe.execute(raise_on_error=False)
+
+    found = piped(listing.server, ask, lenient=True)
     rings = found.pop()
     if (error := next((one for one in found if isinstance(one, Exception)), None)) is not None:
         with listing.server.translated():
             raise error
     clock, fields, names, head, again, parked = found
-    now = int(clock[0]) * 1000 + int(clock[1]) // 1000
+    now = ms_of(clock)
     _, control = standing(fields, now_ms=now)
     keys = {named_entry(value)[0]: name.decode() for name, value in names.items() if is_text(name)}
     named = set(keys.values())
@@ -139,13 +140,14 @@ def _read(listing: Listing, kept: KeptJobs, ids: list[str]) -> tuple[dict[str, J
     new = kept.unknown(ids)
     jobs = kept.recurring(ids)
     timed = [*jobs, *new]
-    with listing.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
         for page in _pages(timed):
             pipe.zmscore(listing.keys.next, [plain_item(id) for id in page])
         for page in _pages(new):
             pipe.hmget(listing.keys.jobs, page)
-        found = pipe.execute()
+
+    found = piped(listing.server, ask)
     count = len(_pages(timed))
     due: list[float | None] = list(chain.from_iterable(found[:count]))
     payloads: list[bytes | None] = list(chain.from_iterable(found[count:]))
@@ -219,8 +221,8 @@ class _Run:
 def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
     """Read the limits and rates in use: see `Inspector.limits`."""
     k, wanted = listing.keys, like.encode("utf-8", "replace")
-    with listing.server.translated() as client:
-        pipe = client.pipeline(transaction=False)
+
+    def ask(pipe: Any) -> None:
         pipe.time()
         pipe.hgetall(k.control)
         pipe.zrevrange(k.listeners, 0, MOST_LISTENERS - 1)
@@ -232,12 +234,14 @@ def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
             pipe.zrangebylex(
                 k.slots, b"[" + UNIQUE + wanted, b"(" + UNIQUE + wanted + b"\xff", start=0, num=MOST_LIMITS
             )
-        clock, fields, names, rates, holder, window, *pages = pipe.execute()
-        now = int(clock[0]) * 1000 + int(clock[1]) // 1000
-        slots = grouped(pages[2:])
-        slots |= dict(sorted(grouped(pages[:2]).items(), key=lambda one: one[0].startswith(ALONE))[:MOST_KEYS])
-        listeners = [name.decode() for name in names if is_text(name)]
-        pipe = client.pipeline(transaction=False)
+
+    clock, fields, names, rates, holder, window, *pages = piped(listing.server, ask)
+    now = ms_of(clock)
+    slots = grouped(pages[2:])
+    slots |= dict(sorted(grouped(pages[:2]).items(), key=lambda one: one[0].startswith(ALONE))[:MOST_KEYS])
+    listeners = [name.decode() for name in names if is_text(name)]
+
+    def ask_uses(pipe: Any) -> None:
         for key in slots:
             pipe.zlexcount(k.slots, *bounds(key))
             pipe.zlexcount(k.waiting, *bounds(key))
@@ -245,7 +249,8 @@ def read_limits(listing: Listing, *, like: str = "") -> list[LimitUse]:
         for name in listeners:
             pipe.hgetall(k.running(name))
         pipe.zrangebyscore(k.again, f"({now}", "+inf", start=0, num=MOST_HELD, withscores=True)
-        *answers, owed = pipe.execute()
+
+    *answers, owed = piped(listing.server, ask_uses)
     _, control = standing(fields, now_ms=now)
     counted, records = answers[: 3 * len(slots)], answers[3 * len(slots) :]
     runs = _runs(listeners, records)

@@ -215,9 +215,9 @@ def test_a_checkup_changes_nothing(ward: Ward) -> None:
     ward.listed()
     for key, (kind, name, value) in UNREAD.items():
         put(ward.client, getattr(ward.keys, key), kind, name, value)
-    before = {key: ward.client.dump(key) for key in ward.client.scan_iter(f"*{ward.keys.exchange}*")}
+    before = {key: ward.client.dump(key) for key in ward.client.scan_iter(f"{ward.keys.prefix}*")}
     assert ward.found()
-    assert {key: ward.client.dump(key) for key in ward.client.scan_iter(f"*{ward.keys.exchange}*")} == before
+    assert {key: ward.client.dump(key) for key in ward.client.scan_iter(f"{ward.keys.prefix}*")} == before
 
 
 def test_the_spec_names_every_kind() -> None:
