@@ -5,7 +5,6 @@ and the record of changes (spec/history.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
+from workkit.values import dataclass, field
 
 Undoable = Literal["cancel", "skip", "run"]
 

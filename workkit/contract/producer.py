@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence, Sized
-from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, overload
 
 from workkit.errors import InvalidArguments, WorkkitWarning
@@ -18,6 +17,7 @@ from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
 from workkit.triggers import Trigger
+from workkit.values import KW_ONLY, dataclass, field
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
 from typing import Any, Final, Literal
@@ -16,6 +15,7 @@ from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
 from workkit.triggers import Trigger
+from workkit.values import dataclass, field
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import UnionType
@@ -21,6 +20,7 @@ from workkit.jobs.options import ADD, BY_NAME, names_at, read_options
 from workkit.triggers.between import between, days_from
 from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
+from workkit.values import dataclass, field
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from hashlib import sha1
 from typing import Any
 
@@ -19,6 +18,7 @@ from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
+from workkit.values import dataclass, fields
 
 LATE_MS = 60_000  # greatest lateness of a run under catch_up="skip" without `catch_up_within`, in ms
 

@@ -16,7 +16,6 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -40,6 +39,7 @@ from workkit.moving.timing import (
     once_at,
 )
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec, field_text
+from workkit.values import dataclass
 
 NAME: Final = "rqscheduler"
 JOBS: Final = "rq:scheduler:scheduled_jobs"

@@ -8,7 +8,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from hashlib import sha1
 from secrets import token_hex
 from types import TracebackType
@@ -19,6 +18,7 @@ from workkit.contract.broker import Producer
 from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
 from workkit.text.wording import listed
+from workkit.values import dataclass, replace
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
@@ -34,6 +33,7 @@ from workkit.jobs.structured import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers.trigger import once
 from workkit.triggers.when import KEYWORDS as TIMES
+from workkit.values import dataclass, fields, replace
 
 CALL = ("fn", "args", "kwargs", "call")
 KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options

@@ -10,7 +10,6 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from workkit.errors import InvalidOptions, NotFound, ServerFull, TriggerError, W
 from workkit.jobs.names import stored_name
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import PRESENTS, Planned, PlanSource, check_planned, planned_here, written_ms
+from workkit.values import dataclass, field, replace
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import as_job

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pika.exceptions import ChannelClosedByBroker
@@ -23,6 +22,7 @@ from workkit.contract.inspector import QueueInfo, QueueKind
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import InvalidFunction
 from workkit.jobs.marks import plain_names
+from workkit.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

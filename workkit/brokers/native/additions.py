@@ -9,7 +9,6 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -28,6 +27,7 @@ from workkit.contract.producer import Added, BatchStep, CodePlan, Made, Mode, Ne
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN, USUAL
+from workkit.values import dataclass
 
 MOST = 1000  # jobs in one call
 PROMPT = 0.02  # seconds; a slower answer does not measure the clock well

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
+from workkit.values import dataclass
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # the instants in `before` and `after`, in ms

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, overload
 
@@ -25,6 +24,7 @@ from workkit.contract.history import (
     PastRun,
     Tier,
 )
+from workkit.values import dataclass
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400

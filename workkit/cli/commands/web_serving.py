@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -24,6 +23,7 @@ import click
 
 from workkit.cli import failure, terminal
 from workkit.errors import InvalidOptions, Unsupported
+from workkit.values import dataclass
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule

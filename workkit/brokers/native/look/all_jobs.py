@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain, islice
@@ -33,6 +32,7 @@ from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
+from workkit.values import dataclass
 
 RUNNING: tuple[JobState, ...] = ("running", "cancelling")
 ASIDE: tuple[JobState, ...] = ("held", "paused")
