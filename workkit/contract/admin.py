@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
-from workkit.triggers import Trigger
 from workkit.values import dataclass, field
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 Undoable = Literal["cancel", "skip", "run"]
 

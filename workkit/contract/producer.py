@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence, Sized
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.job import Job
@@ -16,8 +16,10 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
-from workkit.triggers import Trigger
 from workkit.values import KW_ONLY, dataclass, field
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 
 @dataclass(slots=True, eq=False)
