@@ -44,9 +44,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from workkit.values import dataclass, field
 
 __all__ = ["LEVELS", "Event", "Subscriber", "subscribe"]
 

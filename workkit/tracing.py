@@ -12,12 +12,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from workkit._version import __version__
 from workkit.errors import Discard, Retry, text_of, type_name
-from workkit.values import dataclass
 
 _IDS = r"(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 TRACEPARENT = re.compile(rf"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(-.*)?")  # later versions may append to it

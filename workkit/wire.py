@@ -10,6 +10,7 @@ import json
 import re
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha1
 from json.encoder import encode_basestring_ascii
@@ -25,7 +26,6 @@ from workkit.jobs.json_value import (
     shown_value,
     significant_digits,
 )
-from workkit.values import dataclass, field
 
 MAX_SAFE_INTEGER = 2**53
 _ID = re.compile(r"[0-9a-f]{40}")

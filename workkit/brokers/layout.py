@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from workkit.brokers.redis_server.address import SIMPLE, masked
 from workkit.errors import InvalidSchedule
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.brokers.redis_server.key_names import Found

@@ -9,6 +9,7 @@ that tells the time. Its clients ask for the time in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,7 +24,6 @@ from workkit.brokers.redis_server.script import Script, load
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
 from workkit.contract.producer import Added, BatchStep, NewJob
 from workkit.errors import Unsupported
-from workkit.values import dataclass, field
 
 KEY = "workkit:test-clock"
 FOLDER = "test_clock"  # folder of the parts that replace those of production

@@ -9,6 +9,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ from workkit.jobs.names import (
 )
 from workkit.text.nearest import nearest_word
 from workkit.text.wording import listed
-from workkit.values import dataclass, field
 
 SHOWN = 6
 FOREIGN = ("site-packages", "dist-packages")

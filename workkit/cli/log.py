@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -26,7 +27,6 @@ from workkit.events import Event
 from workkit.jobs.job import LONGEST_CALL, call_text, spoken
 from workkit.text import wording
 from workkit.text.cells import shorten
-from workkit.values import dataclass, field, replace
 from workkit.worker.event_text import TEXTS, event_parts
 
 if TYPE_CHECKING:

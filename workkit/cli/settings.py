@@ -6,6 +6,7 @@ Below: the program that contains this command line, such as the manage.py of a D
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from workkit.brokers.layout import own_options
 from workkit.errors import InvalidOptions
 from workkit.text.nearest import is_slip, nearest_words
 from workkit.text.wording import listed
-from workkit.values import dataclass
 
 FILE = "pyproject.toml"
 MOST_PROCESSES = 64

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 
 from workkit.cli import terminal
 from workkit.contract.record import Record, compact
 from workkit.text import wording
 from workkit.text.cells import cells, padded, shorten
-from workkit.values import dataclass
 
 GAP = 2
 SHORTEST = 8  # the fewest columns of a cell that is cut

@@ -5,6 +5,7 @@ and the record of changes (spec/history.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,6 @@ from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger

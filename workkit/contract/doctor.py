@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from workkit.text.cells import shell_word
-from workkit.values import dataclass
 
 Severity = Literal["deviation", "orphan", "hazard"]
 """A deviation is wrong now. An orphan has lost its other half. A hazard is legal, but something may be lost by it."""

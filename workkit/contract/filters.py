@@ -8,6 +8,7 @@ keep blanks and colons; ``-`` in front means not; ``,`` means or; ``*`` matches 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
@@ -18,7 +19,6 @@ from workkit.jobs.names import shown
 from workkit.jobs.option_readers import option_error
 from workkit.text.nearest import nearest_word
 from workkit.text.wording import duration_text, listed
-from workkit.values import dataclass, replace
 
 Place = Literal["jobs", "recurring", "runs", "dead"]
 Kind = Literal["text", "whole", "state", "ended", "length", "ahead", "ago", "count"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, get_args
 
@@ -15,7 +16,6 @@ from workkit.jobs.job import NOT_KEPT, SHORTEST_ID, call_texts
 from workkit.jobs.outcome import Failure, Ran, ResultKind
 from workkit.jobs.run_options import RunOptions
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field
 
 Ended = Literal["done", "skipped", "discarded", "cancelled", "missed", "overlap", "retried", "dead", "expired"]
 ENDINGS: tuple[Ended, ...] = get_args(Ended)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -11,7 +12,6 @@ from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

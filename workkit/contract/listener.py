@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from workkit.jobs.admission import Admission, Control, admission
@@ -13,7 +14,6 @@ from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

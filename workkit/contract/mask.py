@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
@@ -21,7 +22,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.masked_text import MASK, SECRET, is_card, masked_text, masked_tokens
 from workkit.text.wording import printable
-from workkit.values import dataclass, field, replace
 
 LONGEST_KEY: Final = 200  # characters of a key; the value of a longer key is masked
 DEEPEST: Final = 40

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence, Sized
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from workkit.errors import InvalidArguments, WorkkitWarning
@@ -16,7 +17,6 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
-from workkit.values import KW_ONLY, dataclass, field
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger

@@ -9,6 +9,7 @@ the query asks for. A place is a text that only the layout reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
@@ -19,7 +20,6 @@ from workkit.jobs.job import SHORTEST_ID, Job, JobState, argument_text, argument
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.wording import MILLISECOND
-from workkit.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +36,6 @@ from workkit.jobs.names import stored_name
 from workkit.jobs.outcome import Again, Released, decide
 from workkit.jobs.run_options import UNSAID
 from workkit.text.wording import epoch_ms
-from workkit.values import dataclass, fields
 from workkit.worker.run.run import current, current_job
 
 UNKNOWN = "unknown"  # in place of the worker of an earlier attempt

@@ -5,12 +5,12 @@ grants them. Pure. The rules are in spec/features.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import PLAIN, Terms
-from workkit.values import dataclass, field
 
 SCHEDULE: Final = "schedule"
 """The target of a pause of the whole schedule."""

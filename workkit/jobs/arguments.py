@@ -10,13 +10,13 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 from workkit.errors import InvalidArguments
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field
 
 EXACT = 2**53  # every language reads an integer exactly up to this magnitude
 _PLAIN = (str, int, float, bool, list, dict, type(None))

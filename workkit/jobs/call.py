@@ -6,12 +6,11 @@ A test compares the types with that table, name by name and type by type. None: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypedDict, overload
 from zoneinfo import ZoneInfo
-
-from workkit.values import dataclass, field
 
 P = ParamSpec("P")
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
-
-from workkit.values import dataclass
 
 UNITS: Final = {"s": "second", "m": "minute", "h": "hour"}
 

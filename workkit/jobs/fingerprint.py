@@ -8,6 +8,7 @@ This is the only rule for it. It works on jobs as they are read: no fingerprint 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final
 
@@ -15,7 +16,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Failure
 from workkit.text.cells import brief_repr
 from workkit.text.masked_text import without_secrets
-from workkit.values import dataclass
 
 LONGEST = 1000  # characters of a message that count
 _UNIT: Final = r"(?: [num]?s | secs? | mins? | [mh] | hours? | days? | [kmgt]?(?:i?b|hz) | bytes? | px )"

@@ -13,13 +13,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
 
 from workkit.errors import AddedAtImport, described
 from workkit.jobs.marks import drop_failed, marks
 from workkit.jobs.names import is_library
-from workkit.values import dataclass
 
 _OURS = __name__.partition(".")[0]
 _HERE = os.path.join(os.path.dirname(__file__), "")  # a mark that is refused was written elsewhere

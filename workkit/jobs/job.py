@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,7 +15,6 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger

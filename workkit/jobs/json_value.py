@@ -12,6 +12,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from workkit.errors import InvalidArguments, described
-from workkit.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workkit.errors import InvalidFunction
 from workkit.jobs.arguments import signature_of
 from workkit.jobs.job import Job
-from workkit.values import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

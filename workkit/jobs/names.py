@@ -14,12 +14,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from workkit.errors import InvalidFunction
-from workkit.values import dataclass
 
 Fn = Callable[..., Any] | str
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
@@ -31,7 +32,6 @@ from workkit.jobs.elsewhere import WORDS
 from workkit.jobs.meta import read_meta
 from workkit.jobs.option_readers import LONGEST_MS, Reader
 from workkit.text.nearest import nearest_word
-from workkit.values import dataclass
 
 ADD, JOB, LISTEN, FORWARD = "schedule.add", "@job", "schedule.listen", "schedule.forward"  # the places of an option
 BOTH = (ADD, JOB)

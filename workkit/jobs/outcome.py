@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import UnionType
@@ -18,7 +19,6 @@ from workkit.jobs.marks import job, marked
 from workkit.jobs.names import main_module, shown, stored_name
 from workkit.jobs.options import ADD, BY_NAME, names_at, read_options
 from workkit.triggers import KEYWORDS as TIMES
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.triggers.when import When

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from workkit.errors import InvalidOptions
@@ -15,7 +16,6 @@ from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import JOB, OPTIONS, STORED
 from workkit.text.cells import brief_repr
 from workkit.text.nearest import nearest_word
-from workkit.values import dataclass, fields, replace
 
 Errors = tuple[type[BaseException], ...]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from workkit.jobs.option_readers import LONGEST_MS, option_error
 from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, fields
 
 if TYPE_CHECKING:
     from workkit.triggers import Trigger

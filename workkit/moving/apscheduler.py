@@ -11,6 +11,7 @@ import importlib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,6 @@ from workkit.moving.timing import (
     zone_key,
 )
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, field_text
-from workkit.values import dataclass
 
 NAME: Final = "APScheduler"
 FREE_PHASE: Final = free_phase("APScheduler counts this from the start of the program")

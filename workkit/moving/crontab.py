@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from workkit.errors import TriggerError
@@ -27,7 +28,6 @@ from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.grammars import NICKNAMES, VIXIE
 from workkit.triggers.crons.reader import read_field, rule_of
 from workkit.triggers.zone import zone
-from workkit.values import dataclass
 
 PATH = "/usr/bin:/bin"  # cron's own value if the crontab sets none
 _SETTING = re.compile(r"""(?P<name>"[^"]*"|'[^']*'|[^\s='"]+)\s*=\s*(?P<value>.*)""", re.DOTALL)

@@ -8,12 +8,12 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from workkit.errors import InvalidOptions, NotFound
 from workkit.triggers.zone import zone
-from workkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

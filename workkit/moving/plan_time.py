@@ -9,6 +9,7 @@ counts elapsed time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import product
 
@@ -19,7 +20,6 @@ from workkit.triggers.english.sentence import explain
 from workkit.triggers.trigger import Trigger, is_fixed
 from workkit.triggers.when import When, read_when
 from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour, zone
-from workkit.values import dataclass, replace
 
 LONGEST_TEXT = 200  # characters of words about time (spec/phrases.md, 1)
 COMPARED = 150  # times of each text to compare with those of the rules

@@ -16,6 +16,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -39,7 +40,6 @@ from workkit.moving.timing import (
     once_at,
 )
 from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Spec, field_text
-from workkit.values import dataclass
 
 NAME: Final = "rqscheduler"
 JOBS: Final = "rq:scheduler:scheduled_jobs"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +32,6 @@ from workkit.triggers.crons.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKD
 from workkit.triggers.crons.grammars import SYSTEMD
 from workkit.triggers.crons.reader import read_field
 from workkit.triggers.zone import zone
-from workkit.values import dataclass
 
 RUNS_OVER = 'systemd may leave out times after the end of a month, where "a/n" leads past its range; workkit does not.'
 # In Dublin and Casablanca, where winter time is the exception, it also leaves out the hour after the gap.

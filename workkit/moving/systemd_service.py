@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from workkit.moving.found import NotCarried, command_name, text_of
 from workkit.text.wording import listed, option_text
-from workkit.values import dataclass
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # the value of systemd for a system unit
 _TYPES = ("simple", "exec", "oneshot", "idle")

@@ -7,6 +7,7 @@ refused. Runs after a change of the clock may differ; a comment names them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,7 +21,6 @@ from workkit.triggers.lowering import lower
 from workkit.triggers.trigger import Trigger
 from workkit.triggers.when import When, read_when
 from workkit.triggers.zone import ClockChange, clock_changes, zone
-from workkit.values import dataclass, field
 
 _UNITS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Literal, Unpack, get_args
@@ -25,7 +26,6 @@ from workkit.jobs.marks import imported_options
 from workkit.jobs.names import Fn, shown, stored_name
 from workkit.jobs.structured import written
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass
 from workkit.verbs.listening import read_how
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import forget

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from workkit.errors import CronError
 from workkit.text.wording import plural
@@ -30,7 +31,6 @@ from workkit.triggers.crons.field import (
 )
 from workkit.triggers.crons.grammars import CLOJURE
 from workkit.triggers.trigger import Trigger, is_fixed
-from workkit.values import dataclass, replace
 
 ORDER = "second minute hour month day-of-month day-of-week year"
 LAST_STARRED_YEAR = 2099

@@ -6,6 +6,7 @@ For any other rule the result is None, never an approximation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import product
@@ -16,7 +17,6 @@ from workkit.triggers.crons.branch import month_length
 from workkit.triggers.crons.cron import Cron, parse_cron
 from workkit.triggers.crons.field import DAY, MONTH, WEEKDAY, YEAR, Field, bits, field_text
 from workkit.triggers.zone import segments
-from workkit.values import dataclass
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
@@ -20,7 +21,6 @@ from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import LAST_SECOND, Cron, both_days, impossible, parse_cron
 from workkit.triggers.crons.field import FIRST_YEAR, MAX_STEP, shown_text
 from workkit.triggers.zone import next_local, offset_at, standard_offset, to_utc, zone
-from workkit.values import dataclass, field, replace
 
 Unit = Literal["seconds", "days", "weeks"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)

@@ -6,6 +6,7 @@ A recurring trigger gets a warning if a change of the clock leaves out one of it
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, NoReturn, overload
@@ -21,7 +22,6 @@ from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.dialect import cron
 from workkit.triggers.trigger import Trigger, once, plain, soonest
 from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour
-from workkit.values import dataclass, replace
 
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)

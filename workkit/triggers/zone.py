@@ -12,6 +12,7 @@ The rules, each with its reason (spec/cron.md, clock changes):
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -22,7 +23,6 @@ from workkit.text.nearest import nearest_word
 from workkit.triggers.crons.branch import DAY_SECONDS
 from workkit.triggers.crons.cron import LAST_SECOND, Cron
 from workkit.triggers.crons.field import shown_text
-from workkit.values import dataclass
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HORIZON_YEARS = 100

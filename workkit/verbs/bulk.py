@@ -9,6 +9,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from secrets import token_hex
 from types import TracebackType
@@ -20,7 +21,6 @@ from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tall
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
 from workkit.jobs.importing import refuse_addition
 from workkit.text.wording import listed
-from workkit.values import dataclass, replace
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of

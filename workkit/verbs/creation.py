@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -20,7 +21,6 @@ from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
 from workkit.text.cells import brief_repr, one_line
-from workkit.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

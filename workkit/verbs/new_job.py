@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
@@ -33,7 +34,6 @@ from workkit.jobs.structured import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers.trigger import once
-from workkit.values import dataclass, fields, replace
 
 CALL = ("fn", "args", "kwargs", "call")
 KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options

@@ -7,6 +7,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import Planned, PlanSource
-from workkit.values import dataclass, field
 from workkit.verbs.addition import NowMs, addition
 from workkit.verbs.bulk import Bulk
 from workkit.verbs.creation import Schedule

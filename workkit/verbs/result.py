@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,6 @@ from workkit.jobs.marks import imported_options
 from workkit.jobs.option_readers import milliseconds
 from workkit.jobs.outcome import Failure
 from workkit.text.wording import duration_text
-from workkit.values import dataclass
 from workkit.verbs.control import Which, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import producer_of

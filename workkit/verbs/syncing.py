@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from workkit.jobs.names import stored_name
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import PRESENTS, Planned, PlanSource, check_planned, planned_here, written_ms
-from workkit.values import dataclass, field, replace
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.new_job import as_job

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final
@@ -15,7 +16,6 @@ from starlette.responses import RedirectResponse, Response
 from workkit.contract.admin import Author
 from workkit.contract.record import compact
 from workkit.errors import Invalid, WorkkitError
-from workkit.values import dataclass, replace
 from workkit.verbs.opening import acting, author_of
 from workkit.web.actions.action import UNDO, Doing, Order, Result, Results
 from workkit.web.actions.perform import ACTS, act_of, carry_out_all, read_order

@@ -14,12 +14,12 @@ import secrets
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol, TypeGuard
 
 from starlette.requests import Request
 
 from workkit.text.wording import printable
-from workkit.values import dataclass, field, replace
 
 Role = Literal["viewer", "operator", "editor"]
 ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "editor")

@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import islice
@@ -24,7 +25,6 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import ServerError, Unsupported, WorkkitError
 from workkit.jobs.admission import Control
 from workkit.text.wording import epoch_ms, zone_name
-from workkit.values import dataclass, field
 from workkit.verbs.control import pause_until
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import by_time_of, limits_of, producer_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha1
@@ -27,7 +28,6 @@ from workkit.jobs.job import Job, argument_text
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.wording import epoch_ms
-from workkit.values import dataclass, replace
 from workkit.web.mask import Veil
 from workkit.web.words import job_path
 

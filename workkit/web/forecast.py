@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from math import isinf
 from typing import Final, Literal
@@ -20,7 +21,6 @@ from workkit.text.wording import MILLISECOND, date_text, duration_text, listed, 
 from workkit.triggers import Trigger
 from workkit.triggers.when import touched
 from workkit.triggers.zone import ClockChange, clock_changes
-from workkit.values import dataclass, field
 from workkit.web.words import city, moves
 
 MOST_INSTANTS: Final = 5_000  # most instants of one job in a window

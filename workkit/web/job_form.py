@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -21,7 +22,6 @@ from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso
 from workkit.triggers import explain
 from workkit.triggers.zone import zone as read_zone
-from workkit.values import dataclass, replace
 from workkit.web.typed_time import is_seven, time_words
 
 MOST_BOXES: Final = 20

@@ -19,6 +19,7 @@ import time
 import tomllib
 from collections import deque
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -26,7 +27,6 @@ from weakref import WeakValueDictionary
 from starlette.requests import Request
 
 from workkit.errors import InvalidOptions, NotFound, WorkkitError
-from workkit.values import dataclass, field
 from workkit.web.auth import (
     LOGIN_S,
     LONGEST_PASSWORD,

@@ -5,6 +5,7 @@ view holds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from typing import Any, Final
 
@@ -17,7 +18,6 @@ from workkit.contract.mask import Decide, Mask, mask
 from workkit.jobs.admission import Pause
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
-from workkit.values import dataclass, field, replace
 
 Parameters = Callable[[str, int], Sequence[str]]
 """Returns the parameter names of the first positional arguments of a function, as far as known. It calls no server."""

@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -19,7 +20,6 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workkit.text.exposition import add_histogram, info
-from workkit.values import dataclass, field
 from workkit.web.page import found_page
 from workkit.web.pages.registry import PAGES
 from workkit.web.words import JSON

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from typing import Any, Final, Literal, Protocol
@@ -16,7 +17,6 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.job import Job
 from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
-from workkit.values import dataclass, field, replace
 from workkit.web.actions.action import Result
 from workkit.web.actions.perform import ACTS, act_of
 from workkit.web.auth import Role, Who, may

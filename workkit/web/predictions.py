@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from threading import Lock
@@ -23,7 +24,6 @@ from workkit.jobs.names import shown
 from workkit.jobs.terms import spread_offset_ms
 from workkit.text.wording import printable
 from workkit.triggers import Trigger, explain
-from workkit.values import dataclass, field
 from workkit.web.cache import Served
 from workkit.web.forecast import instants
 from workkit.web.words import pause_end

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice, takewhile
@@ -22,7 +23,6 @@ from workkit.text.cells import brief_repr
 from workkit.text.glance import OtherZone
 from workkit.text.wording import zone_name
 from workkit.triggers import Trigger, explain
-from workkit.values import dataclass, field, replace
 from workkit.web.words import LATE_MS
 
 SHOWS: Final = ("all", "failing", "late", "missed", "paused")

@@ -12,6 +12,7 @@ import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from http import HTTPStatus
 from typing import Any, Final
@@ -22,7 +23,6 @@ from starlette.responses import RedirectResponse, Response
 
 from workkit.errors import TriggerError
 from workkit.triggers.zone import zone as read_zone
-from workkit.values import dataclass, field, replace
 from workkit.web.auth import LOGIN_S, Signer, Way, Who, is_same_origin
 from workkit.web.login import COOKIE, Login, TooManyFailures
 from workkit.web.mask import Veil

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -44,7 +45,6 @@ from workkit.text.glance import away, bound_text, clock_at, full_moment, moment,
 from workkit.text.wording import duration_text, plural, printable, progress
 from workkit.triggers.zone import zone as read_zone
 from workkit.triggers.zone import zone_names
-from workkit.values import dataclass
 from workkit.web import words
 from workkit.web.actions.action import NotAllowed, Result
 from workkit.web.cache import Served

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Literal
 from urllib.parse import urlencode
@@ -17,7 +18,6 @@ from workkit.jobs.names import shown
 from workkit.text.glance import at_moment, capital, moment
 from workkit.text.glance import away as distance
 from workkit.text.wording import MILLISECOND, listed, plural
-from workkit.values import dataclass, field
 from workkit.web.cache import Death, Gone, is_silent
 from workkit.web.words import Ref, Sentence, job_path, joined, pause_end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -16,7 +17,6 @@ from workkit.triggers import Trigger, cron, explain
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.when import When, read_when
 from workkit.triggers.zone import zone as read_zone
-from workkit.values import dataclass, replace
 from workkit.web.charts.year import Weeks, weeks
 from workkit.web.forecast import HERD
 from workkit.web.words import city

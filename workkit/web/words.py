@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
@@ -20,7 +21,6 @@ from workkit.text.wording import MILLISECOND, MONTH_NAMES, duration_text, listed
 from workkit.triggers import Trigger
 from workkit.triggers.when import AHEAD, touched
 from workkit.triggers.zone import ClockChange, clock_changes
-from workkit.values import dataclass
 
 JSON: Final = ".json"
 _SPELLED: Final = re.compile(r"[/~%?#\s\x00-\x1f\x7f-\x9f]")

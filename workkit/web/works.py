@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import ceil
 from threading import Condition, Event, Lock, Thread
@@ -23,7 +24,6 @@ from workkit.contract.doctor import Finding
 from workkit.contract.inspector import LimitUse
 from workkit.errors import InvalidOptions, Unsupported, WorkkitError
 from workkit.triggers.english.numbers import duration
-from workkit.values import dataclass, field, replace
 
 FRESH_S: Final = 600.0
 """Shortest time between two checkups, in s."""

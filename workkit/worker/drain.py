@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit._version import __version__
@@ -16,7 +17,6 @@ from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.producer import Tally
 from workkit.jobs.consumers import Functions
 from workkit.jobs.outcome import Again, Dead
-from workkit.values import dataclass, replace
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun, LookUp
 from workkit.worker.loop import How

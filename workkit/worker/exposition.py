@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workkit.clocks import time
@@ -14,7 +15,6 @@ from workkit.contract.broker import Inspector
 from workkit.contract.inspector import Counts
 from workkit.errors import Unsupported, WorkkitError
 from workkit.text.exposition import Page, add_histogram, info, page_of
-from workkit.values import dataclass
 from workkit.worker.run_table import (
     DURATION,
     EDGES,

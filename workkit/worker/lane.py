@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
@@ -18,7 +19,6 @@ from workkit.contract.broker import Broker
 from workkit.contract.listener import Claim, Ending
 from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
-from workkit.values import dataclass, field
 from workkit.worker.counting import RunCounter
 from workkit.worker.run.run import Run
 from workkit.worker.run.running_job import Progress, ProgressWriter, Reports, RunLog

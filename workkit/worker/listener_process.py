@@ -22,6 +22,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +30,6 @@ from urllib.parse import urlsplit
 from workkit import events
 from workkit.clocks import time
 from workkit.text.wording import duration_text
-from workkit.values import dataclass
 from workkit.worker.listener import Listener
 from workkit.worker.run_table import RunTable, shared_file
 from workkit.worker.service import ServiceManager

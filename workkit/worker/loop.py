@@ -11,6 +11,7 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from workkit.contract.listener import ListenerInfo, Orders
 from workkit.contract.producer import Tally
 from workkit.errors import ServerError, ServerFull
 from workkit.jobs.consumers import Consumer, Functions, known_functions
-from workkit.values import dataclass, replace
 from workkit.worker import report
 from workkit.worker.executor import Executor
 from workkit.worker.lane import BEAT, TICK, Inbox, Lane, LaneRun, LookUp

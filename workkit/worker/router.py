@@ -5,6 +5,7 @@ it; there are two of them: the threads of `runner.py`, and `publisher.py` for a 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from workkit.contract.listener import Claim, Serving, Turn
@@ -16,7 +17,6 @@ from workkit.jobs.registry import MOST_NAMES
 from workkit.jobs.run_options import RunOptions
 from workkit.text.nearest import nearest_word
 from workkit.text.wording import duration_text
-from workkit.values import dataclass, field
 from workkit.worker import report
 from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.report import Pings

@@ -16,12 +16,12 @@ import tempfile
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from workkit.errors import JobCancelled
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Outcome
-from workkit.values import dataclass
 from workkit.worker.counting import Lengths, add_sorted
 
 RunOutcome = Literal["done", "failed", "retried", "discarded", "cancelled", "fenced"]

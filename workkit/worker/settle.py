@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workkit import events
@@ -18,7 +19,6 @@ from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
-from workkit.values import dataclass, field, replace
 from workkit.worker import report
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun, Task

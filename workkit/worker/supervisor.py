@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import FrameType
 from typing import Any
@@ -23,7 +24,6 @@ from workkit import events
 from workkit.clocks import time
 from workkit.contract.broker import Inspector
 from workkit.text.exposition import is_installed
-from workkit.values import dataclass, field
 from workkit.worker.exposition import Gauges, metrics_page
 from workkit.worker.health import Pages
 from workkit.worker.listener import DUMP, STOP

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from logging import WARNING, LogRecord
 from logging.handlers import QueueHandler
@@ -36,7 +37,6 @@ from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext
-from workkit.values import dataclass
 from workkit.worker.run import interruption
 from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value
 from workkit.worker.run.event_loop import Watched, run_alone

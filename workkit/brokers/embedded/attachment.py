@@ -22,6 +22,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote, unquote
@@ -31,7 +32,6 @@ from workkit.brokers.embedded.program import Release, Running, ask_program, find
 from workkit.brokers.redis_server.address import refused_url
 from workkit.clocks import time
 from workkit.errors import EmbeddedError
-from workkit.values import dataclass
 
 SCHEME = "embedded://"
 GATE_SECONDS = 60.0

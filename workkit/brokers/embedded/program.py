@@ -10,10 +10,10 @@ import shutil
 import socket
 import subprocess
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from workkit.errors import EmbeddedError
-from workkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,7 +40,6 @@ from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, NotF
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

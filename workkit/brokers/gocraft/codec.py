@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Final
@@ -25,7 +26,6 @@ from workkit.jobs.names import brief, is_plain
 from workkit.jobs.outcome import Again, Dead, Done, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import Terms
-from workkit.values import dataclass, replace
 
 DEFAULT_MAX_FAILS: Final = 4
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -29,7 +30,6 @@ from workkit.triggers.crons.field import FieldPlace, field_error, shown_text
 from workkit.triggers.crons.grammars import GO, NICKNAMES
 from workkit.triggers.crons.reader import read_field
 from workkit.triggers.zone import offset_at, zone
-from workkit.values import dataclass
 
 ACCEPTED: Final = (
     "minute hour day-of-month month day-of-week, with a second before them or not; @hourly and its like; @every 1h30m"

@@ -5,10 +5,10 @@ and lives is in spec/layouts/gocraft.md. Go pools know only the keys of this tab
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from workkit.jobs.names import LONGEST
-from workkit.values import dataclass, field
 
 SIGNS: Final = {
     "known_jobs": "set", "worker_pools": "set", "workkit:paused": "string", "workkit:paused_names": "set",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from time import monotonic
@@ -28,7 +29,6 @@ from workkit.jobs.admission import SCHEDULE, Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
-from workkit.values import dataclass, replace
 
 SHORTEST = 6  # fewest characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from itertools import islice
 from typing import Any, Final, Literal
@@ -21,7 +22,6 @@ from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, piped
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import JobState
-from workkit.values import dataclass, replace
 
 SortedSet = Literal["scheduled", "retry", "held", "held_retry", "dead"]
 SORTED_SETS: Final[tuple[SortedSet, ...]] = ("scheduled", "retry", "held", "held_retry", "dead")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from workkit.brokers.gocraft.codec import Receipt
@@ -22,7 +23,6 @@ from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
 from workkit.contract.listener import Claim
 from workkit.errors import CorruptRecord
-from workkit.values import dataclass
 
 APART = 1.0  # seconds between two writes
 LIFE_SECONDS = 86_400

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from json import JSONDecodeError, JSONDecoder
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Final, NoReturn
@@ -16,7 +17,6 @@ from workkit.brokers.gocraft.go_values import dumps, is_beyond_float, string
 from workkit.brokers.gocraft.keys import Keys
 from workkit.errors import CorruptRecord
 from workkit.triggers.crons.field import shown_text
-from workkit.values import dataclass, field
 
 FIELDS: Final = ("name", "id", "t", "args", "unique", "unique_key", "fails", "err", "failed_at")
 """The fields of a job text, in the order in which Go writes them."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -14,7 +15,6 @@ from workkit.brokers.hutch import DEFAULT_URL
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import InvalidSchedule
 from workkit.text.nearest import nearest_word
-from workkit.values import dataclass, field
 
 OPTIONS: Final = ("heartbeat", "cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
 """The options of a URL, by RabbitMQ's own names."""

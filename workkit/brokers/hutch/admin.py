@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from workkit.brokers.hutch import compose
@@ -43,7 +44,6 @@ from workkit.errors import InvalidArguments, NotFound, ServerRefused, Unsupporte
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.values import dataclass
 
 NATIVE = "Keep such jobs in a native schedule, and forward it here."
 

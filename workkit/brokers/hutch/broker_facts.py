@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
-
-from workkit.values import dataclass, field
 
 Why = Literal["off", "login", "forbidden", "silent", "other"]
 

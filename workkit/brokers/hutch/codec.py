@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
@@ -45,7 +46,6 @@ from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions, Unsu
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.values import dataclass, replace
 
 USUAL: Final[Mapping[Dialect, RunOptions]] = {
     "event": RunOptions(retries=4, backoff="event"),  # MaxFails of event

@@ -13,6 +13,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 from types import TracebackType
@@ -33,7 +34,6 @@ from workkit.brokers.hutch.wire.outlet import Outlet
 from workkit.clocks import time
 from workkit.errors import CorruptRecord, ServerError, ServerRefused
 from workkit.jobs.job import Job, JobState
-from workkit.values import dataclass
 
 MOST: Final = 60_000  # messages of one page; AMQP counts to 65,535
 MOST_BYTES: Final = 16 << 20  # bytes of the bodies of one page; the last messages may exceed it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
@@ -26,7 +27,6 @@ from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.wording import listed
-from workkit.values import dataclass, replace
 
 SHORTEST: Final = 6  # characters of an id that name a job, at least
 SILENT: Final = 30.0  # seconds in which an API that does not answer is not asked again

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pika.exceptions import ChannelClosedByBroker
@@ -22,7 +23,6 @@ from workkit.contract.inspector import QueueInfo, QueueKind
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import InvalidFunction
 from workkit.jobs.marks import plain_names
-from workkit.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ beside its RabbitMQ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from workkit.brokers.layout import Keeps, Layout, OwnOption, Refusal, check_redi
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import Unsupported
 from workkit.text.cells import brief_repr
-from workkit.values import dataclass, replace
 
 if TYPE_CHECKING:
     from workkit.brokers.hutch.broker import HutchBroker

@@ -6,6 +6,7 @@ import json
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -32,7 +33,6 @@ from workkit.brokers.hutch.broker_facts import (
 )
 from workkit.brokers.hutch.wire.link import context, server_name
 from workkit.errors import text_of
-from workkit.values import dataclass
 
 T = TypeVar("T")
 

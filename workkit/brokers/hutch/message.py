@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any, Final, NoReturn
@@ -23,7 +24,6 @@ from workkit.jobs.option_readers import LONGEST_MS
 from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext, read_context
-from workkit.values import dataclass, field
 
 ATTEMPT: Final = "workkit-attempt"
 KEY: Final = "workkit-key"

@@ -6,12 +6,12 @@ Normative: spec/layouts/hutch.md, sections 1 and 2.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final, Literal
 
 from workkit.errors import InvalidFunction, InvalidSchedule
 from workkit.jobs.names import brief, has_wildcard, is_consumed, is_plain
-from workkit.values import dataclass
 
 Dialect = Literal["hutch", "event"]
 

@@ -8,10 +8,10 @@ queue wait equally long. Normative: spec/layouts/hutch.md, sections 1 to 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from workkit.brokers.hutch.names import DEAD, OWN, Names
-from workkit.values import dataclass, field
 
 LEVELS: Final = (
     5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 2400, 3000, 3600, 7200, 10800,

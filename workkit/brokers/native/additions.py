@@ -9,6 +9,7 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -27,7 +28,6 @@ from workkit.contract.producer import Added, BatchStep, CodePlan, Made, Mode, Ne
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN, USUAL
-from workkit.values import dataclass
 
 MOST = 1000  # jobs in one call
 PROMPT = 0.02  # seconds; a slower answer does not measure the clock well

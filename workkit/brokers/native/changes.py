@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,6 @@ from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
-from workkit.values import dataclass
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # the instants in `before` and `after`, in ms

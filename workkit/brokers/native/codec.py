@@ -7,6 +7,7 @@ Only this file converts aware datetimes to epoch milliseconds and back. `workkit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
@@ -29,7 +30,6 @@ from workkit.jobs.terms import PLAIN, USUAL, stored_opts
 from workkit.triggers import Trigger
 from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
-from workkit.values import dataclass, replace
 
 FIELDS = 7  # fields of a cron string in either dialect
 _OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payload that with `cron` are its time

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from workkit import wire
@@ -23,7 +24,6 @@ from workkit.contract.listener import Waited
 from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import LONGEST_MS, rate_text
-from workkit.values import dataclass
 
 PAID, BEGUN = "p", "b"
 PAUSED = "paused:"

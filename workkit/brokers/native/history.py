@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, overload
 
@@ -24,7 +25,6 @@ from workkit.contract.history import (
     PastRun,
     Tier,
 )
-from workkit.values import dataclass
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400

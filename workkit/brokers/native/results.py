@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import msgpack
@@ -32,7 +33,6 @@ from workkit.jobs.admission import History
 from workkit.jobs.job import Job
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Kept, Outcome, Released, ResultKind, of_cancelled
-from workkit.values import dataclass
 
 MOST_KEPT = 8_000_000  # bytes of results in one call of `settle.lua`, if it has more than one ending
 NO_MAPS = bytes(msgpack.packb([]))  # the maps of endings that need none

@@ -5,6 +5,7 @@ outcome on the keys. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any
 
@@ -16,7 +17,6 @@ from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
 from workkit.triggers import Trigger
-from workkit.values import dataclass, replace
 
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # kept in each dead set, or shard of it: jobs, and ms
 TO_THE_END = ("over:", "unique:")

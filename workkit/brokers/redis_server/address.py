@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from workkit.errors import InvalidSchedule
-from workkit.values import dataclass, field
 
 ONE = ("redis", "rediss", "valkey", "valkeys")
 MANY = tuple(f"{one}+{kind}" for one in ONE for kind in ("sentinel", "cluster"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -35,7 +36,6 @@ from workkit.brokers.redis_server.primaries import GivenSentinels, Sentinels, Sl
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, CONNECT_SECONDS, retry_once, routed_pool, settings_of
 from workkit.brokers.redis_server.server import Attachment, Server, is_secure_client
 from workkit.errors import InvalidSchedule
-from workkit.values import dataclass
 
 CLIENTS = "a redis.Redis or valkey.Valkey client"
 _ADDRESS = ("host", "port", "path")

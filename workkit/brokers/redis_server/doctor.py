@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -20,7 +21,6 @@ from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.errors import ServerRefused
 from workkit.text.cells import bytes_text, shell_word
 from workkit.text.wording import age_text
-from workkit.values import dataclass
 
 Look = Callable[[], Iterator[Finding]]
 

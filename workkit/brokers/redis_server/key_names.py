@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -12,7 +13,6 @@ from redis.exceptions import NoPermissionError
 from workkit.brokers.redis_server.pages import STEP, is_text
 from workkit.brokers.redis_server.server import Server
 from workkit.errors import ServerRefused
-from workkit.values import dataclass
 
 SCAN_NEEDED = "It takes the command SCAN to find them: ACL SETUSER NAME +scan."
 

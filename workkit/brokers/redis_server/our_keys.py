@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,7 +19,6 @@ from workkit.contract.doctor import Finding, Kind
 from workkit.contract.listener import ListenerInfo
 from workkit.text.cells import brief_bytes, bytes_text
 from workkit.text.wording import age_text
-from workkit.values import dataclass, replace
 
 # Listeners: heartbeats and descriptions.
 

@@ -7,6 +7,7 @@ import ssl
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import redis
@@ -14,7 +15,6 @@ import redis
 from workkit.brokers.redis_server.address import family, is_secure, other_security
 from workkit.brokers.redis_server.route import ANSWER_SECONDS, FULL, Misdirected, Unlocated, tls_trouble
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable
-from workkit.values import dataclass, field
 
 _WAYS_OUT = (
     'Start a Redis or Valkey there, name another with redis=URL, or use a private one: redis="embedded://.workkit".'

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha1
 from importlib import resources
 from typing import Any
 
 import redis
-
-from workkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ from workkit.jobs.job import call_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
 from workkit.text.wording import listed
-from workkit.values import dataclass, replace
 
 if TYPE_CHECKING:
     from workkit.jobs.job import Job

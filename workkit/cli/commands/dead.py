@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from workkit.cli.terminal import Far
 from workkit.errors import InvalidArguments, NotFound, WorkkitError
 from workkit.jobs.job import call_text
 from workkit.text import wording
-from workkit.values import dataclass, replace
 
 if TYPE_CHECKING:
     from workkit.contract.admin import Arguments

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text import wording
 from workkit.text.masked_text import without_secrets
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ from workkit.contract import record as records
 from workkit.contract.doctor import Advice, CommandLine, Flags, finding_flags, written
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shell_word
-from workkit.values import dataclass
 
 if TYPE_CHECKING:
     from workkit.contract.broker import Broker

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -19,7 +20,6 @@ from workkit.cli.options import Word, verbose_option
 from workkit.cli.settings import READERS
 from workkit.cli.tree import ENTRIES, TOPICS, tree
 from workkit.contract.filters import Place, qualifiers
-from workkit.values import dataclass
 
 COMMANDS: dict[Place, str] = {"jobs": "list", "dead": "dead", "runs": "runs"}  # that take a filter
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,7 +24,6 @@ import click
 
 from workkit.cli import failure, terminal
 from workkit.errors import InvalidOptions, Unsupported
-from workkit.values import dataclass
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ from workkit.cli.options import Count, json_option, server_options, server_words
 from workkit.errors import Unsupported
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shorten
-from workkit.values import dataclass
 
 if TYPE_CHECKING:
     from workkit.brokers.native.look.published import Pair, Published

@@ -8,6 +8,7 @@ import sys
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,6 @@ from workkit.cli import table, terminal
 from workkit.contract.doctor import Fault, Kind, Severity
 from workkit.text import wording
 from workkit.text.cells import brief_bytes, bytes_text, shorten
-from workkit.values import dataclass, field
 
 if TYPE_CHECKING:
     from workkit.schedule import Schedule

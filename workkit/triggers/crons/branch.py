@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from calendar import isleap
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -20,7 +21,6 @@ from math import gcd, lcm
 from typing import TypeAlias
 
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, bits
-from workkit.values import dataclass, field
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - _EPOCH_ORDINAL

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
@@ -33,7 +34,6 @@ from workkit.triggers.crons.branch import (
 from workkit.triggers.crons.field import FIRST_YEAR, SPECS, Field, FieldPlace, bits, field_error, shown_text
 from workkit.triggers.crons.grammars import PUBLISHED
 from workkit.triggers.crons.reader import read_field
-from workkit.values import dataclass, field
 
 MAX_LENGTH = 1_000
 MAX_BRANCHES = 64

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from workkit.errors import CronError, TriggerError
 from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.values import dataclass, field
 
 FIRST_YEAR, LAST_YEAR = 1970, 9999
 MAX_STEP = 999_999_999

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from workkit.text.nearest import nearest_word
 from workkit.triggers.crons.field import DAY, SPECS, WEEKDAY, YEAR, Field, FieldItem, Spec, field_text
-from workkit.values import dataclass, field, replace
 
 _DAYS: Final = (DAY.name, WEEKDAY.name)
 _NAMES: Final = {spec.name: tuple(spec.names) for spec in SPECS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from workkit.text.wording import clock_text
@@ -19,7 +20,6 @@ from workkit.triggers.english.words import (
     WEEKDAYS,
     Token,
 )
-from workkit.values import dataclass, replace
 
 _PART_HOURS: Final[dict[str, Sequence[int]]] = {
     "morning": range(12),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -12,7 +13,6 @@ from workkit.errors import PhraseError
 from workkit.text.wording import WEEKDAY_NAMES, clock_text, full_date_text, ordinal, time_text
 from workkit.triggers.english.reader import Parts
 from workkit.triggers.english.words import SECONDS, quote
-from workkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

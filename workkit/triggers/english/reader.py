@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final, TypeVar
@@ -21,7 +22,6 @@ from workkit.triggers.english.words import (
     quote,
     tokens,
 )
-from workkit.values import dataclass, replace
 
 LAST: Final = -1
 """The last day of a month, or the last such weekday of one."""

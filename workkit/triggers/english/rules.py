@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, clock_text, listed, ordinal
@@ -10,7 +11,6 @@ from workkit.triggers.english.here import Here
 from workkit.triggers.english.once import HOURS, check_ending
 from workkit.triggers.english.reader import LAST, Parts
 from workkit.triggers.english.words import ORDINALS, SECONDS, Unit
-from workkit.values import dataclass, replace
 
 _ALL: Final = tuple(range(60))
 _HOURS: Final = tuple(range(24))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Final, Literal
 
@@ -10,7 +11,6 @@ from workkit.text.wording import clock_text, listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import Field
 from workkit.triggers.english.spoken_days import COUNTED, counted, runs
-from workkit.values import dataclass
 
 MAX_TIMES: Final = 8
 """The most times of day in a list; more are written by their fields."""

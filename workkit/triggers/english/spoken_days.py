@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 from workkit.triggers.crons.cron import Cron
 from workkit.triggers.crons.field import FIRST_YEAR, LAST_YEAR, Field, FieldItem, bits
 from workkit.triggers.english.words import ORDINALS
-from workkit.values import dataclass
 
 _PLACES: Final = {-1: "last"} | {n: word for word, n in ORDINALS.items()}
 _MONDAY_FIRST: Final = (1, 2, 3, 4, 5, 6, 0)

@@ -6,11 +6,11 @@ This module defines the words and their meanings; the grammar defines how they c
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from workkit.errors import PhraseError
 from workkit.text.wording import MONTH_NAMES, WEEKDAY_NAMES
-from workkit.values import dataclass
 
 HOLIDAYS: Final[dict[str, str]] = {
     **dict.fromkeys(("christmas", "christmas day", "xmas", "xmas day"), "25 december"),

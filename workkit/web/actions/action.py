@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final, Literal
@@ -20,7 +21,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.glance import moment
 from workkit.text.wording import plural
-from workkit.values import dataclass, field, replace
 from workkit.verbs import control
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import author_of, producer_of

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from workkit import schedule
@@ -15,7 +16,6 @@ from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.text.cells import shorten
 from workkit.text.wording import iso
-from workkit.values import dataclass
 from workkit.verbs import control
 from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import LIST_FIELDS as ALL

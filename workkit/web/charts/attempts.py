@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
@@ -10,7 +11,6 @@ from workkit.contract.history import PastRun
 from workkit.jobs.run_options import RunOptions
 from workkit.text.glance import away, moment
 from workkit.text.wording import MILLISECOND, duration_text
-from workkit.values import dataclass
 from workkit.web.charts.bars import KINDS, STATES
 
 WIDTH, HEIGHT = 160, 40

@@ -5,6 +5,7 @@ time as columns, with an axis or without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import accumulate
@@ -14,7 +15,6 @@ from workkit.contract.history import Bucket
 from workkit.text.cells import cells, shorten
 from workkit.text.glance import bare_clock, moment
 from workkit.text.wording import MONTH_NAMES, plural, printable, weekday_name
-from workkit.values import dataclass
 from workkit.web.charts.bars import Drawing, Paths, Tick
 
 Span = Literal["2h", "24h", "7d", "90d"]

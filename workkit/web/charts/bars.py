@@ -5,6 +5,7 @@ bars: the last runs of a job, and durations as a histogram.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
 from math import log, log2
@@ -15,7 +16,6 @@ from workkit.contract.history import BUCKETS, LATE_MS, NO_RUN, Buckets, Ended, P
 from workkit.text.cells import brief_repr
 from workkit.text.glance import bare_clock, bound_text, brief_day, capital, under
 from workkit.text.wording import duration_text, plural
-from workkit.values import dataclass, field
 
 
 class Paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -10,7 +11,6 @@ from workkit.contract.history import ENDINGS, NO_RUN, Day, PastRun
 from workkit.text.glance import moment
 from workkit.text.wording import clock_text, duration_text, plural, short_date_text
 from workkit.triggers.zone import ClockChange
-from workkit.values import dataclass
 from workkit.web.charts.axis import PX, WIDTH, Axis
 from workkit.web.charts.bars import KINDS, STATES, WORDS, Drawing, Kind, Mark, Paths, kind_of, rect, tally
 from workkit.web.words import city

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from functools import reduce
 from math import isinf, log10
@@ -11,7 +12,6 @@ from operator import add
 from workkit.contract.history import LATE_MS, Bucket, Buckets, Cell, upper_ms
 from workkit.text.glance import at_moment, bare_clock, bound_text, clock_at, moment
 from workkit.text.wording import duration_text, listed, plural
-from workkit.values import dataclass
 from workkit.web.charts.axis import WIDTH, Axis
 from workkit.web.charts.bars import Drawing, Mark, Paths, Tick, number
 

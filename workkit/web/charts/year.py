@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
@@ -12,7 +13,6 @@ from workkit.contract.history import Day, Ended
 from workkit.text.glance import brief_day
 from workkit.text.wording import MONTH_NAMES, date_text, listed, plural, short_date_text
 from workkit.triggers import Trigger
-from workkit.values import dataclass
 from workkit.web.charts.bars import KINDS, WORDS, Drawing, Kind, Paths, number
 
 WEEKS, AHEAD = 57, 30  # columns, days ahead

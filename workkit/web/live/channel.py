@@ -10,11 +10,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerError, ServerUnreachable
-from workkit.values import dataclass
 from workkit.web.cache import Served
 from workkit.web.live.view import Key, LiveView, Pieces, changed
 from workkit.web.response import Asking, Refused

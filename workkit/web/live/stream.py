@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
@@ -20,7 +21,6 @@ from workkit.contract.inspector import Pulse
 from workkit.contract.record import compact, counts_record, job_record, listener_record
 from workkit.errors import ServerError
 from workkit.text.wording import iso
-from workkit.values import dataclass, replace
 from workkit.web import sentences
 from workkit.web.cache import Served
 from workkit.web.live.channel import Away, Channel, Hub

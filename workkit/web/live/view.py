@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
 
 from workkit.contract.inspector import Pulse
 from workkit.errors import ServerUnreachable, WorkkitError
-from workkit.values import dataclass, replace
 from workkit.web.auth import Role, Who
 from workkit.web.page import Frame, Looking
 from workkit.web.response import refusal_of, render

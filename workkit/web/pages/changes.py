@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -13,7 +14,6 @@ from workkit.contract.record import change_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
 from workkit.text.wording import MILLISECOND, iso
-from workkit.values import dataclass
 from workkit.web.mask import Veil
 from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, job_path, plain

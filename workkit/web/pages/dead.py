@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Any, Final
@@ -17,7 +18,6 @@ from workkit.jobs.job import Job, argument_text
 from workkit.text.glance import at_moment, day_text, moment
 from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso, plural
-from workkit.values import dataclass, field, replace
 from workkit.web.charts.axis import burst
 from workkit.web.charts.bars import Drawing
 from workkit.web.dead_jobs import DeadJob, ErrorGroup, KnownDead, by_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,7 +12,6 @@ from workkit.contract.record import finding_record
 from workkit.errors import Unsupported
 from workkit.text.glance import away
 from workkit.text.wording import iso, plural
-from workkit.values import dataclass, replace
 from workkit.web.cache import Gone
 from workkit.web.page import Asked, Page
 from workkit.web.sentences import missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job, argument_text
 from workkit.text.masked_text import MASK
 from workkit.text.wording import iso, zone_name
-from workkit.values import dataclass, replace
 from workkit.verbs import rescheduling
 from workkit.web.job_form import (
     FIELDS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -15,7 +16,6 @@ from workkit.errors import Unsupported
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.glance import moment
 from workkit.text.wording import iso, listed, plural
-from workkit.values import dataclass
 from workkit.web.page import Asked, Page
 from workkit.web.words import Sentence, job_ref, pause_of, plain, why_paused
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -15,7 +16,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger, explain
-from workkit.values import dataclass
 from workkit.web.job_form import fn_text
 from workkit.web.page import Asked, Page
 from workkit.web.pages.jobs import LOOK_MS

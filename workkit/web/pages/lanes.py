@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice, pairwise
 from typing import Final, Literal, Protocol, TypeVar
@@ -20,7 +21,6 @@ from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
 from workkit.text.wording import epoch_ms, plural
 from workkit.triggers.zone import ClockChange, clock_changes
-from workkit.values import dataclass, field
 from workkit.web.charts.axis import Axis
 from workkit.web.charts.bars import kind_of
 from workkit.web.charts.lanes import Lane, day_lane, days_of, lane, run_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,6 @@ from workkit.jobs.names import shown
 from workkit.text.glance import away
 from workkit.text.masked_text import MASK
 from workkit.text.wording import MILLISECOND, duration_text, iso, plural
-from workkit.values import dataclass, replace
 from workkit.verbs.opening import limits_of
 from workkit.web.page import Asked, Page
 from workkit.web.words import until

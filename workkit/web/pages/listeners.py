@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
@@ -13,7 +14,6 @@ from workkit.contract.record import listener_record
 from workkit.errors import Unsupported
 from workkit.jobs.names import shown
 from workkit.text.wording import iso, listed, plural
-from workkit.values import dataclass
 from workkit.web.cache import is_silent
 from workkit.web.page import Asked, Page
 from workkit.web.sentences import ailing

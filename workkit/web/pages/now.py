@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice
@@ -17,7 +18,6 @@ from workkit.jobs.job import Job
 from workkit.text.cells import brief_repr
 from workkit.text.glance import TICKING_S, clock_at
 from workkit.text.wording import MILLISECOND, iso, plural
-from workkit.values import dataclass, field, replace
 from workkit.verbs.opening import by_time_of
 from workkit.web.charts.load import MINUTE, MINUTE_STEP, REACH, Spark, Strip, lateness_spark, strip
 from workkit.web.forecast import HERD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache, partial
 from statistics import median
@@ -15,7 +16,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
-from workkit.values import dataclass
 from workkit.web import recurring_jobs
 from workkit.web.cache import Served
 from workkit.web.forecast import Planned

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from math import isfinite
 from typing import Any, Final
@@ -24,7 +25,6 @@ from workkit.jobs.terms import LATE_MS
 from workkit.text.glance import moment
 from workkit.text.wording import MILLISECOND, duration_text, iso, plural
 from workkit.triggers.english.numbers import duration
-from workkit.values import dataclass
 from workkit.web.typed_time import time_words
 from workkit.web.words import pauses_text
 

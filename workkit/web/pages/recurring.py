@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from math import ceil
 from typing import Any, Final
@@ -18,7 +19,6 @@ from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
 from workkit.text.wording import duration_text, iso
-from workkit.values import dataclass, field, replace
 from workkit.web.charts.bars import STATES, Bars, Kind, bars, kind_of
 from workkit.web.page import Asked, Page
 from workkit.web.recurring_jobs import (

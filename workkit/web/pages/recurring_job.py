@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache, partial
 from itertools import islice
@@ -24,7 +25,6 @@ from workkit.text.wording import iso, zone_name
 from workkit.triggers import Trigger
 from workkit.triggers.zone import clock_changes
 from workkit.triggers.zone import zone as zone_of
-from workkit.values import dataclass, field
 from workkit.verbs.opening import limits_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked

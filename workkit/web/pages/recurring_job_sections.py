@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from workkit.jobs.job import Job
 from workkit.text.cells import brief_repr
 from workkit.text.glance import away, clock_at, day_text, moment
 from workkit.text.wording import MILLISECOND, duration_text, iso, progress
-from workkit.values import dataclass, field, replace
 from workkit.web.charts.bars import STATES, WHY, Bars, Histogram, bars, durations, kind_of, lateness
 from workkit.web.charts.year import Year, year
 from workkit.web.pages.recurring import GLYPHS, took_within

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -15,7 +16,6 @@ from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.names import shown
 from workkit.text.glance import capital, moment
 from workkit.text.wording import duration_text, epoch_ms, iso, plural
-from workkit.values import dataclass, replace
 from workkit.web.charts.bars import KINDS, STATES
 from workkit.web.page import Asked, Page
 from workkit.web.pages.window import read_instant

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final
 
 from workkit.contract.inspector import Counts
 from workkit.contract.record import counts_record
-from workkit.values import dataclass
 from workkit.web.cache import Served
 from workkit.web.charts.axis import last_hour
 from workkit.web.charts.bars import Drawing

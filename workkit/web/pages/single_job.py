@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any, Final
@@ -24,7 +25,6 @@ from workkit.jobs.terms import spread_offset_ms
 from workkit.text.glance import at_moment, full_moment, under
 from workkit.text.masked_text import MASK
 from workkit.text.wording import duration_text, iso, plural, progress
-from workkit.values import dataclass, replace
 from workkit.web.charts.attempts import Attempts, attempts
 from workkit.web.charts.axis import function_day
 from workkit.web.charts.bars import Drawing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
@@ -13,7 +14,6 @@ from workkit.jobs.fingerprint import fingerprint, message_pattern
 from workkit.jobs.job import Job
 from workkit.text.glance import away, capital, moment
 from workkit.text.wording import MILLISECOND, duration_text, listed, ordinal, plural, progress
-from workkit.values import dataclass
 from workkit.web.words import LATE_MS
 
 MINUTE: Final = timedelta(minutes=1)

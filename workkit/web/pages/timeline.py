@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, Final, cast
@@ -14,7 +15,6 @@ from workkit.jobs.admission import SCHEDULE
 from workkit.text.cells import brief_repr
 from workkit.text.glance import moment
 from workkit.text.wording import epoch_ms, iso
-from workkit.values import dataclass, field, replace
 from workkit.verbs.opening import by_time_of
 from workkit.web.charts.axis import PIECES, SPANS, WORDS, Axis, Label, Span, above, lines, one_time_lane
 from workkit.web.charts.bars import Drawing

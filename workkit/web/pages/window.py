@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Any, Final, Literal
@@ -16,7 +17,6 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import InvalidOptions, TriggerError, Unsupported
 from workkit.text.cells import brief_repr
 from workkit.text.wording import MILLISECOND, epoch_ms, iso, zone_name
-from workkit.values import dataclass, field, replace
 from workkit.web.charts.axis import SPANS, Axis, Span, axis
 from workkit.web.page import Asked
 from workkit.web.recurring_jobs import MOST_RUNS

@@ -12,6 +12,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
@@ -21,7 +22,6 @@ from workkit.contract.listener import Claim
 from workkit.errors import InvalidArguments, JobCancelled
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
-from workkit.values import dataclass, field
 from workkit.worker.run.interruption import Clock
 
 MOST_LINES: Final = 200

@@ -7,6 +7,7 @@ findings and repair them. `Verification` judges all of it for `wire verify`, and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -61,7 +62,6 @@ from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
 from workkit.contract.doctor import Fault, Finding
 from workkit.errors import CorruptRecord, ServerRefused
-from workkit.values import dataclass, field
 
 WALK_SECONDS = 10.0  # repairs of unique keys within this time look for their jobs once
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -42,7 +43,6 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Fault, Finding, Kind
 from workkit.errors import CorruptRecord
 from workkit.text.cells import brief_bytes, bytes_text, shell_word
-from workkit.values import dataclass, replace
 
 
 def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workkit.brokers.doctor import FIX, WAIT, tally
@@ -23,7 +24,6 @@ from workkit.contract.doctor import Advice, CommandLine, Finding, Kind
 from workkit.errors import CorruptRecord
 from workkit.text.cells import brief_bytes, bytes_text, id_word
 from workkit.text.wording import age_text
-from workkit.values import dataclass, field, replace
 
 DEAD_MS = 11_000  # ms after its last heartbeat: ten seconds as in Go, and heartbeats are whole seconds
 KILLED = 2  # pools; one may die for another reason with a job in progress, two hardly do

@@ -7,6 +7,7 @@ It changes nothing. The doctor and `wire verify` both use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
@@ -14,7 +15,6 @@ from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
 from workkit.brokers.redis_server.server import Server
-from workkit.values import dataclass, field
 
 Holding = Literal[
     "known_jobs", "queue", "in_progress", "paused", "max_concurrency", "lock", "lock_info",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Final, Literal
@@ -43,7 +44,6 @@ from workkit.contract.doctor import Finding, Kind
 from workkit.errors import ServerUnreachable
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
-from workkit.values import dataclass
 
 WRONG_TYPE = "The server refuses every request that needs this key, so listeners take no messages."
 SETS = ("listeners", "slots", "rates", "unique_until")  # sorted sets

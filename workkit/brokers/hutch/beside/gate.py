@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit.brokers.hutch.beside.guard import MAY_START, NEEDS_SLOT, Guard, Wanted
@@ -18,7 +19,6 @@ from workkit.clocks import time
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Standing, Turn
 from workkit.jobs.admission import FREE, NOTHING, SCHEDULE, Admission, Control
 from workkit.jobs.outcome import Released
-from workkit.values import dataclass, replace
 
 Ask = Callable[[Sequence[Wanted], int], list[tuple[Claim, float]]]  # see `Guard.admit`
 AGAIN = 0.2  # seconds until the next request for a slot; at once if this listener frees one

@@ -6,6 +6,7 @@ blank. All are in one slot of a cluster. Normative: spec/layouts/hutch.md, secti
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +18,6 @@ from workkit.contract.listener import Claim
 from workkit.jobs.admission import NOTHING, SCHEDULE, Admission
 from workkit.jobs.outcome import Again, Outcome, Released
 from workkit.jobs.terms import PLAIN, Terms
-from workkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ and limits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +22,6 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, ServerError, ServerUnreachable
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
-from workkit.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

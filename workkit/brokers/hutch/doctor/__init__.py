@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from pika.exceptions import ChannelClosedByBroker
@@ -28,7 +29,6 @@ from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
 from workkit.contract.doctor import SEVERITIES, Finding, Kind
 from workkit.errors import ServerRefused
-from workkit.values import dataclass
 
 PAUSE_MS: Final = 2000  # ms between two looks
 

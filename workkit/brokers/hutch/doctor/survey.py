@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from workkit.brokers.hutch.broker_facts import (
@@ -19,7 +20,6 @@ from workkit.brokers.hutch.message import Message
 from workkit.brokers.hutch.names import OWN, Names
 from workkit.brokers.hutch.topology import ARRIVAL_KEY, Topology, takes
 from workkit.text.cells import shell_word
-from workkit.values import dataclass, field
 
 TAG = "workkit-"  # the prefix of our consumers' tags
 

@@ -7,6 +7,7 @@ they match the spec: the walker declares an existing object once more, which a b
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from pika.exceptions import ChannelClosedByBroker
@@ -28,7 +29,6 @@ from workkit.brokers.hutch.wire.channel import NOT_FOUND, PRECONDITION, Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.clocks import time
 from workkit.errors import ServerRefused
-from workkit.values import dataclass, field, replace
 
 T = TypeVar("T")
 

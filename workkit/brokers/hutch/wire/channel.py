@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Final
 
@@ -17,7 +18,6 @@ from pika.exceptions import AMQPError
 
 from workkit.brokers.hutch.message import Message
 from workkit.errors import ServerError, ServerFull, ServerRefused, ServerUnreachable, text_of
-from workkit.values import dataclass
 
 NO_ROUTE, NOT_ACCEPTED = "NO_ROUTE", "was not accepted"  # answers to a message: the broker's word, and ours
 UNKNOWN: Final = "no answer yet"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
@@ -53,7 +54,6 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.marks import imported_options
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
-from workkit.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

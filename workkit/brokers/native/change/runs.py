@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
@@ -40,7 +41,6 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.jobs.terms import next_run, spread_offset_ms
 from workkit.triggers import Trigger
-from workkit.values import dataclass, replace
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
 TRIES = 5  # tries of one step, if its job moves meanwhile

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from workkit import wire
@@ -28,7 +29,6 @@ from workkit.contract.doctor import CommandLine, Finding, Kind
 from workkit.errors import CorruptRecord, ServerRefused
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_bytes, bytes_text, id_word
-from workkit.values import dataclass, replace
 
 WRONG_TYPE = "The server refuses every request that needs this key, so nothing runs. The doctor checked no other key."
 

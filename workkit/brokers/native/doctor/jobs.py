@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from typing import Any, Literal
 
@@ -38,7 +39,6 @@ from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure
 from workkit.text.cells import brief_bytes, bytes_text, id_word
 from workkit.text.wording import age_text
-from workkit.values import dataclass, field, replace
 
 MOST_UNREAD = 500  # unreadable jobs that are kept in memory with their payloads
 LATE_MS = 60_000  # work that has been due for longer than this is a finding

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -28,7 +29,6 @@ from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
-from workkit.values import dataclass
 
 RUN = b"run:"
 HIDDEN_MS = 5_000  # ms; by then, a listener that can run the job has claimed it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain, islice
@@ -32,7 +33,6 @@ from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
 from workkit.text.nearest import nearest_word
-from workkit.values import dataclass
 
 RUNNING: tuple[JobState, ...] = ("running", "cancelling")
 ASIDE: tuple[JobState, ...] = ("held", "paused")

@@ -7,6 +7,7 @@ payloads of all queued jobs read, because nothing else names their function.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as made
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
@@ -34,7 +35,6 @@ from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
-from workkit.values import dataclass, replace
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, Final, Literal
@@ -39,7 +40,6 @@ from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
-from workkit.values import dataclass
 
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workkit import wire
@@ -26,7 +27,6 @@ from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
-from workkit.values import dataclass, replace
 
 AT_ONCE = 50  # listeners that are read in one round trip, with their claims
 JOB = "job:"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from workkit.brokers.native.changes import read_change, read_number
@@ -28,7 +29,6 @@ from workkit.errors import NotFound
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.text.wording import epoch_ms
-from workkit.values import dataclass
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its size in bytes is estimated

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as made
 from typing import Any
 
@@ -26,7 +27,6 @@ from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.errors import ServerRefused, Unsupported
-from workkit.values import dataclass, replace
 
 LISTENER = re.compile(r".+:\d+:[0-9a-f]{12}", re.DOTALL)
 MOMENT = 1.0  # seconds between two looks: a foreign peer takes an item and puts the next one back in two steps

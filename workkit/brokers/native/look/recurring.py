@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Lock
 from typing import Any, Final
@@ -25,7 +26,6 @@ from workkit.contract.composed import MOST_LISTENERS
 from workkit.contract.inspector import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, Named, Recurs, worst_first
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job, JobState
-from workkit.values import dataclass, field, replace
 
 MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
