@@ -8,9 +8,10 @@
 and on any machines that have the code: ``workkit listen app-tasks``.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workkit._version import __version__
+from workkit.later import at_first_use
 
 if TYPE_CHECKING:
     from workkit import aio, events, metrics, schedule, triggers, wire
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
     from workkit.jobs.names import clojure
     from workkit.schedule import Schedule
     from workkit.worker.run.run import JobLogFilter, current_job
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "workkit.errors": "Discard Retry WorkkitError",
+            "workkit.jobs.call": "call",
+            "workkit.jobs.job": "Job",
+            "workkit.jobs.marks": "job",
+            "workkit.jobs.names": "clojure",
+            "workkit.verbs.creation": "Schedule",
+            "workkit.worker.run.run": "JobLogFilter current_job",
+            **{f"workkit.{name}": name for name in ("aio", "events", "metrics", "schedule", "triggers", "wire")},
+        },
+    )
 
 __all__ = [
     "Discard",
@@ -41,32 +56,6 @@ __all__ = [
     "triggers",
     "wire",
 ]
-
-_HOMES = {
-    "Discard": "errors",
-    "Job": "jobs.job",
-    "JobLogFilter": "worker.run.run",
-    "Retry": "errors",
-    "Schedule": "schedule",
-    "WorkkitError": "errors",
-    "call": "jobs.call",
-    "clojure": "jobs.names",
-    "current_job": "worker.run.run",
-    "job": "jobs.marks",
-}
-_MODULES = ("aio", "events", "metrics", "schedule", "triggers", "wire")
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that a handler's `from workkit import job` starts fast."""
-    import importlib
-
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
 
 
 def __dir__() -> list[str]:

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 import redis.sentinel
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.optional import needed
 from tests.rows import every_row
 from tests.servers import Server, free_port
 from workkit import schedule
 from workkit.brokers.connect import open_broker, open_brokers
-from workkit.brokers.connect_redis import check
-from workkit.brokers.redis_server.address import masked, read_addresses, without_passwords
+from workkit.brokers.layout import check_redis as check
+from workkit.brokers.redis_server.address import SIMPLE, masked, read_addresses, without_passwords
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.primaries import tag_of
 from workkit.brokers.redis_server.refusal import ServerPlace, refusal
@@ -397,3 +399,22 @@ def test_a_text_is_shown_without_the_passwords_of_its_urls(text: str, hidden: st
 )
 def test_the_database_is_the_one_that_a_url_names(url: str, db: int) -> None:
     assert connect(url).url == f"redis://h:6379/{db}"
+
+
+@given(st.from_regex(SIMPLE, fullmatch=True))
+def test_the_client_library_takes_each_url_that_is_checked_without_it(url: str) -> None:
+    connect(url).close()
+    is_secure_url = url.startswith(("rediss:", "valkeys:"))
+    assert connect(url).url.partition("://")[0] in (("rediss", "valkeys") if is_secure_url else ("redis", "valkey"))
+
+
+@pytest.mark.parametrize("url", ["redis://h", "rediss://u:p%40@h:6379/0", "valkey://:p@h-1.example/15", "redis://h:1/"])
+def test_a_usual_url_is_checked_without_the_client_library(url: str) -> None:
+    assert SIMPLE.fullmatch(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://h:65536", "redis://h/0?db=1", "redis://h:1/99999", "redis://[::1]", "redis://é"]
+)
+def test_another_url_is_checked_by_the_client_library(url: str) -> None:
+    assert not SIMPLE.fullmatch(url)

@@ -13,7 +13,7 @@ from workkit import job
 from workkit.errors import InvalidFunction, InvalidOptions
 from workkit.jobs.elsewhere import CALLS, WORDS
 from workkit.jobs.options import BY_NAME
-from workkit.triggers.when import KEYWORDS as TIMES
+from workkit.triggers import KEYWORDS as TIMES
 from workkit.verbs.new_job import read_add_options
 
 PAGES = Path(__file__).parents[2] / "docs/moving"

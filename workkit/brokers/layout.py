@@ -1,5 +1,5 @@
 """The abilities of a layout, as a value. The folder of each layout has one in its `layout.py`. Code above this folder
-reads the value, and names no layout.
+reads the value, and names no layout. Below: the server from a URL or a client, for the layouts that have one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from workkit.brokers.redis_server.address import masked
+from workkit.brokers.redis_server.address import SIMPLE, masked
 from workkit.errors import InvalidSchedule
 
 if TYPE_CHECKING:
     from workkit.brokers.redis_server.key_names import Found
+    from workkit.brokers.redis_server.server import Server
     from workkit.contract.broker import Broker
 
 DEFAULT_REDIS: Final = "redis://127.0.0.1:6379/"
@@ -279,3 +280,36 @@ def redis_or_usual(redis: Any) -> Any:
     if redis is not None:
         return redis
     return next((url for one in REDIS_VARIABLES if (url := os.environ.get(one))), DEFAULT_REDIS)
+
+
+def check_redis(redis: Any, *, schedule: str | None = None) -> None:
+    """Refuse a value that is neither a URL nor a client, without connecting. With `schedule`, also refuse a name that
+    cannot be used in a cluster. Raises InvalidSchedule.
+    """
+    if isinstance(redis, str) and SIMPLE.fullmatch(redis):
+        return  # without the client library, which takes longer to import than this package
+    if isinstance(redis, str) and redis.startswith("embedded:"):
+        from workkit.brokers.embedded.attachment import folder_of
+
+        folder_of(redis)
+        return
+    from workkit.brokers.redis_server.connecting import connect, is_cluster
+    from workkit.brokers.redis_server.primaries import check_tag
+
+    connect(redis).close()
+    if schedule is not None and is_cluster(redis):
+        check_tag(schedule)
+
+
+def server_at(redis: Any, *, schedule: str | None) -> Server:
+    """Make the server of a schedule; None: of all schedules there. No I/O, except that `embedded://` starts its server.
+    Raises InvalidSchedule, EmbeddedError.
+    """
+    from workkit.brokers.redis_server.connecting import connect
+
+    if not (isinstance(redis, str) and redis.startswith("embedded:")):
+        return connect(redis, schedule=schedule)
+    from workkit.brokers.embedded.attachment import attach, folder_of
+
+    attached = attach(folder_of(redis))
+    return connect(attached.url, shown=redis, attached=attached, schedule=schedule)

@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
-from workkit.triggers import Trigger
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 Undoable = Literal["cancel", "skip", "run"]
 

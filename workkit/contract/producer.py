@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.job import Job
@@ -17,7 +17,9 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
-from workkit.triggers import Trigger
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 
 @dataclass(slots=True, eq=False)

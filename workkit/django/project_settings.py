@@ -18,7 +18,7 @@ from workkit.jobs.importing import refuse_addition
 from workkit.jobs.names import Fn
 from workkit.text.nearest import nearest_word
 from workkit.text.wording import listed
-from workkit.triggers.when import KEYWORDS as TIMES
+from workkit.triggers import KEYWORDS as TIMES
 from workkit.verbs.addition import addition, sent
 from workkit.verbs.creation import Schedule, check_schedule, create
 from workkit.verbs.opening import producer_of

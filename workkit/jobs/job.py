@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha1
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
@@ -15,7 +15,9 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
-from workkit.triggers import Trigger
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")

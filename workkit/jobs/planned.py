@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from workkit.errors import Invalid, InvalidFunction, InvalidOptions, TriggerError
 from workkit.jobs.marks import job, marked
 from workkit.jobs.names import main_module, shown, stored_name
 from workkit.jobs.options import ADD, BY_NAME, names_at, read_options
-from workkit.triggers.between import between, days_from
-from workkit.triggers.when import KEYWORDS as TIMES
-from workkit.triggers.when import When, read_when
+from workkit.triggers import KEYWORDS as TIMES
+
+if TYPE_CHECKING:
+    from workkit.triggers.when import When
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,6 +83,8 @@ def check_planned(name: str, planned: Planned, *, tz: str, dialect: str) -> None
     """Check the options of a planned job. Refuse options that belong to one addition, and a time that depends on the
     present, because it differs at each start. Raises InvalidOptions, TriggerError.
     """
+    from workkit.triggers.when import When
+
     given = planned.given
     if given.get("fn") is None:
         raise InvalidOptions.about("fn", "is missing", 'Add fn = "app.reports:digest".', given=name)
@@ -105,6 +108,9 @@ def check_planned(name: str, planned: Planned, *, tz: str, dialect: str) -> None
 
 def _at(present: datetime, when: When, given: Mapping[str, Any]) -> str:
     """Write the time as it is read at that present."""
+    from workkit.triggers.between import between, days_from
+    from workkit.triggers.when import When, read_when
+
     start, end = given.get("start"), given.get("end")
     if isinstance(when.every, timedelta) and start is not None:
         every = days_from(when.every, start=start, now=present, tz=when.zone) or when.every

@@ -11,14 +11,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha1
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workkit.errors import InvalidOptions
 from workkit.jobs.option_readers import LONGEST_MS, option_error
 from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.cells import brief_repr
-from workkit.triggers import Trigger
+
+if TYPE_CHECKING:
+    from workkit.triggers import Trigger
 
 LATE_MS = 60_000  # greatest lateness of a run under catch_up="skip" without `catch_up_within`, in ms
 

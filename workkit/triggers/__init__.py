@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Final
 
 from workkit.errors import CronError, PhraseError, TriggerError
-from workkit.triggers.dialect import cron
-from workkit.triggers.trigger import Trigger
+from workkit.later import at_first_use
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from workkit.triggers.dialect import cron
+    from workkit.triggers.trigger import Trigger
+else:
+    __getattr__ = at_first_use(__name__, {"workkit.triggers.dialect": "cron", "workkit.triggers.trigger": "Trigger"})
 
 __all__ = ["CronError", "PhraseError", "Trigger", "TriggerError", "cron", "explain", "parse"]
+
+KEYWORDS: Final = ("when", "at", "in_", "every", "cron")
+"""The keywords of an addition that give it a time."""
 
 
 def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
@@ -25,7 +35,8 @@ def explain(trigger_or_text: Trigger | str, *, zone: bool = True) -> str:
     Without `zone`, the name UTC is left out, as in a list headed "times in UTC"; any other zone is always named.
     Raises CronError for an invalid cron string.
     """
+    from workkit.triggers import dialect
     from workkit.triggers.english import sentence
 
-    trigger = trigger_or_text if isinstance(trigger_or_text, Trigger) else cron(trigger_or_text, "auto")
+    trigger = dialect.cron(trigger_or_text, "auto") if isinstance(trigger_or_text, str) else trigger_or_text
     return sentence.explain(trigger, zone=zone)

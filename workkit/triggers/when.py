@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, InvalidOptions, PhraseError, TriggerError
 from workkit.text.wording import MILLISECOND, age_text, full_date_text, time_text
+from workkit.triggers import KEYWORDS
 from workkit.triggers.between import between
 from workkit.triggers.crons.cron import parse_cron
 from workkit.triggers.crons.field import NO_ZONE, not_a_length, refused, shown_text
@@ -22,7 +23,6 @@ from workkit.triggers.dialect import cron
 from workkit.triggers.trigger import Trigger, once, plain, soonest
 from workkit.triggers.zone import ClockChange, clock_changes, names_every_hour
 
-KEYWORDS = ("when", "at", "in_", "every", "cron")
 _KEYWORDS = " ".join(f"{name}=" for name in KEYWORDS)
 _EVERY = re.compile(r"\s*(?:every|each)\s+", re.IGNORECASE)
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)

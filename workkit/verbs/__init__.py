@@ -1,1 +1,1 @@
-"""The work of the verbs of `workkit.schedule`: one file for each group of verbs."""
+"""The verbs of `workkit.schedule`, and their work: one file for each group of verbs."""

@@ -1,6 +1,6 @@
-"""Additions. `addition` turns the keywords of `add` into the job for a broker. It does no I/O; the caller passes the
-clock in. `add`, `add_now`, rows of `add_many`, plans of `sync` and the command line, dry runs included, all use it.
-`sent` sends the job to its server, in a span of its own, and reports the options that the replaced job had.
+"""The verbs `add` and `add_now`. `addition` turns their keywords into the job for a broker. It does no I/O; the caller
+passes the clock in. Rows of `add_many`, plans of `sync` and the command line, dry runs included, use it too. `sent`
+sends the job to its server, in a span of its own, and reports the options that the replaced job had.
 
 Below: the time of a job, read from the keywords with its bounds and its spread; and a stored job at another time.
 """
@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 from workkit import tracing
 from workkit.brokers.layout import layout_of
-from workkit.contract.admin import Author
 from workkit.contract.producer import NewJob, warn_caller
 from workkit.errors import InvalidOptions, TriggerError
 from workkit.jobs import meta as metadata
+from workkit.jobs.call import AddOptions, FunctionCall
 from workkit.jobs.importing import import_here, refuse_addition
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.names import Fn, is_plain, read_name, shown
 from workkit.jobs.options import OPTIONS
-from workkit.jobs.terms import Terms, first_run, spread_offset_ms
+from workkit.jobs.terms import first_run, spread_offset_ms
 from workkit.text.wording import MILLISECOND, listed
+from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
 from workkit.triggers.dialect import follows_clock, zone_of_stored
 from workkit.triggers.trigger import once
-from workkit.triggers.when import KEYWORDS as TIMES
 from workkit.triggers.when import When, read_when
 from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.new_job import (
@@ -43,7 +43,6 @@ from workkit.verbs.new_job import (
     is_said_as_clojure,
     read_add_options,
     read_call,
-    recalled,
     through_middleware,
 )
 from workkit.verbs.opening import producer_of
@@ -55,6 +54,63 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYWORDS = frozenset(KEYWORDS)
 _TIMES = frozenset(TIMES)
 _NOT_AT = _TIMES - {"at"}
+
+
+def add(
+    s: Schedule,
+    fn: Fn | None = None,
+    *,
+    call: FunctionCall | None = None,
+    when: str | None = None,
+    at: str | datetime | None = None,
+    in_: str | timedelta | None = None,
+    every: str | timedelta | None = None,
+    cron: str | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Unpack[AddOptions],
+) -> Job:
+    """Add a job: `fn` with `args` and `kwargs`, or `call`, at exactly one of `when`, `at`, `in_`, `every`, `cron`.
+    Adding the same job again changes nothing. Each call with a length from now ("in 5 minutes" of `when`, and
+    each `in_`) adds another run, as with `add_now`, unless `name`, `unique_key` or unique=True prevents it.
+
+    `when` takes words or a cron string, and the text says whether the job recurs; `at` and `in_` are one instant,
+    `every` recurs, `cron` is a cron string. An interval that divides its unit is aligned to the clock, any other is
+    counted from 1970, or from `start`.
+
+    `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); late="refuse"
+    ("run": the instant may be up to a day past); name=None (the job under it is replaced; one that runs is waited for,
+    and with on_conflict="keep" it is returned); unique=True (False for a length), unique_key=None, unique_until="done"
+    ("started"), on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the
+    first runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
+    "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3),
+    ping=None (a monitor's URL), expires=None, meta=None; and of its runs retries=0, crashes=2, backoff="exponential",
+    base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
+
+    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
+    mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
+    an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
+    """
+    times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
+
+
+def add_now(
+    s: Schedule,
+    fn: Fn | None = None,
+    *,
+    call: FunctionCall | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Unpack[AddOptions],
+) -> Job:
+    """Add a job to run at once: `fn` with `args` and `kwargs`, or `call`. Every call adds its own run, equal or not,
+    unless `unique_key`, `name` or unique=True prevents it.
+
+    `options` are those of `add`, without those that only a recurring job can have. With debounce the job runs when that
+    time is over.
+    """
+    return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **options}, verb="add_now")
 
 
 def added(s: Schedule, given: Mapping[str, Any], *, verb: str) -> Job:
@@ -162,23 +218,6 @@ def _dropped(former: Job, new: NewJob, given: Mapping[str, Any], default_tz: str
         member, may_be = option.member or option.name, not option.recurring or (trigger is not None and trigger.recurs)
         if may_be and member in had and member not in has and given.get(option.name) is None:
             yield option.name
-
-
-def sent_beside(
-    s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
-) -> Job:
-    """Add a separate job that runs once now: the function, options and priority of a recurring `job`, with other
-    arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
-    """
-    if not job.recurs:
-        trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
-        raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
-    new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
-    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
-    new = through_middleware(new, schedule=s.name, fn=job.fn)
-    found = sent(s, new)
-    producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
-    return found
 
 
 def _with_time(

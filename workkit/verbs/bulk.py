@@ -1,5 +1,6 @@
-"""Many additions, sent in batches. Two requests are under way at once, or one if the batch can be resumed. Where a
-layout adds jobs one by one, `PartlyAdded` names the rows that were refused, and those that may have been added.
+"""The verb `add_many`: many additions, sent in batches. Two requests are under way at once, or one if the batch can be
+resumed. Where a layout adds jobs one by one, `PartlyAdded` names the rows that were refused, and those that may have
+been added.
 """
 
 from __future__ import annotations
@@ -18,16 +19,37 @@ from workkit import tracing
 from workkit.contract.broker import Producer
 from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.text.wording import listed
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import producer_of
 
 CHUNK = 200  # jobs in one request: so few that a batch makes too little garbage for the collector to run
 AT_ONCE = 2  # requests under way at the same time
 NOTHING = sha1(usedforsecurity=False).hexdigest()  # the digest of no rows
 Row = Mapping[str, object]
 Send = Callable[[Sequence[NewJob]], Callable[[], list[Added]]]
+
+
+def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
+    """Add a job for each row. A row holds keywords of `add`, `fn` or `call` among them. Reads the rows one by one and
+    sends them in batches of 200. Returns how many were new and how many known, and in `ids` the id of each row's job,
+    from row 0.
+
+    A bad row raises with its number and with the rows before it that were added. Adding these again changes nothing
+    where a row has a name, a unique key, or a time that stays the same; rows with a length from now, or at "now", are
+    added once more. On RabbitMQ each row is confirmed separately: the error names those that were not added, and
+    `error.refused` holds them (from 0).
+    """
+    refuse_addition("schedule.add_many")
+    try:
+        return add_rows(rows, s=s, broker=producer_of(s))
+    except BadRow as bad:
+        raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
+    except PartlyAdded as partly:
+        raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
 
 
 class BadRow(Exception):

@@ -1,13 +1,16 @@
-"""The job of a verb, the checks of verbs that change jobs, and changes that can be undone."""
+"""The verbs `cancel`, `pause`, `resume` and `mark`; the checks of all verbs that change jobs, and changes that can be
+undone.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
-from workkit.contract.admin import LONGEST_MARK, NextRun, Undo, Undoable, dead_refusal
+from workkit.brokers.layout import layout_of
+from workkit.contract.admin import LONGEST_MARK, Marked, NextRun, Paused, Resumed, Undo, Undoable, dead_refusal
 from workkit.contract.broker import Inspector, Producer
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs.admission import SCHEDULE, Control, Pause
@@ -17,7 +20,70 @@ from workkit.jobs.names import Fn, known_name, read_name, shown
 from workkit.jobs.option_readers import CONTROL, option_error
 from workkit.text.wording import epoch_ms
 from workkit.triggers.zone import zone
-from workkit.verbs.opening import author_of
+from workkit.verbs.creation import Schedule
+from workkit.verbs.opening import author_of, producer_of
+
+
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+@overload
+def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
+def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
+    """Cancel a job. A waiting job is removed. A running job is flagged, and its state is "cancelling". A recurring job
+    never runs again.
+
+    `by`: the author, as `changes` shows it; None: WORKKIT_BY, else user@host of this program. Returns the job. Raises
+    NotFound where there is none; with `missing_ok` it then returns None.
+    """
+    broker, author = producer_of(s), author_of(by)
+    try:
+        return broker.admin.by(author).cancel(changeable(broker.inspector, which))
+    except NotFound:
+        if not missing_ok:
+            raise
+        return None
+
+
+def pause(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    reason: str | None = None,
+    until: str | datetime | None = None,
+    by: str | None = None,
+) -> None:
+    """Start no more runs of one job, of a function, or of the whole schedule; running jobs continue.
+
+    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `by`: the author, as in `cancel`.
+    Raises NotFound, an `Invalid`.
+    """
+    check_one(which, fn)
+    broker, author = producer_of(s), author_of(by)
+    said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
+    found = None if which is None else check_dead(changeable(broker.inspector, which))
+    broker.admin.by(author).steer(Paused(target(found, fn, plain=layout_of(s.layout).has_job_names), said))
+
+
+def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
+    """End a pause. Changes nothing where nothing is paused. A recurring job runs at its next time; one-time jobs that
+    became due meanwhile run late. `by`: as in `cancel`. Raises NotFound.
+    """
+    check_one(which, fn)
+    broker, author = producer_of(s), author_of(by)
+    found = paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names)
+    broker.admin.by(author).steer(Resumed(found))
+
+
+def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
+    """Record an event of your own among the changes of a schedule, now: ``mark(s, "release 41")``. The Timeline and
+    `changes` show it.
+
+    `text` has 1 to 200 characters. `by`: as in `cancel`. Raises InvalidOptions; Unsupported where the layout keeps no
+    changes.
+    """
+    said, author = read_mark(text), author_of(by)
+    producer_of(s).admin.by(author).steer(Marked(said))
 
 
 def target(job: Job | None, fn: Fn | None, *, plain: bool = False) -> str:

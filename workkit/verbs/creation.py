@@ -21,7 +21,6 @@ from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
 from workkit.text.cells import brief_repr, one_line
-from workkit.triggers.zone import zone
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -249,7 +248,10 @@ def _read_rate(rate: str | None) -> float | None:
 
 def _zone_name(tz: Any) -> str:
     chosen = str(tz or os.environ.get("WORKKIT_TZ") or "UTC")
-    zone(chosen)
+    if chosen != "UTC":
+        from workkit.triggers.zone import zone  # its grammar takes a while to import
+
+        zone(chosen)
     return chosen
 
 

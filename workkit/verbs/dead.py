@@ -1,15 +1,16 @@
-"""Dead jobs: selected, then put back or removed, page by page."""
+"""The verbs `dead`, `retry` and `discard`. Dead jobs are selected, then put back or removed, page by page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, assert_never
 
 from workkit import wire
-from workkit.brokers.layout import AT_ONCE
+from workkit.brokers.layout import AT_ONCE, layout_of
 from workkit.contract.admin import Arguments, Revival
 from workkit.contract.broker import Admin, Inspector
 from workkit.contract.filters import read_where
@@ -20,13 +21,56 @@ from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job
 from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import turn_ms
+from workkit.verbs.control import Which
+from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import recalled
+from workkit.verbs.opening import author_of, present, producer_of
 
 SHORTEST = 6  # the fewest digits that select a job by its id
 
 T = TypeVar("T")
 Report = Callable[[int], object]
 """Called with the number of jobs that a long verb has finished so far."""
+
+
+def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
+    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound, InvalidOptions."""
+    return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where, now=partial(present, s))
+
+
+def retry(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    where: str | None = None,
+    args: Sequence[Any] | Mapping[str, Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    rate: str | None = None,
+    by: str | None = None,
+) -> int:
+    """Put dead jobs back; their attempts count from the start. Returns how many.
+
+    `which` is a name, an id, the beginning of one, or a Job. `where` is a filter as in `jobs`; a text without a
+    qualifier may be a part of any field. Neither means all. `args` makes a new job of each: a list replaces the
+    positional arguments, a dictionary the named ones. `kwargs` does so too: it overrides single named arguments. All
+    are checked before the first job is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
+    Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the named job's record cannot be read.
+    """
+    pause_ms(rate)
+    author, found = author_of(by), dead(s, which, where=where)
+    return retry_dead(
+        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, rate=rate, one=which is not None,
+        most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
+    )  # fmt: skip
+
+
+def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
+    """Remove dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound,
+    InvalidOptions.
+    """
+    author = author_of(by)
+    admin, found = producer_of(s).admin.by(author), dead(s, which, where=where)
+    return discard_dead(admin, found, at_once=layout_of(s.layout).at_once)
 
 
 def _quiet(_: int) -> None:

@@ -32,8 +32,8 @@ from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
+from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers.trigger import once
-from workkit.triggers.when import KEYWORDS as TIMES
 
 CALL = ("fn", "args", "kwargs", "call")
 KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options

@@ -1,26 +1,29 @@
-"""The verbs `runs`, `history`, `stats` and `changes`: single runs, counts over a span, the author of each change. And
-the job that is over.
+"""The verbs that look: jobs, counts and listeners as they are now; and `runs`, `history`, `stats` and `changes`: single
+runs, counts over a span, the author of each change.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from operator import add
 from typing import Any, Literal
 
+from workkit.brokers.layout import Keeps, layout_of
 from workkit.contract.admin import Change
 from workkit.contract.broker import Inspector
 from workkit.contract.composed import finished_job
-from workkit.contract.filters import of_runs
+from workkit.contract.filters import of_runs, read_where
 from workkit.contract.history import JOB, KEPT_MS, TIERS, Bucket, Cell, PastRun, Tier, is_run_of
-from workkit.contract.where import Where
-from workkit.errors import NotFound
-from workkit.jobs.job import Job
+from workkit.contract.inspector import Counts, Missed
+from workkit.contract.listener import ListenerInfo
+from workkit.contract.where import Where, meant_jobs
+from workkit.errors import NotFound, Unsupported
+from workkit.jobs.job import STATES, Job, JobState
 from workkit.jobs.names import Fn, known_name, shown
 from workkit.jobs.option_readers import option_error
 from workkit.text.wording import epoch_ms
@@ -32,6 +35,60 @@ from workkit.verbs.opening import present, producer_of
 RING = 60  # the runs of a recurring job that are always kept
 SKEW_MS = 60_000  # the most milliseconds by which an entry of the stream may be older than the time of its run
 SPANS: dict[str, Tier] = {"minute": "1", "5 minutes": "5", "hour": "h", "day": "d"}
+
+
+def job(s: Schedule, which: Which) -> Job:
+    """Return one job, by name, id, the beginning of an id (6 or more digits), or a Job. A job that is over has the
+    state "done", its `ending` and its arguments, as long as history has it. Arguments of more than 2,000 bytes are left
+    out; `args_kept` is then False. Where many jobs run once, history keeps only a sample of those that are done. Raises
+    NotFound.
+    """
+    return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
+
+
+def jobs(
+    s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
+) -> Iterator[Job]:
+    """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones. A recurring job that runs
+    is there twice: with this run, and with its next time.
+
+    `names="u/7/*"` keeps the jobs with a matching whole name; ``*`` matches any text. Letter case counts. The server
+    finds them without reading all jobs.
+
+    `where` is a filter as ``workkit list --where`` takes it. Qualifiers: ``name:``, ``fn:``, ``arg:``, ``id:`` and
+    ``state:`` are exact, and ``*`` in them matches any text; ``error:``, ``args:``, ``why:`` and ``zone:`` match a
+    part; ``due:<1h`` and ``attempt:>2`` compare. All must hold; ``-`` in front means not. A text without a qualifier
+    may be a part of any field: ``where="7"`` finds user 7, user 77 and every job that mentions 7. Never select the jobs
+    of one user so: write ``names="u/7/*"`` or ``where="arg:7"``, with quotes around blanks, commas or colons.
+
+    Raises InvalidOptions; Unsupported for a state that the layout cannot list, which in the layouts of RabbitMQ leaves
+    `state` "due" and "dead", and for `names` where the layout has no names.
+    """
+    if state is not None and state not in STATES:
+        raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
+    if where is None and names is None:
+        return producer_of(s).inspector.jobs(state=state)
+    meant = read_where(where, "jobs", names=names)
+    if names is not None and Keeps.NAME not in layout_of(s.layout).keeps:
+        trouble, remedy = f"jobs have no names in layout={s.layout!r}", "Choose them by where=: fn:, arg:, id:, state:."
+        raise Unsupported.about(f"names={names!r}:", trouble, remedy, where="names", given=names)
+    return meant_jobs(partial(producer_of(s).inspector.jobs, state=state), meant, now=partial(present, s))
+
+
+def counts(s: Schedule) -> Counts:
+    """Count the jobs in each state."""
+    return producer_of(s).inspector.counts()
+
+
+def listeners(s: Schedule) -> list[ListenerInfo]:
+    """List the listeners, with the jobs that each runs."""
+    return producer_of(s).inspector.listeners()
+
+
+def missed(s: Schedule) -> Iterator[Missed]:
+    """Read the runs that did not take place, the last one first. About 10,000 are kept."""
+    inspector = producer_of(s).inspector
+    return inspector.history.missed() if Keeps.REMEMBER in layout_of(s.layout).keeps else iter(())
 
 
 def runs(

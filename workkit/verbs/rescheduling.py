@@ -1,4 +1,5 @@
-"""Give a job another time and keep everything else, or save new content of a job; and undo either.
+"""The verbs `reschedule`, `snooze`, `skip` and `run`: other times for a job, with everything else kept. Also new
+content of a job; and undo of either.
 
 The web pages save jobs by `saved`, which writes only if the stored job is still the one that the user saw.
 `schedule.add` does not compare, so it cannot detect another change in between.
@@ -13,25 +14,117 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from itertools import count
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
+from zoneinfo import ZoneInfo
 
-from workkit.contract.admin import At, Later
+from workkit.brokers.layout import layout_of
+from workkit.contract.admin import At, Author, Later, NextRun
 from workkit.contract.broker import Inspector, Producer
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.jobs.terms import first_run, spread_offset_ms
+from workkit.jobs.terms import Terms, first_run, spread_offset_ms
 from workkit.text.wording import MILLISECOND, epoch_ms
+from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.english.numbers import duration
-from workkit.triggers.when import KEYWORDS as TIMES
-from workkit.verbs.addition import addition, at_another_time
-from workkit.verbs.control import Which, changeable, check_snooze, check_waits
+from workkit.verbs.addition import addition, at_another_time, sent
+from workkit.verbs.control import Which, changeable, check_run, check_skip, check_snooze, check_waits
 from workkit.verbs.creation import Schedule
-from workkit.verbs.new_job import as_job
+from workkit.verbs.new_job import as_job, recalled, through_middleware
 from workkit.verbs.opening import author_of, producer_of
+
+
+def reschedule(
+    s: Schedule,
+    which: Which,
+    *,
+    when: str | None = None,
+    at: str | datetime | None = None,
+    in_: str | timedelta | None = None,
+    every: str | timedelta | None = None,
+    cron: str | None = None,
+    tz: str | ZoneInfo | None = None,
+    by: str | None = None,
+) -> Job:
+    """Give a job another time, exactly one of `when`, `at`, `in_`, `every`, `cron` as in `add`. Everything else stays:
+    function, arguments, options, name, pause, history. Without `tz` words are read in the zone of the job.
+
+    It is one step on the server. A run in progress continues; the next one has the new time. The job gets another id:
+    use the returned Job. Bounds stay, unless the words name others. `by`: as in `cancel`.
+
+    Warns as `add`. Raises NotFound; an `Invalid` for a time that cannot be read, or a job that is dead, or runs once
+    and has begun; ChangedMeanwhile where another change came first, and nothing is changed; Unsupported.
+    """
+    times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
+    return rescheduled(s, which, {**times, "tz": tz}, by=by).after
+
+
+@overload
+def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | None = None) -> Job: ...
+@overload
+def snooze(
+    s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> list[Job]: ...
+def snooze(
+    s: Schedule, which: Which | list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
+) -> Job | list[Job]:
+    """Put the next run of a job off by `time` ("30 minutes"), from its due time, or from now if that has come. A
+    recurring job keeps its rule, and its times up to that run are left out. It keeps its id. `by`: as in `cancel`.
+
+    A list of jobs is put off in one step, all or none; in a schedule of several shards all are checked before the first
+    one changes. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions for a
+    job that runs, is dead, paused or held; Unsupported.
+    """
+    words: Sequence[Which] = [which] if isinstance(which, str | Job) else which
+    moved = [one.after for one in snoozed(s, words, time, by=by)]
+    return moved[0] if isinstance(which, str | Job) else moved
+
+
+def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
+    """Leave out the next run of a recurring job. Returns the job with the run after it. `by`: as in `cancel`. Raises
+    NotFound, InvalidOptions.
+    """
+    broker, author = producer_of(s), author_of(by)
+    return broker.admin.by(author).reschedule([check_skip(changeable(broker.inspector, which))], NextRun())[0]
+
+
+def run(
+    s: Schedule,
+    which: Which,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    by: str | None = None,
+) -> Job:
+    """Run a job once now. A recurring job keeps its times. With `args` or `kwargs` a new job runs the function of a
+    recurring one with these arguments, and is returned. `by`: as in `cancel`. Raises NotFound, InvalidOptions,
+    InvalidArguments.
+    """
+    broker, author = producer_of(s), author_of(by)
+    found = check_run(changeable(broker.inspector, which), broker.inspector.control())
+    if args is not None or kwargs is not None:
+        return sent_beside(s, found, args=args, kwargs=kwargs, author=author)
+    return broker.admin.by(author).run(found)
+
+
+def sent_beside(
+    s: Schedule, job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, author: Author
+) -> Job:
+    """Add a separate job that runs once now: the function, options and priority of a recurring `job`, with other
+    arguments. Raises as `sent`; InvalidOptions for a job that runs once, InvalidArguments.
+    """
+    if not job.recurs:
+        trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
+        raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
+    new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new = through_middleware(new, schedule=s.name, fn=job.fn)
+    found = sent(s, new)
+    producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
+    return found
 
 
 class Rescheduled(NamedTuple):

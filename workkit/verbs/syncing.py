@@ -1,4 +1,5 @@
-"""The sync of plans that come with the code: the decorated functions of imported modules, and tables of a file.
+"""The verb `sync`: plans that come with the code, from the decorated functions of imported modules, and from tables of
+a file.
 
 The server decides which of two versions of a plan holds (spec/plans.md). Each start carries out the plan that holds, so
 the next start completes an interrupted sync.
@@ -22,14 +23,50 @@ from workkit.contract.broker import Producer
 from workkit.contract.inspector import Named
 from workkit.contract.producer import Added, CodePlan, Made, Mode, NewJob, PlanMark, Verdict
 from workkit.errors import InvalidOptions, NotFound, ServerFull, TriggerError, WorkkitError, located
+from workkit.jobs.importing import refuse_addition
 from workkit.jobs.names import stored_name
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import PRESENTS, Planned, PlanSource, check_planned, planned_here, written_ms
 from workkit.verbs.addition import addition
-from workkit.verbs.creation import Schedule
+from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.new_job import as_job
 from workkit.verbs.opening import author_of, producer_of
-from workkit.verbs.plan import Plan, compare, note_sync, plan_of_project
+from workkit.verbs.plan import Plan, compare, note_sync, plan_of_project, sync_given
+
+
+def sync(
+    s: Schedule,
+    plan: Mapping[str, Mapping[str, object]] | None = None,
+    *,
+    prune: bool = False,
+    dry_run: bool = False,
+    rollback: bool = False,
+    plan_version: str | int | None = None,
+    by: str | None = None,
+) -> Plan:
+    """Make named jobs equal to a plan: name -> `add`'s keywords, `fn` or `call` among them. Returns the names that were
+    added, changed, removed and left.
+
+    `prune`: cancel named recurring jobs that are not in the plan. `dry_run`: write nothing. `by`: the author, as
+    `changes` shows it. Every entry is read before the first write; the first bad one raises with the job's name, and
+    nothing is written.
+
+    Without `plan`, each imported module has a plan of its own: its functions under ``@s.every(...)``, ``@s.at(...)``
+    and ``@s.cron(...)`` (spec/plans.md). A plan that a newer one has replaced changes nothing, and `older` names its
+    module; `rollback` makes it hold again. `plan_version` (numbers: "412", "2026.11.23") decides which is newer;
+    without one the time at which the module was written does. Jobs that a plan has made and no longer has are removed.
+    """
+    check_schedule(s)
+    if not dry_run:
+        refuse_addition("schedule.sync")
+    if plan is None:
+        return sync_planned(s, plan_version=plan_version, rollback=rollback, prune=prune, dry_run=dry_run, by=by)
+    for option, value in (("rollback", rollback or None), ("plan_version", plan_version)):
+        if value is not None:
+            trouble, remedy = "with a plan that is given: it is made so in any case", "Leave it out."
+            raise option_error(option, value, trouble, remedy)
+    return sync_given(s, plan, prune=prune, dry_run=dry_run, by=by)
 
 
 def _sources_of(schedule: str, file: Path | None) -> list[PlanSource]:

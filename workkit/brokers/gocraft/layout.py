@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.layout import Keeps, Layout, Refusal, redis_or_usual
+from workkit.brokers.layout import Keeps, Layout, Refusal, check_redis, redis_or_usual, server_at
 from workkit.brokers.redis_server.address import SCHEMES
 
 if TYPE_CHECKING:
@@ -15,22 +15,18 @@ if TYPE_CHECKING:
 
 
 def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
-    from workkit.brokers.connect_redis import check
-
     redis = redis_or_usual(given["redis"])
-    check(redis, schedule=name)
+    check_redis(redis, schedule=name)
     return redis, None
 
 
 def _open(name: str, *, redis: Any, own: None, dialect: str, timeout_ms: int) -> GocraftBroker:
-    from workkit.brokers.connect_redis import server_at
     from workkit.brokers.gocraft.broker import GocraftBroker
 
     return GocraftBroker(server_at(redis, schedule=name), schedule=name, timeout_ms=timeout_ms)
 
 
 def _find(redis: Any, seconds: float | None) -> Found:
-    from workkit.brokers.connect_redis import server_at
     from workkit.brokers.gocraft.look import namespaces
 
     with closing(server_at(redis_or_usual(redis), schedule=None)) as server:

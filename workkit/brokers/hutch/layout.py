@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workkit.brokers.hutch import DEFAULT_URL
-from workkit.brokers.layout import Keeps, Layout, OwnOption, Refusal
+from workkit.brokers.layout import Keeps, Layout, OwnOption, Refusal, check_redis, server_at
 from workkit.brokers.redis_server.address import masked
 from workkit.errors import Unsupported
 from workkit.text.cells import brief_repr
@@ -76,14 +76,13 @@ def _check(layout: str, name: str, given: Mapping[str, Any]) -> tuple[Any, OnRab
     A Redis beside the broker counts only if `create` gets it: programs with different environments would keep different
     limits.
     """
-    from workkit.brokers.connect_redis import check
     from workkit.brokers.hutch.address import read_address, read_site
 
     own, redis = OnRabbitmq(**{option.name: given[option.name] for option in OWN}), given["redis"]
     read_site(own.management, read_address(own.amqp))
     _names(layout, name, own).check()
     if redis is not None:
-        check(redis)
+        check_redis(redis)
     return redis, own
 
 
@@ -101,8 +100,6 @@ def _open(layout: str, name: str, *, redis: Any, own: OnRabbitmq, dialect: str, 
         raise Unsupported.about(f"layout={layout!r}", "needs the extra rabbitmq", remedy, where="layout") from error
     address, beside = read_address(own.amqp), None
     if redis is not None:
-        from workkit.brokers.connect_redis import server_at
-
         keys = Keys(address.vhost, name)
         beside = Beside(server_at(redis, schedule=keys.prefix), keys)
     site, names = read_site(own.management, address), _names(layout, name, own)

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 
 def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
-    from workkit.brokers.connect_redis import check
     from workkit.brokers.shards import shard_names
 
     redis, shards = given["redis"], given["shards"]
     redis = layout.redis_or_usual(redis)
-    check(redis, schedule=shard_names(name, shards)[0])
+    layout.check_redis(redis, schedule=shard_names(name, shards)[0])
     for option in ("limit", "rate"):
         if (value := given[option]) is not None and shards != 1:
             trouble = f"with shards={shards}: each shard would count for itself"
@@ -32,18 +31,16 @@ def _check(name: str, given: Mapping[str, Any]) -> tuple[Any, None]:
 
 
 def _open(name: str, *, redis: Any, own: None, dialect: str, timeout_ms: int, shown: str | None = None) -> NativeBroker:
-    from workkit.brokers.connect_redis import server_at
     from workkit.brokers.native.broker import NativeBroker
 
-    server = server_at(redis, schedule=name)
+    server = layout.server_at(redis, schedule=name)
     return NativeBroker(server, schedule=name, dialect=dialect, timeout_ms=timeout_ms, shown=shown)
 
 
 def _find(redis: Any, seconds: float | None) -> Found:
-    from workkit.brokers.connect_redis import server_at
     from workkit.brokers.native.look.inspector import schedule_names
 
-    with closing(server_at(layout.redis_or_usual(redis), schedule=None)) as server:
+    with closing(layout.server_at(layout.redis_or_usual(redis), schedule=None)) as server:
         return schedule_names(server, seconds=seconds)
 
 

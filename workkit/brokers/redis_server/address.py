@@ -136,6 +136,12 @@ def hides(url: str, part: str) -> bool:
     return part not in masked(url)
 
 
+SIMPLE = re.compile(
+    r"(?:redis|valkey)s?://(?:[\w.~%-]*(?::[\w.~%-]*)?@)?[\w.-]+(?::[1-5]?\d{1,4})?(?:/\d{0,4})?", re.ASCII
+)
+"""A URL that is surely valid: it has a host, perhaps a login, a port and a database, and no options."""
+
+
 def check_login(url: str) -> None:
     """Refuse a URL with an at sign after its host, except in the value of an option: its password has a character that
     ends the host, so the rest would be read as a server. Raises InvalidSchedule.
