@@ -77,16 +77,32 @@ def command_pages(_: str) -> Iterator[str]:
         if path.count(" ") == 1 and (title := titles.get(path.partition(" ")[2])):
             yield f"## {title}\n"
         yield f"{'#' * (path.count(' ') + 2)} {path}\n"
-        yield from shown(context.command.get_help(context))
+        yield from shown(without_common(context.command.get_help(context)))
     yield "## Topics\n"
     for name in TOPICS:
         yield f"### workkit help {name}\n"
         yield from shown(topic_page(name, int(WIDTH)))
 
 
+COMMON_PARTS = re.compile(
+    r"^Server \(every command that needs one\):\n(?:  .*\n)*?(?=\S|\Z)"
+    r"|^  workkit help server .*\n(?: {20}.*\n)*"
+    r"|^  -v, --verbose {11}show tracebacks of errors\n"
+    r"|^  --by NAME {15}who does so.*\n(?: {20}.*\n)*",
+    re.MULTILINE,
+)
+"""The lines of a help that many commands share: the page has them once."""
+
+
+def without_common(page: str) -> str:
+    """Leave out of a help the options of the server, `-v` and `--by`, which the page explains once."""
+    page = COMMON_PARTS.sub("", f"{page}\n")
+    return re.sub(r"^More options:\n(?!  workkit help )", "", page, flags=re.MULTILINE).rstrip()
+
+
 def shown(page: str) -> Iterator[str]:
     """Write a page of the command line as a block."""
-    yield f"<!-- not run: output of a command -->\n```text\n{page}\n```\n"
+    yield f"<!-- not run: a help -->\n```text\n{page}\n```\n"
 
 
 def variable_table(_: str) -> Iterator[str]:
