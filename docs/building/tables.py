@@ -34,6 +34,8 @@ from workkit.jobs.options import OPTIONS, VerbOption
 FOLDER = Path(__file__).resolve().parent.parent / "reference"
 PART = re.compile(r"(<!-- made: (?P<name>[\w-]+) ?(?P<of>\S*) -->\n).*?(<!-- made: end -->)", re.DOTALL)
 WIDTH = "80"
+TABLED = ("schedule.add", "@job", "schedule.listen", "schedule.forward")
+"""The places with a table of options, in the order of the page."""
 
 
 def row(*cells: str) -> str:
@@ -42,21 +44,24 @@ def row(*cells: str) -> str:
 
 
 def option_table(place: str) -> Iterator[str]:
-    """List the options that may be given at one place, such as `schedule.add` or `@job`."""
-    yield from (row("keyword", "meaning", "default", "also of"), row(*["---"] * 4))
-    for option in OPTIONS:
-        if place in option.places:
-            yield row(f"`{option.name}`", option.meaning, default(option), others(option, place))
+    """List the options that may be given at one place, such as `schedule.add` or `@job`; name those that an earlier
+    table has.
+    """
+    earlier = TABLED[: TABLED.index(place)]
+    of = {option: [one for one in earlier if one in option.places] for option in OPTIONS if place in option.places}
+    own = [option for option, found in of.items() if not found]
+    if own:
+        yield from (row("keyword", "meaning", "default"), row(*["---"] * 3))
+    for option in own:
+        yield row(f"`{option.name}`", option.meaning, default(option))
+    for other in earlier:
+        if shared := ", ".join(f"`{option.name}`" for option, found in of.items() if found[:1] == [other]):
+            yield f"{chr(10) * bool(own)}As for `{other}`: {shared}."
 
 
 def default(option: VerbOption) -> str:
     """Write what holds without the option."""
     return option.default if " " in option.default or option.default in ("none", "any") else f"`{option.default}`"
-
-
-def others(option: VerbOption, place: str) -> str:
-    """Name the other places of an option."""
-    return ", ".join(f"`{other}`" for other in option.places if other != place)
 
 
 def commands(group: click.Group = tree, above: str = "workkit") -> Iterator[tuple[str, click.Context]]:
