@@ -190,7 +190,7 @@ def finding_table(section: str) -> Iterator[str]:
     """List the kinds of findings of the doctor in one section."""
     yield from (row("finding", "severity", "what is wrong", "why it matters", "`--fix`"), row(*["---"] * 5))
     for kind in findings(section):
-        means = f"{kind.means} Only `wire verify` names it." if kind.of_wire else kind.means
+        means = f"{kind.means} (wire)" if kind.of_wire else kind.means
         yield row(f"`{kind.name}`", kind.severity, means, kind.why, kind.repair or "-")
 
 

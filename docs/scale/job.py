@@ -175,14 +175,14 @@ def _running(peers: Figures) -> str:
         rates = one["rates"]
         return (
             _name(one), spread(rates["run_rate"]), _middle(rates["worker_us"]), _middle(rates["run_server_us"]),
-            f"{_middle(rates['pausing_rate'])} of {one['at_once']} at once", _middle(rates["half_rate"]),
+            f"{_middle(rates['pausing_rate'])} ({one['at_once']})", _middle(rates["half_rate"]),
             f"{_middle(rates['half_p50_ms'])}, {_middle(rates['half_p99_ms'])}",
             f"{_middle(one['idle_p50_ms'])}, {_middle(one['idle_p99_ms'])}",
         )  # fmt: skip
 
     head = (
-        "", "no-op jobs/s", "worker, µs a job", "server, µs a job", "jobs of 10 ms, jobs/s", "half load, jobs/s",
-        "starts after, p50 and p99, ms", "idle worker, p50 and p99, ms",
+        "", "no-op jobs/s", "worker, µs a job", "server, µs a job", "jobs of 10 ms, jobs/s (at once)",
+        "half load, jobs/s", "starts after, p50 and p99, ms", "idle worker, p50 and p99, ms",
     )  # fmt: skip
     text = table(head, [row(one) for one in _measured(peers, "run_rate")])
     problems = {

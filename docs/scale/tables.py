@@ -91,7 +91,7 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     middle = number(median(values), digits)
     if len(values) < 2:
         return middle
-    return f"{middle} ({number(min(values), digits)} to {number(max(values), digits)})"
+    return f"{middle} ({number(min(values), digits)}-{number(max(values), digits)})"
 
 
 def number(value: float, digits: int = 3) -> str:
