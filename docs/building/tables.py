@@ -34,6 +34,8 @@ from workkit.jobs.options import OPTIONS, VerbOption
 FOLDER = Path(__file__).resolve().parent.parent / "reference"
 PART = re.compile(r"(<!-- made: (?P<name>[\w-]+) ?(?P<of>\S*) -->\n).*?(<!-- made: end -->)", re.DOTALL)
 WIDTH = "80"
+TABLED = ("schedule.add", "@job", "schedule.listen", "schedule.forward")
+"""The places with a table of options, in the order of the page."""
 
 
 def row(*cells: str) -> str:
@@ -42,21 +44,24 @@ def row(*cells: str) -> str:
 
 
 def option_table(place: str) -> Iterator[str]:
-    """List the options that may be given at one place, such as `schedule.add` or `@job`."""
-    yield from (row("keyword", "meaning", "default", "also of"), row(*["---"] * 4))
-    for option in OPTIONS:
-        if place in option.places:
-            yield row(f"`{option.name}`", option.meaning, default(option), others(option, place))
+    """List the options that may be given at one place, such as `schedule.add` or `@job`; name those that an earlier
+    table has.
+    """
+    earlier = TABLED[: TABLED.index(place)]
+    of = {option: [one for one in earlier if one in option.places] for option in OPTIONS if place in option.places}
+    own = [option for option, found in of.items() if not found]
+    if own:
+        yield from (row("keyword", "meaning", "default"), row(*["---"] * 3))
+    for option in own:
+        yield row(f"`{option.name}`", option.meaning, default(option))
+    for other in earlier:
+        if shared := ", ".join(f"`{option.name}`" for option, found in of.items() if found[:1] == [other]):
+            yield f"{chr(10) * bool(own)}As for `{other}`: {shared}."
 
 
 def default(option: VerbOption) -> str:
     """Write what holds without the option."""
     return option.default if " " in option.default or option.default in ("none", "any") else f"`{option.default}`"
-
-
-def others(option: VerbOption, place: str) -> str:
-    """Name the other places of an option."""
-    return ", ".join(f"`{other}`" for other in option.places if other != place)
 
 
 def commands(group: click.Group = tree, above: str = "workkit") -> Iterator[tuple[str, click.Context]]:
@@ -77,16 +82,32 @@ def command_pages(_: str) -> Iterator[str]:
         if path.count(" ") == 1 and (title := titles.get(path.partition(" ")[2])):
             yield f"## {title}\n"
         yield f"{'#' * (path.count(' ') + 2)} {path}\n"
-        yield from shown(context.command.get_help(context))
+        yield from shown(without_common(context.command.get_help(context)))
     yield "## Topics\n"
     for name in TOPICS:
         yield f"### workkit help {name}\n"
         yield from shown(topic_page(name, int(WIDTH)))
 
 
+COMMON_PARTS = re.compile(
+    r"^Server \(every command that needs one\):\n(?:  .*\n)*?(?=\S|\Z)"
+    r"|^  workkit help server .*\n(?: {20}.*\n)*"
+    r"|^  -v, --verbose {11}show tracebacks of errors\n"
+    r"|^  --by NAME {15}who does so.*\n(?: {20}.*\n)*",
+    re.MULTILINE,
+)
+"""The lines of a help that many commands share: the page has them once."""
+
+
+def without_common(page: str) -> str:
+    """Leave out of a help the options of the server, `-v` and `--by`, which the page explains once."""
+    page = COMMON_PARTS.sub("", f"{page}\n")
+    return re.sub(r"^More options:\n(?!  workkit help )", "", page, flags=re.MULTILINE).rstrip()
+
+
 def shown(page: str) -> Iterator[str]:
     """Write a page of the command line as a block."""
-    yield f"<!-- not run: output of a command -->\n```text\n{page}\n```\n"
+    yield f"<!-- not run: a help -->\n```text\n{page}\n```\n"
 
 
 def variable_table(_: str) -> Iterator[str]:
@@ -169,7 +190,7 @@ def finding_table(section: str) -> Iterator[str]:
     """List the kinds of findings of the doctor in one section."""
     yield from (row("finding", "severity", "what is wrong", "why it matters", "`--fix`"), row(*["---"] * 5))
     for kind in findings(section):
-        means = f"{kind.means} Only `wire verify` names it." if kind.of_wire else kind.means
+        means = f"{kind.means} (wire)" if kind.of_wire else kind.means
         yield row(f"`{kind.name}`", kind.severity, means, kind.why, kind.repair or "-")
 
 

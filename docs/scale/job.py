@@ -143,7 +143,10 @@ def _sides(job: Figures) -> str:
 
 def _defaults(job: Figures) -> str:
     found = defaults(job)
-    return table(("", "jobs/s", "of all off"), [(one.what, spread(one.values), spread(one.ratios)) for one in found])
+    arms = list(job["defaults"])
+    cells = [(spread(one.values), spread(one.ratios)) for one in found]
+    rows_of_arms = [(arm, *cells[at], *cells[at + len(arms)]) for at, arm in enumerate(arms)]
+    return table(("", "jobs/s", "of all off", "µs of CPU a job", "of all off"), rows_of_arms)
 
 
 def _fleet(job: Figures, model: Model) -> str:
@@ -175,14 +178,14 @@ def _running(peers: Figures) -> str:
         rates = one["rates"]
         return (
             _name(one), spread(rates["run_rate"]), _middle(rates["worker_us"]), _middle(rates["run_server_us"]),
-            f"{_middle(rates['pausing_rate'])} of {one['at_once']} at once", _middle(rates["half_rate"]),
+            f"{_middle(rates['pausing_rate'])} ({one['at_once']})", _middle(rates["half_rate"]),
             f"{_middle(rates['half_p50_ms'])}, {_middle(rates['half_p99_ms'])}",
             f"{_middle(one['idle_p50_ms'])}, {_middle(one['idle_p99_ms'])}",
         )  # fmt: skip
 
     head = (
-        "", "no-op jobs/s", "worker, µs a job", "server, µs a job", "jobs of 10 ms, jobs/s", "half load, jobs/s",
-        "starts after, p50 and p99, ms", "idle worker, p50 and p99, ms",
+        "", "no-op jobs/s", "worker, µs a job", "server, µs a job", "jobs of 10 ms, jobs/s (at once)",
+        "half load, jobs/s", "starts after, p50 and p99, ms", "idle worker, p50 and p99, ms",
     )  # fmt: skip
     text = table(head, [row(one) for one in _measured(peers, "run_rate")])
     problems = {

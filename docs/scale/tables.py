@@ -47,12 +47,13 @@ def _costs(model: Model) -> str:
 
 
 def _errors(model: Model, points: Sequence[Point]) -> str:
-    measured = {(one.kind, one.waiting, one.processes): one.rate for one in points}
-    rows = [
-        (KINDS[kind], f"{waiting:,}", f"{processes}", _rate(measured[kind, waiting, processes]), f"{error:+.0%}")
-        for (kind, waiting, processes), error in errors(model, points).items()
-    ]
-    return table(("kind", "waiting jobs", "listener processes", "measured, jobs/s", "model"), rows)
+    found = errors(model, points)
+    (kind, waiting, processes), worst = max(found.items(), key=lambda pair: abs(pair[1]))
+    middle = median(abs(error) for error in found.values())
+    return (
+        f"{len(found)} points: off by {middle:.0%} in the median, and by {worst:+.0%} at most ({KINDS[kind]}, "
+        f"{waiting:,} waiting jobs, listener processes: {processes})."
+    )
 
 
 def _idle(model: Model) -> str:
@@ -91,7 +92,7 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     middle = number(median(values), digits)
     if len(values) < 2:
         return middle
-    return f"{middle} ({number(min(values), digits)} to {number(max(values), digits)})"
+    return f"{middle} ({number(min(values), digits)}-{number(max(values), digits)})"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""The heads of scripts: what they declare is what the scripts use, and what the specification says of them."""
+"""The heads of scripts: what they declare is what the scripts use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.brokers.script_reading import BROKERS, FOLDER, SHARED, WRITING, changed, code, source
+from tests.brokers.script_reading import BROKERS, FOLDER, SHARED, code, source
 from tests.rows import every_row
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.redis_server.script import BadScript, load, local_name, read_script
@@ -15,7 +15,6 @@ from workkit.brokers.rehearsal import FOLDER as FOLDER_OF_PARTS
 
 VERBS = sorted(load("native"))
 PARTS = sorted(file.stem for folder in (FOLDER, SHARED) for file in (folder / "parts").glob("*.lua"))
-SPEC = (FOLDER.parents[3] / "spec" / "layouts" / "native.md").read_text(encoding="utf-8")
 MOST_LINES = 120
 
 
@@ -177,23 +176,3 @@ def test_a_script_on_the_test_clock_differs_from_that_of_production_in_one_part(
     assert moved.text == plain.text.replace(of_server, of_test)
     assert moved.declared == plain.declared
     assert ("test-clock" in moved.text) == ("'TIME'" in plain.text) == ("\n-- instant: " in plain.text)
-
-
-def table() -> dict[str, set[str]]:
-    """Which scripts write to each key, as the table of the specification says."""
-    rows = [line.split("|") for line in SPEC[SPEC.index("## 3. All keys") : SPEC.index("## 4.")].splitlines()]
-    cells = {row[1].split("`")[1].split(":")[1]: row[4] for row in rows if len(row) == 7 and " `S:" in row[1]}
-    return {key: set(re.findall(r"\w+", cell)) & set(VERBS) - {"tidy"} for key, cell in cells.items()}
-
-
-def test_the_specification_says_which_scripts_write_to_each_key() -> None:
-    of = {verb: changed(script, WRITING) for verb, script in load("native").items()}
-    said = table()
-    assert len(said) > 30
-    assert {key: {verb for verb in VERBS if key in of[verb]} for key in said} == said  # `tidy` takes any key
-
-
-def test_the_specification_says_who_sends_every_script() -> None:
-    section = SPEC[SPEC.index("\n| sent by | scripts |\n") : SPEC.index("\n## 7. ")]
-    rows = re.findall(r"^\| [\w ]+ \| (`.*`) \|$", section, re.MULTILINE)
-    assert sorted({verb for row in rows for verb in re.findall(r"`(\w+)`", row)}) == VERBS

@@ -178,7 +178,7 @@ def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         zone_option("zone of the times; default UTC"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
-        click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}"),
+        click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"most lines; default {DEFAULT_LIMIT}"),
         where_option("jobs"),
     ):
         function = option(function)

@@ -55,7 +55,7 @@ OWN = (
         name="namespace",
         variable="WORKKIT_NAMESPACE",
         metavar="NAME",
-        meaning="what stands before the names of queues; default SCHEDULE.workkit",
+        meaning="prefix of the names of queues; default SCHEDULE.workkit",
         is_flag_variable=True,
         forwarded="Leave it out: a forward has no queues.",
     ),

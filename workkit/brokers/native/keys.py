@@ -1,5 +1,5 @@
 """Every key of the native layout, as functions of the schedule's name. No other module builds a key. The table in
-spec/layouts/native.md says who writes each key, its size and its life. The heads of scripts use these names.
+spec/layouts/native.md has the content, size and life of each key. The heads of scripts use these names.
 """
 
 from __future__ import annotations

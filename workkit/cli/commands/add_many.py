@@ -39,7 +39,7 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
         "Each run prints the name of its batch. --resume BATCH adds the rows that the batch has not added yet, "
         "whatever ended it, and though some of its jobs are done. A batch is known for 7 days after its last row. "
         "Without --resume the same file is a new batch: its rows with a length of time, such as in_, or at now, are "
-        "added again. An exchange on RabbitMQ keeps no batch: what was not added is named.",
+        "added again. An exchange on RabbitMQ keeps no batch; rows that were not added are named.",
     ),
     examples=(
         "workkit add-many app-tasks jobs.jsonl",

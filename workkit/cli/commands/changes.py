@@ -41,13 +41,13 @@ CHANGES = (
     about=(
         "List who changed what by a command or a verb, the last change first: of one job, or of the whole schedule.",
         "Pauses, resumes, cancellations, skipped runs, runs by hand, retries, discards, syncs, limits, repairs and "
-        "marks; about 10,000 are kept. What listeners and producers do is not among them.",
+        "marks; about 10,000 are kept. Acts of listeners and producers are not among them.",
     ),
     examples=("workkit changes app-tasks", "workkit changes app-tasks nightly --json"),
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which(), required=False)
-@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
+@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"most lines; default {DEFAULT_LIMIT}")
 @zone_option("zone of the times; default UTC")
 @json_option()
 @verbose_option

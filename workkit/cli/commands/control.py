@@ -120,7 +120,7 @@ def pause_command(
     takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Go on with what was paused: the schedule, some jobs, or a function. Harmless where nothing is.",
-        f"A recurring job runs at its next time; what else was due meanwhile runs now. {WHICH}",
+        f"A recurring job runs at its next time; all others that were due meanwhile run now. {WHICH}",
     ),
     examples=(
         "workkit resume app-tasks",
@@ -283,7 +283,7 @@ def run_command(
     cls=Command,
     takes="SCHEDULE WHICH... [OPTIONS]",
     about=(
-        "Cancel jobs: a waiting one is gone, a running one is told so, a recurring one never comes again.",
+        "Cancel jobs: a waiting one is gone, a running one learns of it, a recurring one never comes again.",
         WHICH,
     ),
     examples=("workkit cancel app-tasks 8cd9280b", "workkit cancel app-tasks nightly 09b802b1"),

@@ -35,7 +35,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select dead jobs."""
     for option in (
         click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
-        click.option("--dry-run", cls=Option, is_flag=True, help="print those that are meant, change nothing"),
+        click.option("--dry-run", cls=Option, is_flag=True, help="print the chosen jobs, change nothing"),
         where_option("dead jobs"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
         click.argument("which", type=DeadWhich(), nargs=-1),
@@ -70,7 +70,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     help="other arguments for each, as a JSON list, or an object of named ones",
 )
 @click.option("--kwargs", cls=Option, metavar="JSON", help="named arguments, put over those that each has")
-@click.option("--rate", cls=Option, metavar="N/UNIT", help="so many in a time: 100/minute, 3/10s; default at once")
+@click.option("--rate", cls=Option, metavar="N/UNIT", help="most in a time: 100/minute, 3/10s; default at once")
 @by_option
 @verbose_option
 @server_options

@@ -90,8 +90,8 @@ def _patience() -> str:
     "--older-than",
     cls=Option,
     metavar="DURATION",
-    help="call a job that waits nowhere, or a unique key without a job, an orphan after so long, and a consumer idle "
-    f"that holds messages; default {_patience()}",
+    help="time after which a job that waits nowhere, or a unique key without a job, is an orphan, and a consumer that "
+    f"holds messages is idle; default {_patience()}",
 )
 @click.option("--purge-history", cls=Option, is_flag=True, help="remove all that is kept of past runs, after asking")
 @click.option("--yes", cls=Option, is_flag=True, help="repair, or remove, without asking")

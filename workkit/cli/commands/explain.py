@@ -72,7 +72,7 @@ def read_time(text: str, *, now: datetime, zone: tzinfo, dialect: Dialect = "aut
     type=Count(),
     default=5,
     metavar="COUNT",
-    help="so many instants; default 5",
+    help="number of instants; default 5",
 )
 @zone_option("zone of the words; default UTC")
 @click.option("--from", "start", cls=Option, metavar="TIME", help="count from this time, in words or ISO; default now")

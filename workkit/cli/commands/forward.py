@@ -37,7 +37,7 @@ def _to_options(function: Callable[..., R]) -> Callable[..., R]:
         "Publish the due jobs of a native schedule to another schedule, until stopped. So jobs that recur reach "
         "programs that know no times.",
         "A job has ended here once the other side has acknowledged it: at least once, and once while nothing dies. "
-        "What the other layout refuses is in the dead set, with the reason. The functions need not exist here. "
+        "Jobs that the other layout refuses are in the dead set, with the reason. The functions need not exist here. "
         "Every job of SCHEDULE is published, so no listener belongs beside it.",
     ),
     examples=(

@@ -79,7 +79,7 @@ PAGES = {
         about=(
             "FILTER is a text, in any case of its letters, that may be a part of any field: 7 finds 77 too. Or it has "
             "qualifiers, which must all hold: id, name, job, fn, arg and state are exact, of others a part is enough. "
-            'No blank follows the colon. "-" in front means not, "," means or, "*" stands for any text; quotes keep '
+            'No blank follows the colon. "-" in front means not, "," means or, "*" is any text; quotes keep '
             "blanks and colons. "
             "Numbers and times: >2, <=1h, 1s..5s.",
         ),
@@ -200,7 +200,7 @@ SHELLS = ("bash", "zsh", "fish")
     "completion",
     cls=Command,
     takes="[bash|zsh|fish] [OPTIONS]",
-    about=("Print the completion script for a shell; for the one of $SHELL unless told.",),
+    about=("Print the completion script for a shell; by default the one of $SHELL.",),
     examples=(
         'eval "$(workkit completion bash)"                  in ~/.bashrc',
         'eval "$(workkit completion zsh)"                   in ~/.zshrc',

@@ -72,7 +72,7 @@ FROM = (Column(title="REASON", rank=4), Column(title="QUEUE", cut_to=12, rank=5)
     "list",
     cls=Command,
     takes="[SCHEDULE] [OPTIONS]",
-    about=("List jobs, soonest first; 50 unless told.", filter_help("jobs")),
+    about=("List jobs, soonest first; 50 by default.", filter_help("jobs")),
     examples=("workkit list app-tasks --where 'fn:app.export due:<1h'", "workkit list app-tasks --json | jq '.[].due'"),
     after=OPTIONAL,
 )

@@ -175,7 +175,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     "--keep-unfit",
     cls=Option,
     metavar="DURATION",
-    help="a due job whose arguments do not fit is left so long for other listeners, then dead; default 10m",
+    help="time for which a due job with unfit arguments is left for other listeners, then dead; default 10m",
 )
 @click.option("--no-publish", cls=Option, is_flag=True, help="do not tell on the server which functions it knows")
 @click.option("--reload", cls=Option, is_flag=True, help="for development: start again when a Python file changes")

@@ -57,7 +57,7 @@ SPAN = (
     about=(
         "List what ran lately, the last one first: of one job, or of the whole schedule.",
         "Of a recurring job, the last 60 runs are always there. Of jobs that run once and succeed, there are samples: "
-        "TIMES says how many runs a line stands for.",
+        "TIMES is the number of runs of a line.",
         filter_help("runs"),
     ),
     examples=("workkit runs app-tasks nightly", "workkit runs app-tasks --fn app.export:rows --state failed"),
@@ -67,7 +67,7 @@ SPAN = (
 @where_option("runs")
 @click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="only runs of this function")
 @click.option("--state", cls=Option, type=click.Choice(ENDINGS), metavar="STATE", help=", ".join(ENDINGS))
-@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"so many; default {DEFAULT_LIMIT}")
+@click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"most lines; default {DEFAULT_LIMIT}")
 @zone_option("zone of the times; default UTC")
 @json_option()
 @server_options

@@ -137,7 +137,7 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which())
-@click.option("--wait", cls=Option, metavar="DURATION", help="wait for its end, so long at most; default: not at all")
+@click.option("--wait", cls=Option, metavar="DURATION", help="longest wait for its end; default: none")
 @json_option()
 @server_options
 def result_command(schedule: str, which: str, wait: str | None, as_json: bool, server: str | None) -> None:

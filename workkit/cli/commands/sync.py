@@ -53,7 +53,7 @@ Entries = Mapping[str, Mapping[str, Any]]
     cls=Command,
     takes="SCHEDULE [PLAN] [OPTIONS]",
     about=(
-        "Make named jobs equal to a plan: what is new is added, what differs replaced; the changes are shown first.",
+        "Make named jobs equal to a plan: new ones are added, changed ones replaced; the changes are shown first.",
         "PLAN is a .toml file with one table for each job, under its name, holding the keywords of schedule.add; or "
         "MODULE:MAPPING of this folder, with the same inside.",
         "Without PLAN: the jobs under @s.every(...), @s.at(...) and @s.cron(...) of the modules named with --import, "
@@ -315,8 +315,8 @@ REFUSED = 1
         "celery APP: the beat_schedule of an app of this folder, named as celery -A takes it. apscheduler "
         "MODULE:SCHEDULER: the jobs of a scheduler of this folder. Both import the program, and run no task.",
         "rq-scheduler URL: its jobs on a Redis, which is only read.",
-        "What no plan says exactly is refused: it stands as a comment in the plan, and on stderr, with its place and "
-        "the reason. Exit status 0: all is in the plan; 1: something was refused, and the plan has the rest.",
+        "An entry that no plan can express exactly is refused: it is a comment in the plan, and on stderr, with its "
+        "place and the reason. Exit status 0: all is in the plan; 1: something was refused, and the plan has the rest.",
     ),
     examples=(
         "crontab -l | workkit import crontab - > plan.toml",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "web",
     cls=Command,
     takes="[SCHEDULE]... [OPTIONS]",
-    about=("Show schedules in the browser: what ran, what runs, what will; and change it.",),
+    about=("Show schedules in the browser, with past, present and future runs, and change them.",),
     examples=("workkit web app-tasks", "workkit web --users users.toml --add-user ada:editor"),
     after=f"{OPTIONAL}\n"
     "Without --users it serves this machine only and asks for no login: whoever reaches it may change jobs. "
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 @click.option("--env", cls=Option, metavar="NAME", help="the environment's name, shown on every page")
 @click.option("--title", cls=Option, metavar="TEXT", help="shown in place of workkit")
 @zone_option("zone of the times; default that of each schedule")
-@click.option("--mask", cls=Option, metavar="REGEX", help="hide arguments whose names match, too")
+@click.option("--mask", cls=Option, metavar="REGEX", help="also hide arguments with names that match")
 @click.option("--mask-all", cls=Option, is_flag=True, help="viewers see no argument")
 @click.option("--open", "opens", cls=Option, is_flag=True, help="open it in the browser")
 @verbose_option

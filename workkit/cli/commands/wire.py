@@ -38,17 +38,17 @@ ORDERS = {"published": "year first", "cuckoo": "second first"}
     cls=Command,
     takes="dump|verify SCHEDULE [OPTIONS]",
     about=(
-        "dump prints what stands in SCHEDULE:jobs and SCHEDULE:next, byte for byte, soonest first: every item with its "
+        "dump prints the content of SCHEDULE:jobs and SCHEDULE:next, byte for byte, soonest first: every item with its "
         "job, then the jobs without an item.",
-        "verify names each deviation from the published layout, each orphan (a job or an item whose other half is "
-        "missing), and each hazard: legal, but a Clojure peer would lose it or run it otherwise. It changes nothing. "
+        "verify names each deviation from the published layout, each orphan (a job or an item without the "
+        "other), and each hazard: legal, but a Clojure peer would lose it or run it otherwise. It changes nothing. "
         "With --layout gocraft, both read every key of the namespace, and the peers are Go pools.",
         "Exit status of verify: 0 all well, 1 deviations or orphans, with --strict hazards too. --dialect says how "
         "cron fields are to be read.",
     ),
     examples=("workkit wire dump app-tasks", "workkit wire verify app-tasks --dialect cuckoo"),
     shows=("layout", "dialect"),
-    after="In JSON, bytes that are no UTF-8 stand as base64, under a name that ends in _base64.",
+    after="In JSON, bytes that are no UTF-8 are base64, under a name that ends in _base64.",
 )
 @click.argument("action", type=click.Choice(["dump", "verify"]), metavar="dump|verify")
 @click.argument("schedule", type=ScheduleName())
@@ -58,7 +58,7 @@ ORDERS = {"published": "year first", "cuckoo": "second first"}
     cls=Option,
     type=Count(),
     metavar="N",
-    help=f"dump: so many; default all. verify: so many of one kind; default {SHOWN}",
+    help=f"dump: most jobs; default all. verify: most of one kind; default {SHOWN}",
 )
 @click.option("--strict", cls=Option, is_flag=True, help="verify: exit status 1 for hazards too")
 @json_option()

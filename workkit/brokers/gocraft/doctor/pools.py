@@ -231,7 +231,7 @@ def crashed(made: Survey) -> Iterator[Finding]:
 # Waiting jobs.
 
 BURIED = Kind(
-    "buried", "hazard", "A Go pool will bury jobs whose name it does not serve.",
+    "buried", "hazard", "A Go pool will bury jobs with a name that it does not serve.",
     "A Go pool that finds a job due which it does not serve puts it into the dead set.",
     "moves them to keys where no Go pool looks, if a pool of ours lives",
 )  # fmt: skip

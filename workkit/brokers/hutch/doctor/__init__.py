@@ -121,7 +121,7 @@ X_DEATH = Kind(
 )  # fmt: skip
 DROPPED = Kind(
     "dropped", "hazard", "An open channel has published messages that led to no queue.",
-    "hutch and event do not ask to be told, so these messages are lost. RabbitMQ does not say which keys they had.",
+    "hutch and event do not ask for them back, so these messages are lost. RabbitMQ does not say which keys they had.",
     of_server=True,
 )  # fmt: skip
 

@@ -160,7 +160,7 @@ DOUBLE_DELAY = Kind(
 )  # fmt: skip
 NO_DELAY = Kind(
     "no-delay", "deviation", "Some delays have a queue, and others have none.",
-    "The broker drops what peers delay for so long.", is_momentary=True,
+    "The broker drops what peers delay for these times.", is_momentary=True,
 )  # fmt: skip
 
 

@@ -168,7 +168,7 @@ DEAD_FULL = Kind(
 )  # fmt: skip
 DEAD_OLD = Kind(
     "dead-old", "hazard", "Messages of the dead queue are near the end of their time.",
-    "The broker drops a message whose time in the dead queue is over.",
+    "The broker drops a message after its time in the dead queue.",
 )  # fmt: skip
 
 

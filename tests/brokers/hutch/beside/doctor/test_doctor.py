@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -13,7 +11,7 @@ import pytest
 
 from tests.brokers.hutch.beside.pair import Pair, admitted, taken
 from tests.servers import Server
-from workkit.brokers.hutch.beside.doctor import KINDS, BesideDoctor
+from workkit.brokers.hutch.beside.doctor import BesideDoctor
 from workkit.brokers.hutch.beside.keys import Keys
 from workkit.brokers.hutch.beside.place import Beside
 from workkit.brokers.redis_server.connecting import connect
@@ -22,7 +20,6 @@ from workkit.contract.doctor import Finding
 from workkit.contract.listener import ListenerInfo
 from workkit.jobs.run_options import RunOptions
 
-SPEC = Path(__file__).parents[5] / "spec" / "layouts" / "hutch.md"
 OF_REDIS = {"no-append-file"}  # of a server for tests
 TWO = RunOptions(limit=2)
 GONE = b"gone:1:0123456789ab"  # a listener that nobody knows
@@ -218,9 +215,3 @@ def test_a_checkup_changes_nothing(ward: Ward) -> None:
     before = {key: ward.client.dump(key) for key in ward.client.scan_iter(f"{ward.keys.prefix}*")}
     assert ward.found()
     assert {key: ward.client.dump(key) for key in ward.client.scan_iter(f"{ward.keys.prefix}*")} == before
-
-
-def test_the_spec_names_every_kind() -> None:
-    section = SPEC.read_text(encoding="utf-8").partition("### The doctor beside")[2]
-    named = set(re.findall(r"^\| `([a-z-]+)`", section, re.MULTILINE))
-    assert named == {kind.name for kind in KINDS} | {"wrong-type"}
