@@ -224,7 +224,8 @@ def _run(request: Mapping[str, Any]) -> None:
         exec(compile(Path(kind).read_bytes(), main.__file__, "exec"), vars(main))
 
 
-def _modules() -> list[str]:
+def modules() -> list[str]:
+    """Return the modules that programs of tests use: all of workkit but for what needs another framework."""
     import workkit
 
     found = [info.name for info in pkgutil.walk_packages(workkit.__path__, "workkit.")]
@@ -234,7 +235,7 @@ def _modules() -> list[str]:
 def main() -> None:
     at_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     del sys.path[0]
-    for name in (*_modules(), *ALSO):
+    for name in (*modules(), *ALSO):
         import_module(name)
     assert threading.active_count() == 1, "a fork has one thread"
     gc.collect()
