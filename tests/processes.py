@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import signal
 import subprocess
@@ -14,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.warm import FOREIGN as FOREIGN
+from tests.warm import ROOT as ROOT
+from tests.warm import Program, clean_environ
+
 PATIENCE = 30.0  # seconds; whoever waits in vain waits longer on a busy machine, and nobody else does
 LONGEST_PAUSE = 0.1  # seconds between two looks at a condition
-FOREIGN = ("WORKKIT_", "REDIS_URL", "NO_COLOR", "FORCE_COLOR")
 
 T = TypeVar("T")
 
@@ -79,15 +80,16 @@ def _drift() -> float:
 class Process:
     """One child process; `out` and `err` are its lines so far, `lines` both in order of arrival."""
 
-    def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, is_warm: bool = True
+    ) -> None:
         self.command = list(command)
         self._drift = _drift()
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), inherited.get("PYTHONPATH")]))
-        self._child = subprocess.Popen(
+        self._child = Program(
             self.command,
+            is_warm=is_warm,
             cwd=cwd,
-            env={**inherited, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", **(env or {})},
+            env=clean_environ(**(env or {})),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -191,8 +193,11 @@ class Processes:
         self.folder = folder
         self._started: list[Process] = []
 
-    def run(self, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Process:
-        process = Process(command, cwd=cwd or self.folder, env=env)
+    def run(
+        self, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, is_warm: bool = True
+    ) -> Process:
+        """Start a program. One in Python is forked where it can be (`warm.py`), unless the test looks at its start."""
+        process = Process(command, cwd=cwd or self.folder, env=env, is_warm=is_warm)
         self._started.append(process)
         return process
 

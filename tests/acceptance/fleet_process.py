@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import tempfile
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.acceptance.fleet_log import LOG
-from tests.processes import ROOT
+from tests.warm import ROOT, Program, clean_environ
 
 
 class Judged(Protocol):
@@ -23,16 +22,9 @@ class Judged(Protocol):
 def begun(command: Sequence[str], *, log: Path, output: Path) -> subprocess.Popen[bytes]:
     """Start a process that notes its runs in `log`."""
     log.touch()
-    env = {name: value for name, value in os.environ.items() if not name.startswith("WORKKIT_")}
+    env = clean_environ(**{LOG: str(log)})
     with open(output, "ab") as said:
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**env, LOG: str(log), "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
+        return Program(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 
 
 def end_all(processes: Iterable[subprocess.Popen[bytes]]) -> None:

@@ -30,6 +30,7 @@ from tests.acceptance.soak_hostile import Hostile, is_good, is_owned
 from tests.acceptance.soak_verdict import Incident
 from tests.processes import ROOT, until
 from tests.servers import Server, program
+from tests.warm import Program, clean_environ
 from workkit import Job, schedule
 from workkit.errors import ServerError
 
@@ -244,12 +245,11 @@ class Soak:
         return self._start("listen")
 
     def _start(self, role: str, *arguments: str) -> subprocess.Popen[bytes]:
-        env = {name: value for name, value in os.environ.items() if not name.startswith("WORKKIT_")}
         with open(self.folder / f"{role}.log", "ab") as log:
-            return subprocess.Popen(
+            return Program(
                 [sys.executable, "-m", soak_cast.HERE, role, self.server.url, *arguments],
                 cwd=ROOT,
-                env={**env, soak_cast.FOLDER: str(self.folder), "PYTHONPATH": str(ROOT)},
+                env=clean_environ(**{soak_cast.FOLDER: str(self.folder)}),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -7,6 +7,7 @@ variables of its environment, and the file that gets what it prints; the answer 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.processes import ROOT
+from tests.warm import modules
 
 
 class Stage:
@@ -91,9 +93,8 @@ if __name__ == "__main__":
     from tests.acceptance import faulty
 
     faulty.install()
-    for needed in ("workkit.worker.listener", "workkit.brokers.native.broker", "workkit.brokers.gocraft.broker"):
+    for needed in (*modules(), "tests.acceptance.crash_cast", "tests.acceptance.pool_cast"):
         importlib.import_module(needed)
-    for cast in ("tests.acceptance.crash_cast", "tests.acceptance.pool_cast"):
-        importlib.import_module(cast)
+    gc.freeze()
     print("warm", flush=True)
     _serve()

@@ -101,7 +101,7 @@ class Fleet:
         words = ("listen", self.name, "--import", "planapp", "--sync", "--redis", self.server.url)
         env = {"WORKKIT_TEST_FAULT": f"{fault}|process|1|early", "WORKKIT_TEST_HISTORY": str(self.folder / "history")}
         command = (sys.executable, "-m", "tests.acceptance.faulty", *words)
-        return self._processes.run(*command, cwd=self.folder / version, env=env)
+        return self._processes.run(*command, cwd=self.folder / version, env=env, is_warm=False)
 
     def sync(self, version: str, *words: str) -> Process:
         command = ("sync", self.name, "--import", "planapp", *words, "--redis", self.server.url)

@@ -44,7 +44,7 @@ class Place:
         script.write_text(FORWARD)
         env = {"WORKKIT_TEST_FAULT": fault, "WORKKIT_TEST_HISTORY": str(self.folder / "history")}
         how = ("-m", "tests.acceptance.faulty") if fault else ()
-        process = self.processes.run(sys.executable, *how, str(script), *words, env=env)
+        process = self.processes.run(sys.executable, *how, str(script), *words, env=env, is_warm=not fault)
         process.wait_for("begun")
         return process
 

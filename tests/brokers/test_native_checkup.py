@@ -303,7 +303,7 @@ def test_a_listener_at_full_speed_raises_no_alarm(
     def produce() -> None:
         n, waiting = 0, server.client()
         while not over.is_set():
-            if waiting.hlen(f"{name}:jobs") > 3_000:
+            if waiting.hlen(f"{name}:jobs") > 1_000:
                 over.wait(0.02)
                 continue
             fns = ("app:note", "app:note", "app:shaky", "app:broken")
@@ -314,7 +314,7 @@ def test_a_listener_at_full_speed_raises_no_alarm(
     producer.start()
     try:
         until(lambda: client.exists(f"{name}:errors", f"{name}:slots", f"{name}:again") == 3)
-        for _ in range(10):
+        for _ in range(6):
             assert found(doctor, patience_ms=0) == []
     finally:
         over.set()

@@ -104,6 +104,7 @@ def test_a_child_ends_where_its_handler_does(
     assert len(lines(diary, "run")) == 1
     assert len(lines(diary, "after")) == fn.__name__.count("in_a")
     assert listening.is_running
+    listening.wait_for("written by a child")  # it may still be on its way through the pipe
     assert listening.out.count("written by a child") == 1
 
 

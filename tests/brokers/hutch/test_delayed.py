@@ -16,6 +16,7 @@ import pytest
 
 from tests.brokers.hutch.opened import FAILURE, Opened, new, one
 from tests.processes import until
+from tests.warm import Program, clean_environ
 from workkit.brokers.hutch import held
 from workkit.brokers.hutch.broker import HutchBroker
 from workkit.brokers.hutch.message import Message, deaths
@@ -116,7 +117,8 @@ def test_messages_that_are_read_past_keep_their_order(on: Opened) -> None:
 def test_a_reader_that_is_killed_leaves_all_as_it_was(on: Opened) -> None:
     broker = filled(on, 200)
     for _ in range(2):
-        reader = subprocess.Popen([sys.executable, "-c", HOLDS, on.url, on.names.exchange], stdout=subprocess.PIPE)
+        command = [sys.executable, "-c", HOLDS, on.url, on.names.exchange]
+        reader = Program(command, env=clean_environ(), stdout=subprocess.PIPE)
         assert reader.stdout is not None
         assert reader.stdout.readline()
         reader.kill()

@@ -6,12 +6,12 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.brokers.gocraft.serving.fleet import Namespace
-from tests.processes import PATIENCE, ROOT, until
+from tests.processes import PATIENCE, until
+from tests.warm import ROOT, Program, clean_environ
 from workkit import events, job, schedule
 from workkit.worker.event_text import event_parts
 
@@ -39,13 +39,11 @@ def see(text: str) -> None:
     seen.set()
 
 
-def listen(ns: Namespace, folder: Path) -> Any:
-    import os
-    import subprocess
-
+def listen(ns: Namespace, folder: Path) -> Program:
     command = [sys.executable, "-m", "workkit", "listen", ns.name, "--layout", "gocraft", "--redis", ns.url]
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}"}
-    return subprocess.Popen([*command, "--import", "gc_jobs", "-q"], cwd=folder, env=env)
+    return Program(
+        [*command, "--import", "gc_jobs", "-q"], cwd=folder, env=clean_environ(PYTHONPATH=f"{ROOT}:{folder}")
+    )
 
 
 def test_a_killed_listener_loses_nothing_and_leaves_no_lock(ns: Namespace, tmp_path: Path) -> None:
