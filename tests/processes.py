@@ -214,3 +214,23 @@ class Processes:
     def close(self) -> None:
         for process in self._started:
             process.close()
+
+
+def completed(
+    *command: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stderr: int = subprocess.PIPE,
+    timeout: float = 60.0,
+    is_warm: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, as `subprocess.run` does, warm where it can be. Nothing is on its standard input."""
+    streams: dict[str, int] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+    environ = clean_environ(**(env or {}))
+    with Program(command, is_warm=is_warm, cwd=cwd, env=environ, text=True, **streams) as program:
+        try:
+            out, err = program.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            raise
+    return subprocess.CompletedProcess(command, program.returncode, out, err)

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 import threading
@@ -16,8 +15,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.processes import FOREIGN, PATIENCE, ROOT
+from tests.processes import PATIENCE
+from tests.warm import Program, clean_environ
 
+SIZE = ("COLUMNS", "LINES")
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -27,17 +28,14 @@ class Terminal:
     def __init__(self, command: Sequence[str], *, columns: int, cwd: Path, env: Mapping[str, str], lines: int) -> None:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith((*FOREIGN, "COLUMNS", "LINES"))
-        }
-        inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), inherited.get("PYTHONPATH")]))
-        self.child = subprocess.Popen(
+        environ = clean_environ(**{"TERM": "xterm", **env})
+        self.child = Program(
             list(command),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
             cwd=cwd,
-            env={**inherited, "TERM": "xterm", "LANG": "C.UTF-8", **env},
+            env={name: value for name, value in environ.items() if name not in SIZE},
             start_new_session=True,
         )
         os.close(theirs)

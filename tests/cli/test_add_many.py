@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ import pytest
 
 from tests import handlers
 from tests.cli.conftest import Run
-from tests.processes import until
+from tests.processes import completed, until
 from tests.servers import Server
+from tests.warm import Program, clean_environ
 from workkit import schedule
 from workkit.verbs.bulk import CHUNK
 
@@ -35,6 +36,11 @@ def rows(folder: Path) -> Path:
 
 def command(server: Server, name: str, file: Path) -> list[str]:
     return [sys.executable, "-m", "workkit", "add-many", name, str(file), "--redis", server.url]
+
+
+def begun(words: Sequence[str]) -> Program:
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    return Program(words, env=clean_environ(), text=True, stdin=null, stdout=null, stderr=pipe)
 
 
 def test_a_terminal_shows_a_bar_and_erases_it(server: Server, name: str, rows: Path) -> None:
@@ -64,7 +70,7 @@ def test_a_terminal_shows_a_bar_and_erases_it(server: Server, name: str, rows: P
 
 
 def test_a_pipe_and_a_file_get_no_bar(server: Server, name: str, rows: Path) -> None:
-    done = subprocess.run(command(server, name, rows), capture_output=True, text=True, check=True)
+    done = completed(*command(server, name, rows))
     assert done.stdout == f"added {len(ROWS):,} jobs to a new schedule {name}\n"
     assert re.fullmatch(BATCH.format(f"{name} {rows} --resume \\1 --redis {server.url}"), done.stderr)
 
@@ -188,7 +194,7 @@ def test_a_batch_that_is_killed_anywhere_is_resumed_whole(
     words = command(server, name, file)
     id, kills = "", 0
     while True:
-        with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as child:
+        with begun(words) as child:
             assert child.stderr is not None
             first = child.stderr.readline()
             id = id or first.split()[1].rstrip(":")
@@ -211,7 +217,7 @@ def test_two_programs_that_resume_a_batch_double_nothing(
     id = batch(name, "jobs.jsonl")
     write(folder / "jobs.jsonl", PLAIN)
     words = [*command(server, name, folder / "jobs.jsonl"), "--resume", id]
-    both = [subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    both = [begun(words) for _ in range(3)]
     for child in both:
         _, err = child.communicate(timeout=60)
         assert child.returncode == 0 or f"batch {id} is no longer where this program left it." in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 import tomllib
 import warnings
@@ -20,6 +19,7 @@ import redis
 
 from tests.cli.conftest import Run
 from tests.optional import needed
+from tests.processes import completed
 from tests.servers import Server
 
 needed("celery")
@@ -116,7 +116,7 @@ def printed(*words: str) -> tuple[dict[str, Any], dict[str, str], str]:
     refused (place -> reason), and the text. The plan is the same both times.
     """
     command = [sys.executable, "-m", "workkit", "import", *words]
-    ran, again = (subprocess.run(command, capture_output=True, text=True, timeout=120) for _ in range(2))
+    ran, again = (completed(*command, timeout=120) for _ in range(2))
     assert tomllib.loads(again.stdout) == tomllib.loads(ran.stdout)
     refused = {
         line.removeprefix("refused: "): following.strip()

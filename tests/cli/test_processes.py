@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests import terminals
-from tests.processes import Process, Processes
+from tests.processes import Process, Processes, completed
 from tests.servers import Server
 from workkit import schedule
 from workkit.text.cells import cells
@@ -45,8 +44,7 @@ def ended(process: Process, status: int = 0, *, timeout: float = 15.0) -> Proces
 
 
 def workkit(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "workkit", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, env={**os.environ, **(env or {})})
+    return completed(sys.executable, "-m", "workkit", *words, env=env)
 
 
 def test_listen_runs_what_now_adds(processes: Processes, server: Server, name: str) -> None:
@@ -211,8 +209,19 @@ def test_an_ascii_locale_is_no_error(server: Server, name: str) -> None:
     assert json.loads(listed.stdout)[0]["args"] == ["größe 日本"]
 
 
-def test_demo_shows_what_it_measured_and_keeps_server_and_data_if_told(processes: Processes) -> None:
-    demo, kept = processes.workkit("demo"), processes.workkit("demo", "--keep")  # each takes some 12 seconds
+def test_demo_shows_what_it_measured_and_keeps_server_and_data_if_told(processes: Processes, tmp_path: Path) -> None:
+    """In pipes and on terminals side by side, as each takes some 12 seconds. It is in colour on a terminal, and breaks
+    no word.
+    """
+    demo, kept = processes.workkit("demo"), processes.workkit("demo", "--keep")
+    with ExitStack() as ends:
+        widths = {
+            columns: ends.enter_context(closing(terminals.on_terminal("demo", columns=columns, cwd=tmp_path)))
+            for columns in (40, 80)
+        }
+        for columns, shown in widths.items():
+            assert shown.wait(60) == 0
+            check_its_lines(shown, columns)
     check_what_it_shows(ended(demo, timeout=60))
     line = next(line for line in ended(kept, timeout=60).out if line.startswith("Kept in .workkit."))
     listener = processes.workkit(*line.partition("workkit ")[2].split())
@@ -275,17 +284,6 @@ def test_the_lines_of_a_listener_break_no_word_on_a_terminal(
     assert "functions under ./ (this folder). Ctrl-C stops." in said
     assert '"a rather long-winded argument of this function, of many words"' in said
     assert any(line.startswith(" " * 21) and line.strip() for line in lines)
-
-
-def test_demo_is_in_colour_and_breaks_no_word_on_a_terminal(tmp_path: Path) -> None:
-    with ExitStack() as ends:
-        widths = {
-            columns: ends.enter_context(closing(terminals.on_terminal("demo", columns=columns, cwd=tmp_path)))
-            for columns in (40, 80)
-        }
-        for columns, demo in widths.items():
-            assert demo.wait(60) == 0
-            check_its_lines(demo, columns)
 
 
 def check_its_lines(demo: terminals.Terminal, columns: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from tests.docs.page import Part, Step, differs, pattern, steps_of
-from tests.processes import FOREIGN, ROOT, Process, Processes, until
+from tests.processes import Process, Processes, completed, until
 from tests.rabbit import ADVANCED
 from workkit import schedule
 
@@ -106,17 +106,9 @@ class Player:
         if program == "workkit" and words[0] in LASTING and not {"--help", "--burst"} & {*words}:
             self.lasting.append(self.processes.run(*command, cwd=self.folder, env=self.env))
             return self._await(self.lasting[-1], step)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        ran = subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **self.env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if into else subprocess.STDOUT,
-            text=True,
-            timeout=120,
-        )
+        stderr = subprocess.PIPE if into else subprocess.STDOUT
+        is_warm = program == "workkit"  # pytest complains of modules that it finds imported
+        ran = completed(*command, cwd=self.folder, env=self.env, stderr=stderr, timeout=120, is_warm=is_warm)
         if into:
             (self.folder / into).write_text(ran.stdout)
         shown = ran.stderr if into else ran.stdout  # what a terminal shows
