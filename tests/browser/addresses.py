@@ -10,7 +10,7 @@ from typing import Final
 
 import httpx
 
-from workkit.web.page import Page
+from workkit.web.page import Page, found_page
 from workkit.web.pages.registry import PAGES
 from workkit.web.words import spelled, url_path
 
@@ -61,4 +61,5 @@ def _of_one(client: httpx.Client, name: str, first: Sequence[str], most: int) ->
 
 
 def _page(path: str) -> Page | None:
-    return next((page for page in PAGES if page.matches(path.partition("?")[0]) is not None), None)
+    found = found_page(PAGES, path.partition("?")[0])
+    return found[0] if found is not None else None

@@ -10,6 +10,7 @@ from workkit import schedule
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Dead
+from workkit.text.wording import epoch_ms
 from workkit.verbs.opening import by_time_of
 
 
@@ -42,6 +43,10 @@ def test_dead_jobs_are_read_in_pages_and_those_that_die_later_stand_behind_them(
     assert inspector.graves(after=page.after).jobs == ()
     known = {job.dead_id for job in found}
     assert {job.dead_id for job in inspector.graves(after=page.again).jobs} <= known
+    died = {job.dead_id: epoch_ms(job.due) for job in found if job.due}
+    new = inspector.graves(after=page.again, is_known=lambda dead_id, died_ms: died[dead_id] == died_ms)
+    assert (new.jobs, new.after, new.is_last) == ((), page.after, True)
+    assert inspector.graves(is_known=lambda dead_id, died_ms: died[dead_id] != died_ms).jobs == tuple(found)
     die(stage, 7)
     (late,) = (job for job in inspector.graves(after=page.again).jobs if job.dead_id not in known)
     assert stage.args(late) == (7,)

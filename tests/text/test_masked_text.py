@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.rows import every_row
 from workkit.contract.mask import mask
-from workkit.text.masked_text import MASK, MOST_TEXT, without_secrets
+from workkit.text.masked_text import MASK, MOST_TEXT, masked_text, without_secrets
 
 MASKS = mask()
 
@@ -87,6 +87,23 @@ def test_no_json_shows_a_secret(key: str, value: str, around: str) -> None:
 def test_any_text_is_masked_without_an_error_and_only_once(text: str) -> None:
     shown = MASKS.text(text)
     assert MASKS.text(shown) == shown
+
+
+PIECES = """
+password passwd= api_key api-key: X-Auth-Token cardNumber iban ssn= cookie: secret pin: PIN= => := == = : --token --pin
+<password> </password> <pin> https://ann:hunter2@db redis://:x@ :// @ " ' \\" \\\\ { } [ ] ( ) , ; • ••••••
+sk_live_abc123 ghp_abcdef AKIAIOSFODNN7EXAMPLE eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0 4242424242424242 4242-4242-4242-4242
+-----BEGIN -----END OSError: TokenError: Bearer hunter2 disk
+"""
+
+
+@given(st.lists(st.sampled_from([*PIECES.split(), " ", " ", "\n"]) | st.text(max_size=9), max_size=12).map("".join))
+@example("pin=4711")
+def test_a_short_text_is_masked_as_a_long_one(text: str) -> None:
+    """A short text without the name of a secret is not searched for keys."""
+    for one in (MASKS, mask("^pin$"), mask(decide=lambda key, _: True if key == "pin" else None), mask(looks=False)):
+        assert one.text(text) == masked_text(text, one.names_secret, looks=one.looks)
+    assert without_secrets(text) == masked_text(text, MASKS.names_secret)
 
 
 @pytest.mark.parametrize(

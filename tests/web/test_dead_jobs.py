@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.processes import until
-from workkit.contract.inspector import Graves
+from workkit.contract.inspector import Graves, IsKnown
 from workkit.errors import ServerUnreachable, Unsupported
 from workkit.jobs.job import Job
 from workkit.web import dead_jobs as index_room
@@ -22,12 +23,18 @@ def dead(number: int) -> Job:
     return Job(id=f"{number:040x}", schedule="s", fn="f", due=due, state="dead", error="E", dead_id=f"{number:040x}@1")
 
 
+def died_ms(job: Job) -> int:
+    assert job.due is not None
+    return round(job.due.timestamp() * 1000)
+
+
 class Listing:
     """An inspector of which only the dead matter; `asked` counts its calls."""
 
     def __init__(self, *numbers: int, has_places: bool = True) -> None:
         self.dead = {number: dead(number) for number in numbers}
         self.asked = 0
+        self.shown: list[int] = []  # the numbers of the jobs that the index had to read
         self.has_places, self.breaks_after = has_places, -1
 
     def by_time(self) -> Any:
@@ -35,13 +42,15 @@ class Listing:
             raise Unsupported("a queue is read from its head")
         return self
 
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+    def graves(self, *, after: str = "", limit: int = 500, is_known: IsKnown | None = None) -> Graves:
         self.asked += 1
         if self.asked == self.breaks_after:
             raise ServerUnreachable("the server does not answer")
         found = [self.dead[number] for number in sorted(self.dead) if number > int(after or -1)]
         last = next(reversed([int(job.id, 16) for job in found[:limit]]), int(after or -1))
-        return Graves(jobs=tuple(found[:limit]), after=str(last), again=str(last - 1), is_last=len(found) <= limit)
+        new = [job for job in found[:limit] if is_known is None or not is_known(job.dead_id or "", died_ms(job))]
+        self.shown += [int(job.id, 16) for job in new]
+        return Graves(jobs=tuple(new), after=str(last), again=str(last - 1), is_last=len(found) <= limit)
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
         self.asked += 1
@@ -75,6 +84,17 @@ def test_what_comes_and_leaves_is_noticed(has_places: bool) -> None:
     assert looked(index, listing) == {1, 3}
     listing.dead[4] = dead(4)
     assert looked(index, listing) == {1, 3, 4}
+
+
+def test_a_job_is_read_once_and_again_when_it_dies_again() -> None:
+    listing, index = opened(Listing(1, 2, 3))
+    for _ in range(3):
+        looked(index, listing)
+    assert listing.shown == [1, 2, 3]
+    listing.dead[3] = replace(dead(3), due=dead(4).due)
+    assert looked(index, listing) == {1, 2, 3}
+    assert listing.shown == [1, 2, 3, 3]
+    assert index.look(listing, count=3).dead_jobs[0].died == dead(4).due  # type: ignore[arg-type]
 
 
 def test_what_comes_late_with_an_earlier_time_is_found() -> None:

@@ -22,6 +22,7 @@ from workkit.jobs.outcome import Failure
 from workkit.schedule import Schedule
 from workkit.text.masked_text import MASK
 from workkit.web.auth import Local
+from workkit.web.mask import veil_of
 
 MASKS = mask()
 SECRETS = """
@@ -171,6 +172,13 @@ def test_the_arguments_of_a_past_run_are_masked_and_do_not_show_in_its_error() -
     assert call_of(mask(everything=True).run(replace(ran, call="[[]]"))) == ((), None)
 
 
+def test_the_masked_arguments_of_its_job_do_not_show_in_the_error_of_a_run_without_arguments() -> None:
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    ran = PastRun(id="5", name=None, fn="f", due=at, ended=at, ending="dead", error="ValueError: hunter2 is short")
+    veil = replace(veil_of(), parameters=lambda fn, count: ["password"][:count])
+    assert veil.run(ran, of=job("hunter2")).error == f"ValueError: {MASK} is short"
+
+
 def test_check_ins_are_masked() -> None:
     running = Job(id="5" * 40, schedule="t", fn="f", progress="sent with token=abc")
     assert MASKS.job(running).progress == f"sent with token={MASK}"
@@ -243,6 +251,12 @@ def _flat(value: Any) -> list[Any]:
         left += one if isinstance(one, list) else []
         found += [] if isinstance(one, list) else [one]
     return found
+
+
+@pytest.mark.parametrize("digits", [12, 13, 16, 19, 20, 5_000])
+def test_a_number_is_masked_as_a_possible_card_if_it_has_as_many_digits(digits: int) -> None:
+    numbers = (4 * 10 ** (digits - 1) + n for n in range(10))  # one of ten has a correct check digit
+    assert [MASKS.value(n) for n in numbers].count(MASKED) == (1 if 13 <= digits <= 19 else 0)
 
 
 def test_a_value_that_cannot_be_written_is_no_error() -> None:

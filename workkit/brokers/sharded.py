@@ -23,7 +23,7 @@ from workkit.contract.broker import Admin, Doctor, Inspector, Producer
 from workkit.contract.composed import joined_control, joined_pulse, place_in_list, summed_counts
 from workkit.contract.doctor import Finding
 from workkit.contract.history import JOB, Bucket, Cell, PastRun, Result
-from workkit.contract.inspector import Graves, LimitUse, worst_first
+from workkit.contract.inspector import Graves, IsKnown, LimitUse, worst_first
 from workkit.contract.optional import Plans
 from workkit.contract.producer import Added, Batch, BatchStep, CodePlan, Mode, NewJob, Verdict
 from workkit.contract.where import JobPage, JobQuery, Placed, no_place, read_page
@@ -185,7 +185,7 @@ def _job(side: Side, member: str, which: str) -> Job:
     return first_found(side.shards, which, lambda shard: cast("Job", shard.job(which)))
 
 
-def _graves(side: Side, member: str, *, after: str = "", limit: int = 500) -> Graves:
+def _graves(side: Side, member: str, *, after: str = "", limit: int = 500, is_known: IsKnown | None = None) -> Graves:
     """Read one shard after the other."""
     count = len(side.shards)
     afters = after.split(",") if after else [""] * count
@@ -194,7 +194,7 @@ def _graves(side: Side, member: str, *, after: str = "", limit: int = 500) -> Gr
         raise InvalidOptions.about(f"after={after[:100]!r}", trouble, where="after", given=after)
     jobs: list[Job] = []
     for number, shard in enumerate(side.shards):
-        page: Graves = shard.graves(after=afters[number], limit=limit - len(jobs))
+        page: Graves = shard.graves(after=afters[number], limit=limit - len(jobs), is_known=is_known)
         jobs += page.jobs
         afters[number], is_last = page.after, page.is_last and number == count - 1
         if not page.is_last or len(jobs) == limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -138,6 +138,10 @@ class Graves:
     kept_ms: int | None = None
 
     __repr__ = brief_repr
+
+
+IsKnown = Callable[[str, int], bool]
+"""Returns whether the caller knows the dead job with a `dead_id`, and a time of its death (epoch ms), already."""
 
 
 QueueKind = Literal["work", "delay", "dead"]

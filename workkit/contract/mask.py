@@ -20,7 +20,16 @@ from workkit.contract.history import PastRun, call_of
 from workkit.errors import InvalidOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
-from workkit.text.masked_text import MASK, SECRET, is_card, masked_text, masked_tokens
+from workkit.text.masked_text import (
+    CARDS,
+    MASK,
+    SECRET,
+    has_no_secret_name,
+    is_card,
+    masked_looks,
+    masked_text,
+    masked_tokens,
+)
 from workkit.text.wording import printable
 
 LONGEST_KEY: Final = 200  # characters of a key; the value of a longer key is masked
@@ -35,6 +44,15 @@ _TYPE: Final = re.compile(r"[\w.]{1,100}")
 Call = tuple[Sequence[Any], Mapping[str, Any] | None]
 Decide = Callable[[str, Any], bool | None]
 """A function that decides about a name and its value: mask it (True), show it (False), or use the usual rule (None)."""
+
+
+Parameters = Callable[[str, int], Sequence[str]]
+"""Returns the parameter names of the first positional arguments of a function, as far as known. It calls no server."""
+
+
+def unknown(_: str, __: int) -> Sequence[str]:
+    """Return no name."""
+    return ()
 
 
 class Masked(str):
@@ -85,6 +103,9 @@ class Mask:
         """Mask a text: pairs of a secret key and its value, and the values to `hide` wherever they occur."""
         for value in hide:
             text = text.replace(value, MASK)
+        is_usual = self.decide is None and not self.more
+        if is_usual and len(text) <= LONGEST_KEY and has_no_secret_name(text):
+            return masked_looks(text) if self.looks else text
         return masked_text(text, self.names_secret, looks=self.looks)
 
     def value(self, value: Any) -> Any:
@@ -124,26 +145,28 @@ class Mask:
             job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta
         )
 
-    def run(self, run: PastRun, *, of: Job | None = None, parameters: Sequence[str] = ()) -> PastRun:
+    def run(self, run: PastRun, *, of: Job | None = None, parameters: Parameters = unknown) -> PastRun:
         """Mask a past run: the arguments that history keeps, and its error. `of`: its job, if known; the masked values
         of that job are hidden in the error too. A reader who may see no arguments sees only the type of the error.
-        `parameters`: the names of its function's parameters, as far as known.
+        `parameters` returns the names of its function's parameters.
         """
-        call, hide = call_of(run), []
-        kept = ""
-        if call is not None:
-            args, kwargs = self.arguments(*call, parameters)
+        call, hide, kept = call_of(run), [], run.call
+        if call is None:
+            kept = ""
+        elif (masked := self.arguments(*call, parameters(run.fn or "", len(call[0])))) != (call[0], call[1] or {}):
+            args, kwargs = masked
             hide = self._hidden(call, args, kwargs)
             kept = json.dumps([args, kwargs] if kwargs else [args])
         if of is not None:
-            hide += self.hidden(of, *self.arguments(of.args, of.kwargs, parameters))
+            hide += self.hidden(of, *self.arguments(of.args, of.kwargs, parameters(of.fn, len(of.args))))
         error = run.error
         if error is not None and self.everything:
             kind, colon, _ = error.partition(": ")
             error = f"{kind}: {MASK}" if colon and _TYPE.fullmatch(kind) else MASK
         elif error is not None:
             error = self.text(error, hide=hide)
-        return replace(run, error=error, call=kept)
+        is_open = (error, kept) == (run.error, run.call)
+        return run if is_open else replace(run, error=error, call=kept)
 
     def log(self, lines: Sequence[str], *, call: Call | None, parameters: Sequence[str] = ()) -> list[str]:
         """Mask the log of a run. `call`: its arguments; their masked values are hidden in the log too. A reader who may
@@ -212,7 +235,7 @@ class _Walk:
             seen = seen if is_named or not looks else masked_tokens(seen)
             return MASKED if seen == MASK else seen
         if value is None or isinstance(value, bool | int | float):
-            is_shown = self._room > 0 and not (looks and type(value) is int and value > 0 and is_card(str(value)))
+            is_shown = self._room > 0 and not (looks and type(value) is int and value in CARDS and is_card(str(value)))
             return value if is_shown else MASKED
         if deep <= 0 or self._room <= 0:
             return MASKED

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from workkit.contract.admin import Change
 from workkit.contract.history import Bucket, Cell, Day, PastRun, Result, Tier
-from workkit.contract.inspector import Graves, LimitUse, Missed, Named, QueueInfo
+from workkit.contract.inspector import Graves, IsKnown, LimitUse, Missed, Named, QueueInfo
 from workkit.contract.producer import CodePlan, Made, Mode, NewJob, Verdict
 from workkit.errors import Unsupported
 from workkit.jobs.arguments import KnownFunction
@@ -112,9 +112,9 @@ class ByTime(Protocol):
         returns one number less than there are edges. A recurring job counts once, with its next run.
         """
 
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+    def graves(self, *, after: str = "", limit: int = 500, is_known: IsKnown | None = None) -> Graves:
         """Read a page of the dead jobs, the oldest first, in several shards one shard after the other. `after` is that
-        of the page before. Raises InvalidOptions for another text.
+        of the page before. The page leaves out known jobs. Raises InvalidOptions for another text.
         """
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:

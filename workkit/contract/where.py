@@ -119,8 +119,7 @@ class Where:
 
     def run(self, run: PastRun, *, now: datetime) -> bool:
         """Return whether a run matches."""
-        text = f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}"
-        return self._holds(_RUN, run, now, lambda: text)
+        return self._holds(_RUN, run, now, lambda: f"{shown(run.fn or '')} {run.name or ''} {run.error or ''}")
 
     def recurring(self, job: Job, runs: Sequence[PastRun], *, words: str, now: datetime) -> bool:
         """Return whether a recurring job matches. `runs`: its last 60, the last one first; `words`: its times."""

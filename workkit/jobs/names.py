@@ -141,6 +141,11 @@ def _addable_flaw(text: str) -> str | None:
 
 def shown(job: str) -> str:
     """Write a stored `job` for people: ``app.cache.clear`` for a name, any other form unchanged."""
+    return _shown(job)
+
+
+@lru_cache(maxsize=1024)
+def _shown(job: str) -> str:
     name = read_name(job)
     if name is None or _PYTHON.fullmatch(job):  # the second is a job name of a layout that takes any text
         return job

@@ -45,9 +45,14 @@ the end of the line.
 
 def without_secrets(text: str) -> str:
     """Mask the values behind the usual names of secrets, for callers without a mask of the program. Never raises."""
-    if "://" not in text and _SECRET.search(text) is None and len(text) <= MOST_TEXT:
+    if has_no_secret_name(text) and len(text) <= MOST_TEXT:
         return masked_looks(text)
     return masked_text(text, lambda key, _: _SECRET.search(key) is not None)
+
+
+def has_no_secret_name(text: str) -> bool:
+    """Return whether a text has no login in a URL, and no key with the usual name of a secret."""
+    return "://" not in text and _SECRET.search(text) is None
 
 
 def masked_text(text: str, names: Names, *, most: int = MOST_TEXT, looks: bool = True) -> str:
@@ -188,6 +193,7 @@ _PIECE: Final = re.compile(r"[^\W_]+")
 _RUN: Final = re.compile(r"[A-Z]?[a-z]{3,}|[0-9]{4,}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _WORD: Final = re.compile(r"(?:[^aeiouy]{0,3}[aeiouy])+[^aeiouy]{0,3}|[0-9]+", re.IGNORECASE)
+CARDS: Final = range(10**12, 10**19)  # numbers of 13-19 digits
 LEAST_TOKEN: Final = 32
 LEAST_DISTINCT: Final = 10  # distinct characters of a random token, at least
 LEAST_PLAIN: Final = 0.6  # share of characters in words and numbers; a token with less is random

@@ -372,4 +372,5 @@ def _control(served: Served) -> object:
 
 
 def _with_lines(path: str) -> Page | None:
-    return next((page for page in PAGES if page.lines is not None and page.matches(path) is not None), None)
+    found = found_page(PAGES, path)
+    return found[0] if found is not None and found[0].lines is not None else None

@@ -321,7 +321,8 @@ class DeadIndex:
 
     def _read(self, by_time: ByTime) -> bool:
         """Read one page. Return True after the last page."""
-        page = by_time.graves(after=self._after, limit=PAGE_SIZE)
+        is_at_end = self._page is not None and self._page.is_last and self._after
+        page = by_time.graves(after=self._after, limit=PAGE_SIZE, is_known=self._is_known if is_at_end else None)
         dead_jobs = [dead_job_of(job, self._veil) for job in page.jobs]
         with self._lock:
             if any(self._dead_jobs.get(dead_job.dead_id) != dead_job for dead_job in dead_jobs):
@@ -336,6 +337,10 @@ class DeadIndex:
             self._is_all = self._is_all or page.is_last
             self._trouble = ""
         return page.is_last
+
+    def _is_known(self, dead_id: str, died_ms: int) -> bool:
+        found = self._dead_jobs.get(dead_id)
+        return found is not None and found.died_ms == died_ms
 
     def _read_on(self, by_time: ByTime) -> None:
         try:

@@ -4,7 +4,7 @@ view holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from typing import Any, Final
@@ -14,17 +14,10 @@ from workkit.contract.doctor import Finding
 from workkit.contract.history import PastRun, call_of
 from workkit.contract.inspector import Pulse
 from workkit.contract.listener import ListenerInfo
-from workkit.contract.mask import Decide, Mask, mask
+from workkit.contract.mask import Decide, Mask, Parameters, mask, unknown
 from workkit.jobs.admission import Pause
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
-
-Parameters = Callable[[str, int], Sequence[str]]
-"""Returns the parameter names of the first positional arguments of a function, as far as known. It calls no server."""
-
-
-def _unknown(_: str, __: int) -> Sequence[str]:
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ class Veil:
 
     usual: Mask
     everything: Mask
-    parameters: Parameters = field(default=_unknown, compare=False, repr=False)
+    parameters: Parameters = field(default=unknown, compare=False, repr=False)
 
     def all_hidden(self) -> Veil:
         """Return the same veil, with all arguments hidden."""
@@ -64,17 +57,13 @@ class Veil:
 
     def run(self, run: PastRun, *, of: Job | None = None) -> PastRun:
         """Mask the arguments and the error of a past run; see `Mask.run`."""
-        return self.usual.run(run, of=of, parameters=self._parameters(run))
+        return self.usual.run(run, of=of, parameters=self.parameters)
 
     def log(self, of: Job | PastRun, lines: Sequence[str]) -> tuple[str, ...]:
         """Mask the log of a run; see `Mask.log`."""
         call = call_of(of) if isinstance(of, PastRun) else (of.args, of.kwargs)
-        parameters = self._parameters(of) if isinstance(of, PastRun) else self.names(of)
+        parameters = () if call is None else self.parameters(of.fn or "", len(call[0]))
         return tuple(self.usual.log(lines, call=call, parameters=parameters))
-
-    def _parameters(self, run: PastRun) -> Sequence[str]:
-        call = call_of(run)
-        return self.parameters(run.fn, len(call[0])) if run.fn and call is not None and call[0] else ()
 
     def pause(self, pause: Pause | None) -> Pause | None:
         """Mask the reason of a pause."""

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal, Protocol
 
@@ -121,14 +122,15 @@ class Page:
     every_s: float = 5.0
     is_live: bool = True
     needs: str = ""
+    parts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    def matches(self, path: str) -> dict[str, str] | None:
-        """Return the names in a path; None if the path is not this page's."""
-        mine, given = self.path.split("/"), path.split("/")
-        if len(mine) != len(given):
-            return None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.path.split("/")))
+
+    def matches(self, pieces: Sequence[str]) -> dict[str, str] | None:
+        """Return the names in as many pieces of a path; None if the path is not this page's."""
         names: dict[str, str] = {}
-        for part, piece in zip(mine, given, strict=True):
+        for part, piece in zip(self.parts, pieces, strict=True):
             if part.startswith("{"):
                 if not piece:
                     return None
@@ -140,7 +142,11 @@ class Page:
 
 def found_page(pages: Sequence[Page], path: str) -> tuple[Page, dict[str, str]] | None:
     """Find the page of a path below a schedule, and the names in the path."""
-    return next(((page, names) for page in pages if (names := page.matches(path)) is not None), None)
+    pieces = path.split("/")
+    for page in pages:
+        if len(page.parts) == len(pieces) and (names := page.matches(pieces)) is not None:
+            return page, names
+    return None
 
 
 THEMES: Final = ("auto", "light", "dark")
@@ -267,7 +273,7 @@ class Frame:
 
     def schedule_href(self, name: str) -> str:
         """Make the address of another schedule."""
-        return f"{self.root}/s/{url_path(spelled(name))}/"
+        return _address(self.root, name)
 
     @property
     def zone_name(self) -> str:
@@ -295,9 +301,8 @@ class Frame:
         """Return the address of a path below the schedule; None where no page has the path, or where the page is of no
         use to the user.
         """
-        bare = path.partition("?")[0]
-        found = next((page for page in self.pages if page.matches(bare) is not None), None)
-        if found is None or (found.needs and not self.may(found.needs)):
+        found = found_page(self.pages, path.partition("?")[0])
+        if found is None or (found[0].needs and not self.may(found[0].needs)):
             return None
         return self.base + url_path(path)
 
@@ -331,6 +336,11 @@ class Frame:
             return self.counts.all
         n: int = getattr(self.counts, COUNTED[page.name])
         return n
+
+
+@lru_cache(maxsize=1024)
+def _address(root: str, schedule: str) -> str:
+    return f"{root}/s/{url_path(spelled(schedule))}/"
 
 
 OLD_S: Final = 30.0  # s; an older view shows its age; the Timeline, which changes least, is written this often

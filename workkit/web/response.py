@@ -361,7 +361,7 @@ def write(template: str, **values: Any) -> str:
 
 def _sound(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, Markup):
-        text = value if value.isprintable() else "".join(c if c == "\n" else printable(c) for c in value)
+        text = value if value.isprintable() else "\n".join(map(printable, value.split("\n")))
         return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
     return value
 

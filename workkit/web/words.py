@@ -25,6 +25,7 @@ from workkit.triggers.zone import ClockChange, clock_changes
 JSON: Final = ".json"
 _SPELLED: Final = re.compile(r"[/~%?#\s\x00-\x1f\x7f-\x9f]")
 _READ: Final = re.compile(r"((?:~[0-9a-f]{2})+)")
+_QUOTED: Final = re.compile(r"[^A-Za-z0-9/~%:@!$&'()*+,;=\-._?]+")
 
 
 def spelled(name: str) -> str:
@@ -56,7 +57,7 @@ def job_path(which: str) -> str:
 
 def url_path(path: str) -> str:
     """Percent-encode the non-ASCII characters of a path for a link."""
-    return quote(path, safe="/~%:@!$&'()*+,;=-._?")
+    return _QUOTED.sub(lambda found: quote(found[0]), path)
 
 
 def _hex(found: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ from workkit.brokers.redis_server.pages import (
 )
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.composed import composed_pulse, counted_page
-from workkit.contract.inspector import Counts, Graves, LimitUse, Pulse, Recurs, no_recurring, worst_first
+from workkit.contract.inspector import Counts, Graves, IsKnown, LimitUse, Pulse, Recurs, no_recurring, worst_first
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.contract.optional import no_history
 from workkit.contract.where import JobPage, JobQuery
@@ -161,11 +161,15 @@ class GocraftInspector:
         trouble = "are known only to the pools that enqueue their runs, not to the server"
         raise no_recurring(trouble, f"Their next runs are among the jobs: workkit list {self.schedule}.")
 
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+    def graves(self, *, after: str = "", limit: int = 500, is_known: IsKnown | None = None) -> Graves:
         """Read a page of the dead jobs, the oldest first."""
         with self.server.translated() as client:
             page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
-        jobs = tuple(self._dead(dead_standing(raw, score)) for raw, score in page)
+        jobs = tuple(
+            self._dead(dead_standing(raw, score))
+            for raw, score in page
+            if is_known is None or not is_known(raw.decode("utf-8", "surrogateescape"), whole_ms(1000 * score))
+        )
         behind = place_behind(page, after=after)
         return Graves(jobs=jobs, after=behind, again=place_before(behind), is_last=is_last, most=DEAD_KEPT)
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
 from workkit.contract.admin import Change
-from workkit.contract.history import JOB, KEPT_MS, Bucket, Day, PastRun
+from workkit.contract.history import JOB, Bucket, Day, PastRun
 from workkit.contract.record import change_record, job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
 from workkit.text.glance import capital, clock_at, day_text
-from workkit.text.wording import iso, zone_name
+from workkit.text.wording import epoch_ms, iso, zone_name
 from workkit.triggers import Trigger
 from workkit.triggers.zone import clock_changes
 from workkit.triggers.zone import zone as zone_of
@@ -52,6 +52,7 @@ from workkit.web.words import NextChange, city, left_out, may_wait, moves, next_
 
 MOST_SINGLES: Final = 1_000
 MOST_CHANGES: Final = 2_000  # changes of the schedule that are searched for those of the job
+BEFORE: Final = timedelta(days=7)  # before the first day on which a run ended: a failed attempt may be as old
 KEPT: Final = {
     "off": 'No history is kept here (history = "off"); next times and the last error are.',
     "counts": 'Only counts are kept here (history = "counts"); next times and the last error are.',
@@ -141,7 +142,7 @@ class Tracebacks:
 
 @dataclass(slots=True, kw_only=True)
 class _Past:
-    """The history of a job; empty where `no_history` gives the reason."""
+    """The history of a job; empty where `no_history` gives the reason. `changes`: of all jobs, not masked."""
 
     ring: list[PastRun] = field(default_factory=list)
     days: list[Day] = field(default_factory=list)
@@ -189,6 +190,7 @@ def look(
         bars=tuple((x, path) for x, run in (drawing.bars.failed if drawing else ()) if (path := traceback(run))),
         days={one.died.date().isoformat(): one.path for one in reversed(dead.of_job(key))},
     )
+    changes = (asked.veil.change(one) for one in past.changes if is_of(one, job))
     pause = pause_of(job, asked.pulse.control)
     target = next((one for one, found in asked.pulse.control.paused.items() if found is pause), "")
     words = words_of(job)
@@ -211,7 +213,7 @@ def look(
         city=city(zone_name(zone)),
         clock=next_clock_change(trigger, now=now),
         policies=tuple(policies(job, asked.pulse.control, offset_ms=offset_ms, now=now, zone=asked.zone)),
-        changes=tuple(change_rows((one for one in past.changes if is_of(one, job)), now=now, zone=asked.zone)),
+        changes=tuple(change_rows(changes, now=now, zone=asked.zone)),
         same=same_call(job, now=now),
         days=tuple(past.days),
         unknown={"history": past.no_history} if past.no_history else {},
@@ -222,12 +224,13 @@ def look(
 
 
 def _past(asked: Asked, job: Job, key: str) -> _Past:
-    """Read the past of a job: its last 60 runs, its days, its counts of 400 days, and its changes."""
+    """Read the past of a job: its last 60 runs, its days, its counts since its first one, and its changes."""
     inspector, now_ms = asked.served.inspector(), asked.pulse.now_ms
     try:
         ring = list(inspector.history.lately([key])[key])
         days = inspector.history.days(key)
-        cells = inspector.history.past(f"{JOB}{key}", since_ms=now_ms - KEPT_MS["d"], until_ms=now_ms + 1, tier="d")
+        first = datetime.combine(days[0].day if days else asked.now.date(), time(), UTC) - BEFORE
+        cells = inspector.history.past(f"{JOB}{key}", since_ms=epoch_ms(first), until_ms=now_ms + 1, tier="d")
         shown = ring[:RUNS]
         since = min((run.ended for run in shown), default=asked.now) - timedelta(minutes=1)
         singles = [
@@ -236,7 +239,7 @@ def _past(asked: Asked, job: Job, key: str) -> _Past:
             if run.ended >= since
         ]
         ring = with_details(ring, (asked.veil.run(run) for run in singles if run.id == job.id or run.name == key))
-        changes = [asked.veil.change(one) for one in islice(inspector.history.changes(), MOST_CHANGES)]
+        changes = list(islice(inspector.history.changes(), MOST_CHANGES))
     except Unsupported as error:
         return _Past(no_history=str(error))
     kept = KEPT.get(asked.pulse.control.history, "") if not ring and not days else ""

@@ -58,7 +58,7 @@ def drawn(
     """Draw the past. `cells`: counts of the job by day (UTC). Where they have no run of the job, because a schedule
     counts only a limited number of jobs one by one, the last runs are counted.
     """
-    recent = [bucket.cell for bucket in cells if bucket.end > now - SPAN]
+    recent = [bucket.cell for bucket in cells if bucket.cell.runs and bucket.end > now - SPAN]
     cell = sum(recent, Cell())
     late_days = {bucket.start.date() for bucket in cells if bucket.cell.late}
     late_days |= {run.ended.astimezone(UTC).date() for run in ring if kind_of(run) == "late"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -78,12 +78,13 @@ class RunsView:
         }
 
 
-def row_of(run: PastRun) -> RunRow:
+def row_of(run: PastRun, traceback: str = "") -> RunRow:
     """Make the row of a run, with the sign and the word of its ending."""
     kind = KINDS[run.ending]
     if kind == "done" and run.late_ms >= LATE_MS:
-        return RunRow(run, "late", "done, late")
-    return RunRow(run, {"over": "done", "miss": "late", "left": "pause"}.get(kind, kind), STATES[run.ending])
+        return RunRow(run, "late", "done, late", traceback)
+    sign = {"over": "done", "miss": "late", "left": "pause"}.get(kind, kind)
+    return RunRow(run, sign, STATES[run.ending], traceback)
 
 
 def look(asked: Asked) -> RunsView:
@@ -95,6 +96,7 @@ def look(asked: Asked) -> RunsView:
         for name in ("from", "to") if name in given
     }  # fmt: skip
     found: list[PastRun] = []
+    now = asked.now
     place, looked, last, unknown = None, 0, None, ""
     try:
         since, until = _ms(bounds.get("from")) or 0, _ms(bounds.get("to"))
@@ -106,7 +108,7 @@ def look(asked: Asked) -> RunsView:
                 break
             looked, last = looked + 1, run
             seen = asked.veil.run(run)
-            if where.run(seen, now=asked.now):
+            if where.run(seen, now=now):
                 found.append(seen)
     except Unsupported as error:
         unknown = str(error)
@@ -118,7 +120,7 @@ def look(asked: Asked) -> RunsView:
         now=asked.now,
         given={name: given.get(name, "") for name in FILTERS},
         understood="" if where.is_everything else understood(where),
-        rows=tuple(replace(row_of(run), traceback=dead.traceback_path(run, run.name or run.id or "")) for run in found),
+        rows=tuple(row_of(run, dead.traceback_path(run, run.name or run.id or "")) for run in found),
         said=_said(asked.served.name, found, where, unknown, looked=looked, is_over=place is None),
         looked=f"Looked at {looked:,} runs{at}." if looked > len(found) else "",
         more=None if place is None else f"runs?{query}{'&' if query else ''}after={place}",
@@ -205,7 +207,7 @@ def look_at_one(asked: Asked) -> RunView:
     raw = asked.served.inspector().history.run(asked.names["run"])
     run = asked.veil.run(raw)
     which = run.name or run.id or ""
-    row = replace(row_of(run), traceback=_traceback(asked, run, which))
+    row = row_of(run, _traceback(asked, run, which))
     return RunView(
         schedule=asked.served.name,
         now=asked.now,

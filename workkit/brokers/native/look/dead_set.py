@@ -36,7 +36,7 @@ from workkit.brokers.redis_server.pages import (
     stand,
 )
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Graves
+from workkit.contract.inspector import Graves, IsKnown
 from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
@@ -91,15 +91,15 @@ class DeadSet:
         with self.server.translated() as client:
             return list(client.hmget(self.keys.graves, [name for name, _ in page]))
 
-    def graves(self, *, after: str, limit: int) -> Graves:
+    def graves(self, *, after: str, limit: int, is_known: IsKnown | None) -> Graves:
         """Read a page of the dead jobs, the oldest first."""
         with self.server.translated() as client:
             page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
-            graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
-        jobs = [self._job(name, when, read_grave(packed)) for (name, when), packed in zip(page, graves, strict=True)]
         behind = place_behind(page, after=after)
+        if is_known is not None:
+            page = [(name, when) for name, when in page if not is_known(name.decode(*NAME_TEXT), due_ms(repr(when)))]
         return Graves(
-            jobs=tuple(jobs),
+            jobs=tuple(self.read(page)),
             after=behind,
             again=place_before(behind),
             is_last=is_last,

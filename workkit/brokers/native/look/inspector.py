@@ -20,7 +20,7 @@ from workkit.brokers.redis_server.control import quieted, read_info, standing_co
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import is_text, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.inspector import Counts, Graves, LimitUse, Named, Pulse, Recurs
+from workkit.contract.inspector import Counts, Graves, IsKnown, LimitUse, Named, Pulse, Recurs
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
@@ -108,9 +108,9 @@ class NativeInspector:
         """Read the recurring jobs: see `Inspector.recurring`."""
         return read_recurring(self._listing, self._kept)
 
-    def graves(self, *, after: str = "", limit: int = 500) -> Graves:
+    def graves(self, *, after: str = "", limit: int = 500, is_known: IsKnown | None = None) -> Graves:
         """Read a page of the dead jobs, the oldest first."""
-        return self._dead.graves(after=after, limit=limit)
+        return self._dead.graves(after=after, limit=limit, is_known=is_known)
 
     def still_dead(self, dead: Sequence[Job]) -> list[bool]:
         """Say for each of these jobs whether it is still in the dead set."""

@@ -39,6 +39,7 @@ MOST_FIELDS = 10_000  # fields of a hash of functions; one with more is not ours
 MOST_PROGRAMS = 50
 MOST_MARKS = 100  # marks of one listener that are read
 PAGE = 1_000  # entries of a stream, and cells, in one round trip
+FEW = 64  # entries of a stream in its first round trip
 MEASURED = 50  # keys of results from which the memory of all is estimated
 
 
@@ -144,13 +145,14 @@ class NativeHistory:
     def _entries(
         self, stream: str, *, since_ms: int = 0, upto: str = "+"
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        count = FEW  # most readers want only the last ones
         while True:
             with self.server.translated() as client:
-                page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=PAGE)
+                page = client.xrevrange(stream, max=upto, min=max(0, since_ms), count=count)
             yield from page
-            if len(page) < PAGE:
+            if len(page) < count:
                 return
-            upto = f"({page[-1][0].decode()}"
+            upto, count = f"({page[-1][0].decode()}", PAGE
 
     def result_id(self, which: str) -> str | None:
         """Find the id of a job that has a kept result: see `History.result_id`. Only for the beginning of an id it
