@@ -7,6 +7,7 @@ connects. The verbs that run jobs are in `verbs/serving.py`, those that read pas
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, Unpack, overload
@@ -175,7 +176,7 @@ def job(s: Schedule, which: Which) -> Job:
     out; `args_kept` is then False. Where many jobs run once, history keeps only a sample of those that are done. Raises
     NotFound.
     """
-    return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
+    return replace(job_of(producer_of(s).inspector, text_of(which), schedule=s.name), source=s)
 
 
 def jobs(
