@@ -60,9 +60,11 @@ def main(url: str) -> None:
     schedule.add_many(s, [{"fn": handlers.note, "at": "now", "args": [-1]}])
     schedule.listen(s, burst=True, imports=["tests.handlers"])
     rows = [{"fn": handlers.note, "at": "now", "args": [n]} for n in range(JOBS)]
+    send = other.bind(handlers.note).send
     found = {
         "add_many": cost(lambda: schedule.add_many(s, rows), JOBS),
         "add_now": singly(lambda n: schedule.add_now(other, handlers.note, args=[n])),
+        "send": singly(lambda n: send(n + 1000)),
         "unique": singly(lambda n: schedule.add_now(other, handlers.note, args=[n], unique_key=f"k{n}")),
         "every": singly(
             lambda n: schedule.add(other, every="weekday at 9am", fn=handlers.note, args=[n], name=f"j{n}")

@@ -12,9 +12,9 @@ from tests.processes import ROOT
 from tests.servers import Server
 
 # Python calls for each. On a busy machine, batches are smaller, and each run pays more.
-MOST_CALLS = {"run": 15, "add_now": 50, "unique": 72, "every": 88, "add_many": 17, "list": 25}
+MOST_CALLS = {"run": 15, "add_now": 50, "send": 50, "unique": 72, "every": 88, "add_many": 17, "list": 25}
 # Files of the package that one enters; of `run` with the start and the end of its listener.
-MOST_FILES = {"run": 78, "add_now": 12, "unique": 16, "every": 20, "list": 14}
+MOST_FILES = {"run": 78, "add_now": 12, "send": 12, "unique": 16, "every": 20, "list": 14}
 
 
 @pytest.mark.parametrize("server", ["redis"], indirect=True)
@@ -25,5 +25,6 @@ def test_what_each_job_and_each_addition_pays(server: Server) -> None:
     found = json.loads(ran.stdout)
     dear = {step: found[step] for step, most in MOST_CALLS.items() if found[step]["calls"] > most}
     assert not dear, f"more Python calls than {MOST_CALLS}"
+    assert found["send"]["calls"] <= found["add_now"]["calls"] + 0.5, found  # the clock is asked now and then
     far = {step: found[step] for step, most in MOST_FILES.items() if found[step]["files"] > most}
     assert not far, f"more files than {MOST_FILES}"

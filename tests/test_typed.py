@@ -1,9 +1,10 @@
-"""What a type checker says of users' programs: mistakes in options are refused, all of README.md and of the guide is
-accepted.
+"""What type checkers and editors say of users' programs: mistakes in options and arguments are refused, all of
+README.md and of the guide is accepted, and an editor completes the methods of a function.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,11 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jedi
 import pytest
 
 from tests.docs.page import parts_of
 
 ROOT = Path(__file__).parent.parent
+CALLS = (ROOT / "tests" / "typing" / "right.py", ROOT / "tests" / "typing" / "wrong.py")
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")])
 
 MISTAKES = """\
@@ -115,6 +118,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     shutil.copytree(ROOT / "examples" / "readme" / "app", folder / "app")
     (folder / "mistakes.py").write_text(MISTAKES)
     (folder / "right.py").write_text(RIGHT)
+    for file in CALLS:
+        shutil.copy(file, folder / f"calls_{file.name}")
     for page in PAGES:
         parts = [part for part in parts_of(page) if part.kind == "python"]
         blocks = [part.text for part in parts if not any(one.file for one in parts)]  # files import one another
@@ -146,4 +151,67 @@ def test_nothing_else_is_refused(said: dict[str, list[str]]) -> None:
     marked = {n for n, line in enumerate(MISTAKES.splitlines(), 1) if "  # " in line}
     errors = {int(one.split(":")[1]) for one in said["mistakes.py"] if ": error: " in one}
     assert errors == marked
-    assert {file: lines for file, lines in said.items() if file != "mistakes.py"} == {}
+    assert {file: lines for file, lines in said.items() if file not in ("mistakes.py", "calls_wrong.py")} == {}
+
+
+@pytest.fixture(scope="module")
+def refusals(said: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
+    """The errors in `tests/typing/wrong.py` by line, of mypy and of pyright, which refuses nothing in `right.py`."""
+    folder = tmp_path_factory.mktemp("pyright")
+    for file in CALLS:
+        shutil.copy(file, folder)
+    config = {"extraPaths": [str(ROOT)], "typeCheckingMode": "strict"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(config))
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "-p", str(folder), "--pythonpath", sys.executable, "--outputjson"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found: dict[str, dict[int, str]] = {"mypy": {}, "pyright": {}}
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(CALLS)
+    errors = [(Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
+              for one in report["generalDiagnostics"] if one["severity"] == "error"]  # fmt: skip
+    assert [error for error in errors if error[0] != "wrong.py"] == []
+    lines = [line.split(":", 2) for line in said["calls_wrong.py"] if ": error: " in line]
+    for checker, number, message in (
+        *(("mypy", int(number), message) for _, number, message in lines),
+        *(("pyright", number, message) for _, number, message in errors),
+    ):
+        found[checker][number] = found[checker].get(number, "") + message
+    return found
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_each_wrong_call_is_refused_and_no_other(refusals: dict[str, dict[int, str]], checker: str) -> None:
+    text = CALLS[1].read_text()
+    marked = {n: line.partition("  # ")[2] for n, line in enumerate(text.splitlines(), 1) if "  # " in line}
+    found = refusals[checker]
+    assert found.keys() == marked.keys()
+    expected = {n: said.split(" ~ ")[checker == "pyright"] for n, said in marked.items()}
+    other = {n: (said, found[n]) for n, said in expected.items() if not re.search(said, found[n])}
+    assert not other
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("export.", {"send", "asend", "delay", "many", "map", "now", "at", "in_", "every", "cron", "when"}),
+        ("export.at('7pm', priority=3).", {"send", "asend", "delay", "many", "map"}),
+        ("load.in_('5 minutes').send(3).", {"result", "aresult", "cancel", "refresh", "id", "due"}),
+        ("s.bind(export).", {"send", "at", "every"}),
+        ("s.", {"job", "bind", "configure"}),
+        ("export.at(", {"at", "options"}),
+    ],
+)
+def test_an_editor_completes_the_methods(typed: str, names: set[str]) -> None:
+    """By jedi, as IPython, Jupyter and editors use it. It knows no ParamSpec, so pyright alone completes arguments."""
+    source = CALLS[0].read_text() + "\n" + typed
+    script = jedi.Script(source, project=jedi.Project(ROOT))
+    place = (source.count("\n") + 1, len(typed))
+    if typed.endswith("("):
+        (signature,) = script.get_signatures(*place)
+        found = {one.name for one in signature.params}
+    else:
+        found = {one.name for one in script.complete(*place)}
+    assert names <= found

@@ -190,6 +190,7 @@ ONE_PRODUCT = (
     "docs/",
     "frameworks/",
     "jobs/",
+    "test_calling.py",
     "test_changes.py",
     "test_deploy.py",
     "test_examples.py",

@@ -33,7 +33,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+def coroutine_of(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return a coroutine function that calls a verb in a thread of asyncio's default executor."""
+
     @functools.wraps(verb)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, *args, **kwargs)
@@ -41,28 +43,28 @@ def _coroutine(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     return run
 
 
-add = _coroutine(schedule.add)
-add_now = _coroutine(schedule.add_now)
-changes = _coroutine(schedule.changes)
-counts = _coroutine(schedule.counts)
-dead = _coroutine(schedule.dead)
-discard = _coroutine(schedule.discard)
-drain = _coroutine(schedule.drain)
-history = _coroutine(schedule.history)
-job = _coroutine(schedule.job)
-listeners = _coroutine(schedule.listeners)
-mark = _coroutine(schedule.mark)
-pause = _coroutine(schedule.pause)
-reschedule = _coroutine(schedule.reschedule)
-resume = _coroutine(schedule.resume)
-retry = _coroutine(schedule.retry)
-run = _coroutine(schedule.run)
-log = _coroutine(schedule.log)
-runs = _coroutine(schedule.runs)
-schedules = _coroutine(schedule.schedules)
-skip = _coroutine(schedule.skip)
-stats = _coroutine(schedule.stats)
-sync = _coroutine(schedule.sync)
+add = coroutine_of(schedule.add)
+add_now = coroutine_of(schedule.add_now)
+changes = coroutine_of(schedule.changes)
+counts = coroutine_of(schedule.counts)
+dead = coroutine_of(schedule.dead)
+discard = coroutine_of(schedule.discard)
+drain = coroutine_of(schedule.drain)
+history = coroutine_of(schedule.history)
+job = coroutine_of(schedule.job)
+listeners = coroutine_of(schedule.listeners)
+mark = coroutine_of(schedule.mark)
+pause = coroutine_of(schedule.pause)
+reschedule = coroutine_of(schedule.reschedule)
+resume = coroutine_of(schedule.resume)
+retry = coroutine_of(schedule.retry)
+run = coroutine_of(schedule.run)
+log = coroutine_of(schedule.log)
+runs = coroutine_of(schedule.runs)
+schedules = coroutine_of(schedule.schedules)
+skip = coroutine_of(schedule.skip)
+stats = coroutine_of(schedule.stats)
+sync = coroutine_of(schedule.sync)
 
 
 @overload
@@ -73,7 +75,7 @@ async def snooze(
 ) -> list[Job]: ...
 async def snooze(s: Schedule, which: Any, time: str | timedelta, *, by: str | None = None) -> Any:
     """Put the next run of jobs off, as `schedule.snooze` does."""
-    return await _coroutine(schedule.snooze)(s, which, time, by=by)
+    return await coroutine_of(schedule.snooze)(s, which, time, by=by)
 
 
 @overload

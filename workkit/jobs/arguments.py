@@ -6,6 +6,7 @@ parameters that the listeners publish. Pure.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 import typing
@@ -187,6 +188,27 @@ def misfit(signature: inspect.Signature, *, args: Sequence[Any], kwargs: Mapping
         takes = f"{least} to {most}" if least != most else str(most)
         return f"takes {takes} argument{'' if takes == '1' else 's'}; {said}"
     return None
+
+
+def name_parameter(error: InvalidArguments, fn: Callable[..., Any]) -> InvalidArguments:
+    """Put the name of a parameter of `fn` into an error about ``args[0]`` or ``kwargs["day"]``, because the caller
+    wrote a plain call. Returns the error.
+    """
+    found = _PLACE.search(error.where or "")
+    if found is None:
+        return error
+    name = found["name"]
+    if name is None:
+        parameters = signature_of(fn).parameters.values()
+        place, names = int(found["place"]), [p.name for p in parameters if p.kind in _POSITIONAL]
+        rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "args")
+        name = names[place] if place < len(names) else f"{rest}[{place - len(names)}]"
+    error.args = (str(error).replace(found[0], name, 1),)
+    error.where = str(error.where).replace(found[0], name, 1)
+    return error
+
+
+_PLACE = re.compile(r'args\[(?P<place>\d+)\]|kwargs(?:\["|\.)(?P<name>\w+)(?:"\])?')
 
 
 def parameters_text(signature: inspect.Signature) -> str:

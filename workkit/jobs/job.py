@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any, Final, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal
 
+from workkit.errors import InvalidOptions
 from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr, shorten
-from workkit.text.wording import printable
+from workkit.text.wording import distance, instant_text, printable
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from workkit.triggers import Trigger
+
+    R_co = TypeVar("R_co", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    R_co = TypeVar("R_co", covariant=True)
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
@@ -28,8 +38,8 @@ SHORTEST_ID: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One job of a schedule, in its state when it was read or added.
+class Job(Generic[R_co]):
+    """One job of a schedule, in its state when it was read or added. ``Job[Report]``: a job with a result of that type.
 
     `id` is the SHA-1 of the stored payload (40 hex digits). `fn` is the name as stored (``#'pkg.mod/func``). `due` is
     the time of the next run or, while running, of this run (aware UTC). `attempt` is the current or next attempt,
@@ -41,7 +51,8 @@ class Job:
     rate holds it until about `due`, when its turn comes). `dead_id` names its record in the dead set, if it is there.
     `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead job:
     "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md). `args_kept` is False for
-    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name.
+    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name. `source`: the Schedule
+    that added it or found it by its id, which the methods use; None for a job of a listing.
     """
 
     id: str
@@ -68,8 +79,58 @@ class Job:
     ending: str | None = None
     meta: dict[str, str] | None = None
     args_kept: bool = True
+    source: Any = field(default=None, repr=False, compare=False)
 
     __repr__ = brief_repr
+
+    def __str__(self) -> str:
+        """Write its id, its call, and when it runs: ``5c0d41ab  app.mail.send("a@b.c")  at once``."""
+        return "  ".join(part for part in (self.short_id, call_text(self), when_text(self)) if part)
+
+    def result(self, wait: str | timedelta | None = "30s") -> R_co:
+        """Return the result of this job, as `schedule.result` does, in the type that its function is annotated with.
+        Raises as that verb; InvalidArguments where the stored value does not fit the type.
+        """
+        found: R_co = self._built(above("schedule").result(self._schedule(), self, wait=wait))
+        return found
+
+    async def aresult(self, wait: str | timedelta | None = "30s") -> R_co:
+        """Return the result of this job, as `result` does. Does not block the event loop."""
+        found: R_co = self._built(await above("aio").result(self._schedule(), self, wait=wait))
+        return found
+
+    def cancel(self, *, by: str | None = None) -> Job[R_co]:
+        """Cancel this job, as `schedule.cancel` does. Returns it as it is then."""
+        return replace(above("schedule").cancel(self._schedule(), self, by=by), source=self.source)
+
+    async def acancel(self, *, by: str | None = None) -> Job[R_co]:
+        """Cancel this job, as `cancel` does."""
+        return replace(await above("aio").cancel(self._schedule(), self, by=by), source=self.source)
+
+    def refresh(self) -> Job[R_co]:
+        """Return this job as it is now, as `schedule.job` does. Raises NotFound."""
+        found: Job[R_co] = above("schedule").job(self._schedule(), self)
+        return found
+
+    async def arefresh(self) -> Job[R_co]:
+        """Return this job as it is now, as `refresh` does."""
+        found: Job[R_co] = await above("aio").job(self._schedule(), self)
+        return found
+
+    def _schedule(self) -> Any:
+        if self.source is None:
+            trouble = "was read from a listing, and does not know its Schedule"
+            remedy = "Write schedule.job(s, job) first, or use the verb: schedule.result(s, job)."
+            raise InvalidOptions.about(f"job {self.short_id}", trouble, remedy, where="s", given=self.id)
+        return self.source
+
+    def _built(self, value: Any) -> Any:
+        from workkit.jobs.marks import imported
+        from workkit.jobs.structured import result_reader
+
+        fn = imported(self.fn)
+        read = None if fn is None else result_reader(fn)
+        return value if read is None else read(value, "result")
 
     @property
     def short_id(self) -> str:
@@ -84,6 +145,28 @@ class Job:
     def recurs(self) -> bool:
         """Whether it runs more than once, as far as its trigger is known."""
         return self.trigger is not None and self.trigger.recurs
+
+
+def above(room: str) -> Any:
+    """Import a module of workkit from a floor above this one. Methods of a job, a function or a schedule call the verbs
+    there; the verbs know these values, so the values find them only when a method is called.
+    """
+    return import_module(f"workkit.{room}")
+
+
+def when_text(job: Job, *, now: datetime | None = None) -> str:
+    """Write when a job runs: at once; once, as an instant in its zone and in UTC; or the words and the next instant.
+    With `now`, also how far off that is.
+    """
+    from workkit.triggers import explain
+    from workkit.triggers.zone import zone
+
+    trigger = job.trigger
+    if trigger is None or job.due is None:
+        return "at once" if trigger is None else explain(trigger)
+    at = instant_text(job.due, zone(trigger.tz))
+    at = at if now is None else f"{at}, {distance(job.due, now, 3)}"
+    return f"{explain(trigger)}, next {at}" if trigger.recurs else f"once, {at}"
 
 
 def argument_text(value: object) -> str:

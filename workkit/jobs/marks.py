@@ -20,6 +20,7 @@ from workkit.jobs.names import (
     addable_name,
     brief,
     flaw,
+    function_of,
     generator,
     has_wildcard,
     is_consumed,
@@ -127,6 +128,7 @@ def job_name_of(fn: Fn) -> str:
     if isinstance(fn, str):
         found = [] if _is_of_python(fn) else [fn]
     else:
+        fn = function_of(fn)
         names = [name for name, known in _given.items() if known is fn]
         found = [name for name in names if is_plain(name) and not has_wildcard(name)] or names
     if len(found) != 1:

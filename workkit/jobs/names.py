@@ -97,13 +97,26 @@ def is_consumed(text: str) -> bool:
     return is_plain(".".join("*" if word == "#" else word for word in text.split(".")))
 
 
+class Bound:
+    """A callable in place of a function: `bind` of a schedule makes it (`workkit.verbs.calling`). Everything that takes
+    a function takes this one as the function `__wrapped__`.
+    """
+
+    __wrapped__: Callable[..., Any]
+
+
+def function_of(fn: Any) -> Any:
+    """Return the function in place of which a `Bound` was given; any other value unchanged."""
+    return fn.__wrapped__ if isinstance(fn, Bound) else fn
+
+
 def stored_name(fn: Fn) -> str:
     """Return the text that names `fn` in a payload. Raises InvalidFunction."""
     if type(fn) is str:
         return _from_text(fn)
     if isinstance(fn, str):
         return str(fn) if isinstance(fn, Clojure) else _from_text(fn)
-    return _located(fn) if type(fn) is FunctionType else _locate(fn)
+    return _located(fn) if type(fn) is FunctionType else _locate(function_of(fn))
 
 
 def known_name(fn: Fn) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 from workkit.errors import Invalid, InvalidFunction, InvalidOptions, TriggerError
 from workkit.jobs.marks import job, marked
-from workkit.jobs.names import main_module, shown, stored_name
+from workkit.jobs.names import function_of, main_module, shown, stored_name
 from workkit.jobs.options import ADD, BY_NAME, names_at, read_options
 from workkit.triggers import KEYWORDS as TIMES
 
@@ -59,11 +59,11 @@ def plan_job(fn: F, *, schedule: str, name: str | None, tz: str, dialect: str, g
     if not callable(fn):
         remedy = 'Write it above a def: @s.every("day at 9am").'
         raise InvalidFunction.about(repr(fn), "is not a function", remedy, given=fn)
-    stored = stored_name(fn)
-    if marked(f"{fn.__module__}:{fn.__qualname__}") is not fn:
-        job(fn)
+    stored, function = stored_name(fn), function_of(fn)
+    if marked(f"{fn.__module__}:{fn.__qualname__}") is not function:
+        job(function)
     name = shown(stored) if name is None else name
-    planned = Planned(given={**given, "fn": fn}, tz=tz, dialect=dialect)
+    planned = Planned(given={**given, "fn": function}, tz=tz, dialect=dialect)
     try:
         check_planned(name, planned, tz=tz, dialect=dialect)
     except Invalid as error:

@@ -22,6 +22,7 @@ from workkit.jobs.names import (
     NO_YIELD,
     Name,
     brief,
+    function_of,
     generator,
     hidden_part,
     is_library,
@@ -135,7 +136,7 @@ class Registry:
         if hidden := hidden_part(munged):
             raise _may_not_run(munged, f"{hidden} begins with _, and is private.", given=job)
         module = self._module(munged)
-        return self._checked(_attribute(module, munged), munged)
+        return self._checked(function_of(_attribute(module, munged)), munged)
 
     def _module(self, name: Name) -> ModuleType:
         """Import the module of a name, if its top-level package is allowed."""

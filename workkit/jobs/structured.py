@@ -300,16 +300,28 @@ def needs_fitting(fn: Callable[..., Any]) -> bool:
     return compiled_check(fn) is not None or structured(fn) is not None
 
 
-def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of parameters, read one by one: one may name a type that only type checkers see."""
+@lru_cache(maxsize=10_000)
+def result_reader(fn: Callable[..., Any]) -> Reader | None:
+    """Return the reader of the result of a function if its annotation is a type that JSON lacks; None for any other."""
+    hint = _hints(fn, result=True).get("return")
+    if not _is_structure(hint) and typing.get_origin(bare(hint)) not in (tuple, set, frozenset):
+        return None
+    return model_reader(hint) if _needs_pydantic(hint, set()) else reader(hint)
+
+
+def _hints(fn: Callable[..., Any], *, result: bool = False) -> dict[str, Any]:
+    """Return the annotations of parameters, or of the `result`, read one by one: one may name a type that only type
+    checkers see.
+    """
     found: dict[str, Any] = {}
     unwrapped = inspect.unwrap(fn)
     try:
         said = dict(getattr(unwrapped, "__annotations__", {}))
     except Exception:  # from Python 3.14 on annotations are evaluated when they are asked for
         return {}
-    said.pop("return", None)
     for name, hint in said.items():
+        if (name == "return") is not result:
+            continue
         holder: Any = types.SimpleNamespace(__annotations__={name: hint})
         try:
             found |= typing.get_type_hints(

@@ -145,7 +145,7 @@ class Workkit:
         Return the last such job. Arguments are compared as JSON carries them.
         """
         due = None if at is None else self._read("at", at, tz)
-        for job in reversed(self.added):
+        for job in self.added[::-1]:
             if _wanted(job, fn=fn, args=args, kwargs=kwargs, due=due, name=name):
                 return job
         raise AssertionError(_missing(self.added, fn=fn, args=args, kwargs=kwargs, due=due, name=name))

@@ -174,7 +174,7 @@ def sent(s: Schedule, new: NewJob, *, given: Mapping[str, Any] | None = None) ->
             tracing.added(span, found.id, new.meta)
     else:
         found = producer_of(s).adding([new])()[0]
-    job = as_job(new, schedule=s.name, added=found)
+    job = as_job(new, schedule=s.name, added=found, source=s)
     if given is None or found.former is None:
         return job
     return replace(job, dropped=tuple(_dropped(found.former, new, given, s.tz)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from workkit.brokers.layout import NATIVE, Own, chosen_layout
 from workkit.brokers.redis_server.address import masked
@@ -16,11 +16,13 @@ from workkit.contract.producer import MOST_BYTES
 from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
-from workkit.jobs.call import AddOptions
+from workkit.jobs.call import AddOptions, JobOptions
+from workkit.jobs.marks import job as mark
 from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.planned import plan_job
 from workkit.text.cells import brief_repr, one_line
+from workkit.verbs.calling import JobCoroutine, JobDecorator, JobFunction, attached, bound
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -34,6 +36,25 @@ DIALECTS = ("published", "cuckoo")
 LARGEST = 512_000_000  # the most bytes that a server accepts as one value
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CreateOptions(TypedDict, total=False):
+    """The options of `create`, beside the name."""
+
+    redis: str | Client | None
+    tz: str | ZoneInfo | None
+    dialect: str | None
+    shards: int
+    limit: int | None
+    rate: str | None
+    layout: str | None
+    amqp: str | None
+    namespace: str | None
+    management: str | None
+    history: History | None
+    max_payload: int | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +62,9 @@ class Schedule:
     """A named set of jobs on one server. A value without a connection; `create` makes it. `limit`: the most jobs that
     run at once; `turn_ms`: the time between two starts; None for either: not set here. `own`: the options of its layout
     alone. If they name its server, `redis` is a Redis beside it, or None. `history`: the detail in which past runs are
-    kept; None: not set here. `max_payload`: the most bytes of an added job.
+    kept; None: not set here. `max_payload`: the most bytes of an added job. `is_late`: its program names no server, so
+    in a job it has the server of the listener. `_given`: the keywords of `create`. `_fixed`: the options that can no
+    longer change, each with the reason; "" means all of them.
     """
 
     name: str
@@ -55,6 +78,9 @@ class Schedule:
     own: Own | None = field(default=None, metadata={"inline": True})
     history: History | None = None
     max_payload: int = MOST_BYTES
+    is_late: bool = field(default=False, repr=False, compare=False)
+    _given: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _fixed: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def amqp(self) -> str | None:
@@ -82,6 +108,50 @@ class Schedule:
 
         return brief_repr(replace(shown, redis=shown_client(self.redis)))
 
+    def configure(self, **options: Unpack[CreateOptions]) -> None:
+        """Set options of `create` later, when the settings of a program are known. Absent options stay. No I/O.
+
+        Raises as `create`; InvalidSchedule after the first use of the schedule, and for an option that a decorator has
+        read.
+        """
+        for option, reader in self._fixed.items():
+            if not option or option in options:
+                trouble = f"{reader} before s.configure({', '.join(f'{name}=' for name in options)})"
+                remedy = "Configure it at the start of the program, or give the options to schedule.create."
+                raise InvalidSchedule.about(f'schedule "{self.name}"', trouble, remedy, where="s", given=self.name)
+        made = create(self.name, **{**self._given, **options})
+        for one in fields(self):
+            if one.init:
+                object.__setattr__(self, one.name, getattr(made, one.name))
+
+    @overload
+    def job(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> JobCoroutine[P, R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def job(self, fn: Callable[P, R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(self, name: str | None = None, /, **options: Unpack[JobOptions]) -> JobDecorator: ...
+    def job(self, name: Any = None, /, **options: Any) -> Any:
+        """Mark a module-level function as `@job` does, and let it add itself: ``export.send(day, full=True)`` at once,
+        ``export.at("7pm tomorrow", priority=3).send(day)`` at a time. An ordinary call runs it here.
+
+        ``@s.job``, ``@s.job("send_email")``, ``@s.job(retries=5, timeout="2m")``: the name and options are those of
+        `@job`. Returns the function itself, with the methods of a `JobFunction`. Raises InvalidFunction for a method, a
+        class or a local function, InvalidOptions, TriggerError.
+        """
+        if name is None or isinstance(name, str):
+            return lambda fn: attached(self, fn, mark(name, **options))
+        return attached(self, name, mark)
+
+    @overload
+    def bind(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> JobCoroutine[P, R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def bind(self, fn: Callable[P, R], /) -> JobFunction[P, R]: ...
+    def bind(self, fn: Any, /) -> Any:
+        """Return a function with the methods that ``@s.job`` gives, and leave the function itself as it is: for one
+        without a mark, or of another schedule. ``s.bind(users.activate).send("a@b.c")``. Raises InvalidFunction.
+        """
+        return bound(self, fn)
+
     @overload
     def middleware(self, fn: F, /, *, on: str = "run") -> F: ...
     @overload
@@ -90,6 +160,7 @@ class Schedule:
         """Register a generator function with one `yield` around every run here, or with ``on="add"`` around every
         addition. Returns the function. See `workkit.jobs.middleware.register`. Raises InvalidFunction.
         """
+        self._fixed["shards"] = "has middleware that was registered"
         return _registered(fn, on=on, schedule=self.name, shards=self.shards)
 
     def every(
@@ -137,6 +208,7 @@ class Schedule:
 def _planned(s: Schedule, given: Mapping[str, Any]) -> Callable[[F], F]:
     name = given.get("name")
     said = {key: value for key, value in given.items() if value not in (None, ()) and key != "name"}
+    s._fixed.update(dict.fromkeys(("tz", "dialect"), "has a planned job that was read"))
     return lambda fn: plan_job(fn, schedule=s.name, name=name, tz=s.tz, dialect=s.dialect, given=said)
 
 
@@ -208,7 +280,7 @@ def create(
             position=found.start(),
             suggestion=better,
         )
-    dialect = dialect or os.environ.get("WORKKIT_DIALECT") or "published"
+    asked, dialect = dialect, dialect or os.environ.get("WORKKIT_DIALECT") or "published"
     if dialect not in DIALECTS:
         remedy = f"Accepted: {', '.join(DIALECTS)}."
         raise InvalidSchedule.about(f"dialect={dialect!r}", "is not known", remedy, where="dialect", given=dialect)
@@ -217,7 +289,8 @@ def create(
         remedy = f"Accepted: {', '.join(HISTORIES)}."
         raise InvalidSchedule.about(f"history={history!r}", "is not known", remedy, where="history", given=history)
     given = {"redis": redis, "shards": shards, "limit": limit, "rate": rate, "history": history}
-    server, own = chosen.read(name, {**given, "amqp": amqp, "namespace": namespace, "management": management})
+    given |= {"amqp": amqp, "namespace": namespace, "management": management}
+    server, own = chosen.read(name, given)
     return Schedule(
         name=name,
         redis=server,
@@ -230,6 +303,8 @@ def create(
         own=own,
         history=history,
         max_payload=_read_max_payload(max_payload),
+        is_late=redis is None and amqp is None,
+        _given={**given, "tz": tz, "dialect": asked, "layout": layout, "max_payload": max_payload},
     )
 
 
@@ -253,6 +328,11 @@ def _zone_name(tz: Any) -> str:
 
         zone(chosen)
     return chosen
+
+
+def note_use(s: Schedule) -> None:
+    """Note that a verb has used a schedule: `configure` comes too late from now on."""
+    s._fixed[""] = "was used"
 
 
 def check_schedule(s: Any, *, where: str = "s") -> None:

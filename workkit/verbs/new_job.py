@@ -27,7 +27,7 @@ from workkit.jobs.marks import imported, job_name_of
 from workkit.jobs.meta import read_meta
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
-from workkit.jobs.names import Clojure, Fn, forget_names, is_plain, read_name, stored_name
+from workkit.jobs.names import Clojure, Fn, forget_names, function_of, is_plain, read_name, stored_name
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured import needs_fitting, structured, written
@@ -95,6 +95,8 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
         if (fn := given.get("fn")) is None:
             raise InvalidOptions.about("fn", "is missing", "Give a function, or call=call(function, ...).")
         args = given.get("args")
+        if type(fn) is not FunctionType:
+            fn = function_of(fn)
         return fn, () if args is None else args, given.get("kwargs")
     if not isinstance(call, FunctionCall):
         remedy = "Write call=call(function, ...), with call from workkit."
@@ -105,7 +107,7 @@ def read_call(given: Mapping[str, Any]) -> tuple[Fn, Any, Mapping[str, Any] | No
         trouble = "were both given: a call holds its function and arguments"
         remedy = f"Leave out {names}."
         raise InvalidOptions.about(f"{names} and call=", trouble, remedy, where=beside[0], given=given[beside[0]])
-    return call.fn, call.args, call.kwargs
+    return function_of(call.fn), call.args, call.kwargs
 
 
 class Prepared:
@@ -255,8 +257,8 @@ def _window_key(new: NewJob) -> str:
     return f"{new.fn} {sha1(content, usedforsecurity=False).hexdigest()}"
 
 
-def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
-    """Return a new job as a Job: as it was `added`, or before that, as it would be."""
+def as_job(new: NewJob, *, schedule: str, added: Added | None = None, source: Any = None) -> Job:
+    """Return a new job as a Job: as it was `added`, or before that, as it would be. `source`: its Schedule."""
     due_ms, trigger = new.due_ms if added is None else added.due_ms, new.trigger
     if new.entrance.debounce_ms is not None and due_ms is not None:  # its window may have ended earlier
         trigger = once(datetime.fromtimestamp(due_ms // 1000, UTC))
@@ -274,6 +276,7 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None) -> Job:
         terms=new.terms,
         replaced=None if added is None else added.replaced,
         meta=new.meta,
+        source=source,
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +19,7 @@ from workkit.contract.inspector import LimitUse, QueueInfo
 from workkit.contract.optional import ByTime, Limits, Queues
 from workkit.errors import InvalidSchedule, ServerRefused, Unsupported
 from workkit.jobs.option_readers import option_error
-from workkit.verbs.creation import Schedule, check_schedule, create
+from workkit.verbs.creation import Schedule, check_schedule, create, note_use
 
 if TYPE_CHECKING:
     from workkit.verbs.creation import Client
@@ -30,11 +32,24 @@ def producer_of(s: Schedule) -> Producer:
         return found[2]
     if type(s) is not Schedule:
         check_schedule(s)
+    note_use(s)
+    if s.is_late and (run := sys.modules.get(_RUN)) is not None:  # this process runs jobs
+        return _opened(_homed(s, run.home()), pid)
     if len(_quick) >= MOST_OPEN:
         _quick.clear()
     producer = _opened(s, pid)
     _quick[id(s)] = s, pid, producer
     return producer
+
+
+_RUN = "workkit.worker.run.run"
+
+
+def _homed(s: Schedule, home: Schedule | None) -> Schedule:
+    """Return a schedule without a server of its own on the server of `home`, if both have the same layout."""
+    if home is None or home.layout != s.layout:
+        return s
+    return replace(s, redis=home.redis, own=home.own)
 
 
 MOST_OPEN = 64  # the most schedules of this process with an open connection
@@ -68,8 +83,11 @@ def present(s: Schedule) -> datetime:
 def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     """Return brokers for one listener, one for each shard."""
     from workkit.brokers.connect import open_brokers
+    from workkit.worker.run.run import homes
 
     check_schedule(s)
+    note_use(s)
+    _quick.clear()  # a schedule without a server may be another one in a job
     brokers = open_brokers(
         s.name,
         redis=s.redis,
@@ -81,6 +99,7 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     )
     if s.limit is not None or s.turn_ms is not None or s.history is not None:
         producer_of(s)  # writes the limits for all listeners
+    homes.update(dict.fromkeys(brokers, s))
     return list(brokers)
 
 

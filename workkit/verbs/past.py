@@ -43,7 +43,7 @@ def job(s: Schedule, which: Which) -> Job:
     out; `args_kept` is then False. Where many jobs run once, history keeps only a sample of those that are done. Raises
     NotFound.
     """
-    return job_of(producer_of(s).inspector, text_of(which), schedule=s.name)
+    return replace(job_of(producer_of(s).inspector, text_of(which), schedule=s.name), source=s)
 
 
 def jobs(

@@ -166,7 +166,9 @@ class Executor:
     def _kept(self, run: Run, options: RunOptions) -> Kept | None:
         """Write the value that the handler returned. A worker process has already written its own."""
         returned, run.returned = run.returned, None
-        return returned if options.cpu and isinstance(returned, Kept) else kept_value(returned, options)
+        if options.cpu and isinstance(returned, Kept):
+            return returned
+        return kept_value(returned, options, self.registry.resolve(run.claim.fn))
 
     def _call_in_process(self, run: Run, handler: Handler, around: Around | None, options: RunOptions) -> Raised | None:
         """Call the handler in a worker process. Its time counts from the start there."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workkit import events
 from workkit.clocks import time
@@ -20,7 +20,7 @@ from workkit.contract.listener import Claim, Ending
 from workkit.errors import CannotRun, ServerError, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.worker.counting import RunCounter
-from workkit.worker.run.run import Run
+from workkit.worker.run.run import Run, homes
 from workkit.worker.run.running_job import Progress, ProgressWriter, Reports, RunLog
 
 TICK = 0.9  # seconds between looks when idle, so that an addition by a foreign producer is seen within a second
@@ -225,6 +225,10 @@ class LaneRun(Run):
     def schedule(self) -> str:
         """The schedule of its job."""
         return self.lane.broker.schedule
+
+    def home(self) -> Any:
+        """Return the Schedule of its listener."""
+        return homes.get(self.lane.broker)
 
     def reporter(self) -> Callable[[Progress], None] | None:
         """Return the function that takes reports of progress; None if they have no reader."""

@@ -65,7 +65,7 @@ class RunOrder:
     """To a process: run this handler. `fn`: the name to find it by; `schedule`: the name under which the middleware
     `around` is registered; `origin`: the function that registers it if imports do not
     (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `trace`: the context of the span of this
-    run.
+    run; `home`: the Schedule of the listener, if it can travel.
     """
 
     job: Job
@@ -78,6 +78,7 @@ class RunOrder:
     origin: tuple[str, str, str] | None = None
     options: RunOptions = UNSAID
     trace: TraceContext | None = None
+    home: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +144,11 @@ class OffloadedRun(Run):
     def __init__(self, claim: Claim, reports: SimpleQueue[Reports]) -> None:
         super().__init__(claim)
         self.reports = Reports(self, announce=reports.put)
+        self.of: Any = None
+
+    def home(self) -> Any:
+        """Return the Schedule of its listener, if it could travel here."""
+        return self.of
 
     def reporter(self) -> Callable[[Progress], None]:
         """Return the function that takes reports of progress."""
@@ -215,6 +221,7 @@ class Worker:
             meta=job.meta,
         )
         run = OffloadedRun(claim, self._reports)
+        run.of = order.home
         run.late_ms, run.started, run.clock = order.late_ms, time.monotonic(), _Clock(self._send)
         self._run = run
         self._send(Begun())
@@ -228,7 +235,7 @@ class Worker:
         finally:
             current.reset(token)
             metadata.CARRIED.reset(carried)
-        return Ended(kept=kept_value(run.returned, order.options))
+        return Ended(kept=kept_value(run.returned, order.options, handler))
 
     def _send(self, message: Begun | Reported | Logged | Extended | Ended) -> None:
         if (

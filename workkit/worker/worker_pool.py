@@ -85,6 +85,7 @@ class WorkerPool:
         run.interruptible().interrupt_by(request.kill)  # before `begin`: this thread is not the one to interrupt
         run.begin()
         made = (*around.plain, *around.coroutines) if around is not None else ()
+        home = run.home()
         order = RunOrder(
             job=run.claim.job,
             fn=run.claim.fn,
@@ -96,6 +97,7 @@ class WorkerPool:
             origin=ORIGINS.get(run.schedule) if made else None,
             options=RunOptions(keep_ms=options.keep_ms, keep_most=options.keep_most),
             trace=tracing.here(),
+            home=home if isinstance(getattr(home, "redis", home), str | None) else None,  # a client stays here
         )
         worker = self._taken(request)
         if worker is None:

@@ -27,7 +27,7 @@ from workkit.cli.spelling import in_flags
 from workkit.cli.terminal import warnings_kept
 from workkit.contract import record
 from workkit.errors import InvalidArguments, InvalidFunction, NotFound, TriggerError, Unsupported
-from workkit.jobs.job import call_text
+from workkit.jobs.job import call_text, when_text
 from workkit.jobs.names import is_plain
 from workkit.text import wording
 from workkit.text.wording import listed
@@ -266,7 +266,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins
         terminal.data(record.compact({**record.job_record(job), **more, "new_schedule": begins}))
         return
     where = f" in a new schedule {wording.printable(job.schedule)}" if begins else ""
-    parts = [f"{word} {job.id[:8]}".rstrip() + where, call_text(job), when_line(job, now)]
+    parts = [f"{word} {job.id[:8]}".rstrip() + where, call_text(job), when_text(job, now=now)]
     terminal.say("  ".join(parts), indent=2)
     if job.trigger is not None and (counted := counting(job.trigger, tz)) is not None:
         terminal.say(f"  {counted}", indent=2)
@@ -275,20 +275,6 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins
         flags = in_flags(listed([f"{name}=" for name in job.dropped]), context.command)
         again = f"workkit reschedule {context.params['schedule']} {shlex.quote(job.name or '')} WHEN"
         terminal.say(f"  dropped what it had: {flags}. To change the time alone: {again}", indent=2)
-
-
-def when_line(job: Job, now: datetime) -> str:
-    """Say when a job runs: at once; once, as an instant in its zone and in UTC; or the words and the next instant."""
-    trigger = job.trigger
-    if trigger is None:
-        return "at once"
-    from workkit.triggers import explain
-
-    zone = zone_of(trigger.tz, read_settings())
-    if job.due is None:
-        return explain(trigger)
-    at = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
-    return f"{explain(trigger)}, next {at}" if trigger.recurs else f"once, {at}"
 
 
 def _note(note: str | None, *, added: bool) -> None:

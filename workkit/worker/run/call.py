@@ -23,12 +23,16 @@ from workkit.jobs.arguments import as_called, check_call, compiled_check, takes_
 from workkit.jobs.marks import Handler
 from workkit.jobs.outcome import DONE, Dead, Failure, Kept, Outcome, decide, with_result
 from workkit.jobs.run_options import RunOptions
-from workkit.jobs.structured import needs_fitting, structured
+from workkit.jobs.structured import needs_fitting, result_reader, structured
 from workkit.worker.run import interruption
 from workkit.worker.run.run import Run
 
 MOST_BYTES = 1_000_000  # of a result, if `keep_most` is not set
-_INSTEAD = {"Pass": "Return", "in the function": "where you read it"}  # the writer's advice is about arguments
+_INSTEAD = {  # the writer's advice is about arguments
+    "Pass": "Return",
+    "in the function": "where you read it",
+    "the parameter": "the result",
+}
 
 
 def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
@@ -85,13 +89,16 @@ def is_coroutine(result: Any) -> TypeGuard[Coroutine[Any, Any, Any]]:
     return inspect.iscoroutine(result)
 
 
-def kept_value(value: Any, options: RunOptions) -> Kept | None:
-    """Make the kept result of a run that returned a value; None if its job keeps no result. Never raises."""
+def kept_value(value: Any, options: RunOptions, handler: Handler) -> Kept | None:
+    """Make the kept result of a run that returned a value; None if its job keeps no result. A result with a structured
+    annotation is written as a structured argument. Never raises.
+    """
     if options.keep_ms is None:
         return None
     most = MOST_BYTES if options.keep_most is None else options.keep_most
     try:
-        text = wire.value_text(value, "result")
+        plain = value if result_reader(handler) is None else json_value.as_json(value, "result")
+        text = wire.value_text(plain, "result")
     except InvalidArguments as error:
         return _unkept(options.keep_ms, _refused(error))
     except RecursionError:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from workkit.contract.listener import Claim
 from workkit.errors import JobCancelled, JobTimeout
@@ -54,6 +55,10 @@ class Run:
     def schedule(self) -> str:
         """The schedule of its job."""
         return self.claim.job.schedule
+
+    def home(self) -> Any:
+        """Return the Schedule of its listener. None: not known."""
+        return None
 
     def reporter(self) -> Callable[[Progress], None] | None:
         """Return the function that takes reports of progress; None if they have no reader."""
@@ -135,6 +140,14 @@ class Run:
 
 _making = threading.Lock()  # for two threads that make the same interruption
 current: ContextVar[Run | None] = ContextVar("workkit_run", default=None)
+homes: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+"""The Schedule of each broker that this process serves."""
+
+
+def home() -> Any:
+    """Return the Schedule of the listener that runs the job around this code; None if there is none."""
+    run = current.get()
+    return None if run is None else run.home()
 
 
 def current_job() -> RunningJob:
