@@ -118,7 +118,7 @@ def add_now(
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row. A row holds keywords of `add`, `fn` or `call` among them. Reads the rows one by one and
-    sends them in batches of 500. Returns how many were new and how many known, and in `ids` the id of each row's job,
+    sends them in batches of 200. Returns how many were new and how many known, and in `ids` the id of each row's job,
     from row 0.
 
     A bad row raises with its number and with the rows before it that were added. Adding these again changes nothing

@@ -158,8 +158,8 @@ def test_a_file_of_rows_is_added_once_though_it_is_interrupted(run: Run, ns: Nam
     write(*ROWS[:CHUNK], {"fn": "export", "every": "day at 9am"}, *ROWS[CHUNK:])
     refused = run("add-many", ns.name, "jobs.jsonl", *LAYOUT)
     assert (refused.status, refused.out, numbers()) == (4, "", list(range(CHUNK)))
-    assert 'error: row 501 of jobs.jsonl: "export" cannot recur here' in refused.err
-    assert "Rows 1 to 500 are added." in refused.err
+    assert f'error: row {CHUNK + 1} of jobs.jsonl: "export" cannot recur here' in refused.err
+    assert f"Rows 1 to {CHUNK} are added." in refused.err
     found = re.search(r"batch ([0-9a-f]{8}): .*--resume \1 --layout gocraft\n", refused.err)
     assert found
     write(*ROWS)

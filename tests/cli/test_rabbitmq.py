@@ -193,13 +193,13 @@ def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder
         ran = run("add-many", name, "jobs.jsonl", *where)
         assert (ran.status, ran.out) == (69, "")
         assert f'error: row 7 of jobs.jsonl: "orders.mode" leads to no queue of exchange {name}' in ran.err
-        assert "Not added: row 7. All other rows up to 701 are added, and none after it." in ran.err
+        assert "Not added: row 7. All other rows up to 401 are added, and none after it." in ran.err
         lines[600] = "{}"
         (folder / "jobs.jsonl").write_text("\n".join(lines[10:]))
         ran = run("add-many", name, "jobs.jsonl", *where)
         assert (ran.status, ran.out) == (2, "")
         assert "row 591 of jobs.jsonl: fn is missing" in ran.err
-        assert ran.err.endswith("Rows 1 to 500 are added. Correct it, and add the rest, from row 501 on.\n")
+        assert ran.err.endswith("Rows 1 to 400 are added. Correct it, and add the rest, from row 401 on.\n")
         ran = run("add-many", name, "jobs.jsonl", "--resume", "1f0c2a9b", *where)
         assert (ran.status, ran.err) == (
             4,

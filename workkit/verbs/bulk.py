@@ -18,11 +18,12 @@ from workkit import tracing
 from workkit.contract.broker import Producer
 from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
+from workkit.jobs.terms import PLAIN, USUAL
 from workkit.text.wording import listed
 from workkit.verbs.addition import addition
 from workkit.verbs.creation import Schedule
 
-CHUNK = 500  # jobs in one request
+CHUNK = 200  # jobs in one request: so few that a batch makes too little garbage for the collector to run
 AT_ONCE = 2  # requests under way at the same time
 NOTHING = sha1(usedforsecurity=False).hexdigest()  # the digest of no rows
 Row = Mapping[str, object]
@@ -150,6 +151,7 @@ class Bulk:
         self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
         self._ids = Ids()
+        self._is_ordered = False
         self._span: Any = None
         self._ends = ExitStack()
 
@@ -161,6 +163,8 @@ class Bulk:
     def put(self, new: NewJob) -> None:
         """Add a job, now or with its batch. Raises the error of an earlier batch."""
         self._batch.append(new)
+        if new.terms is not PLAIN or new.entrance is not USUAL:
+            self._is_ordered = True
         if len(self._batch) == CHUNK:
             self._send()
 
@@ -171,7 +175,9 @@ class Bulk:
         return self._new + self._known
 
     def _send(self) -> None:
-        while len(self._on_their_way) >= self._at_once:
+        # A server may read a later request first. Jobs with a name or a key depend on their order.
+        at_once, self._is_ordered = 1 if self._is_ordered else self._at_once, False
+        while len(self._on_their_way) >= at_once:
             self._arrive()
         batch, self._batch = self._batch, []
         if (context := tracing.context_of(self._span)) is not None:

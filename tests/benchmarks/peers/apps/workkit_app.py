@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""workkit: plain functions; `add_many` adds in batches of 500. Runs with earlier commits of workkit too."""
+"""workkit: plain functions; `add_many` adds in batches. Runs with earlier commits of workkit too."""
 
 import os
 from datetime import UTC, datetime
