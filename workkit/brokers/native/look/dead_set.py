@@ -95,11 +95,9 @@ class DeadSet:
         """Read a page of the dead jobs, the oldest first."""
         with self.server.translated() as client:
             page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
-            graves = client.hmget(self.keys.graves, [name for name, _ in page]) if page else []
-        jobs = [self._job(name, when, read_grave(packed)) for (name, when), packed in zip(page, graves, strict=True)]
         behind = place_behind(page, after=after)
         return Graves(
-            jobs=tuple(jobs),
+            jobs=tuple(self.read(page)),
             after=behind,
             again=place_before(behind),
             is_last=is_last,
