@@ -16,7 +16,7 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.redis_server.control import pack, read_packed
+from workkit.brokers.redis_server.control import packer, read_packed
 from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server, ServerClock
@@ -207,7 +207,7 @@ class Additions:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 rows.append(_put_row(job, what))
-            args += (change, pack(rows))
+            args += (change, packer().pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
                 args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
