@@ -21,7 +21,7 @@ from workkit.brokers.native.look.inspector import NativeInspector
 from workkit.brokers.native.look.published import Places, Published
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
-from workkit.brokers.redis_server.server import PendingCalls
+from workkit.brokers.redis_server.server import PendingCalls, Server
 from workkit.contract.admin import Author, Limited, Marked, NextRun, Paused, Quieted, Resumed, Undo
 from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import Claim, Ending, ListenerInfo
@@ -63,6 +63,8 @@ class Noting:
 
     def call(self, script: Any, keys: Any, args: Any) -> Any:
         return self.exchange([(script, keys, args)])[0]
+
+    run = Server.run
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from workkit.brokers.redis_server.server import PendingCalls
+from workkit.brokers.redis_server.server import PendingCalls, Server
 from workkit.errors import ServerUnreachable
 
 
@@ -44,3 +44,5 @@ class Lossy:
 
     def call(self, script: Any, keys: Any, args: Any) -> Any:
         return self.answers(self._inner.ask([(script, keys, args)]))[0]
+
+    run = Server.run

@@ -6,8 +6,9 @@ import pytest
 
 from tests.brokers.hutch import vectors
 from workkit.brokers.hutch.names import Dialect, Names, cleaned_namespace, hutch_queue
-from workkit.brokers.hutch.topology import LEVELS, is_wild
+from workkit.brokers.hutch.topology import LEVELS
 from workkit.errors import InvalidFunction, InvalidSchedule
+from workkit.jobs.names import has_wildcard
 
 TOPOLOGY = vectors.load("topology")
 
@@ -110,7 +111,7 @@ def test_a_pattern_is_the_name_of_a_consumer_of_hutch_alone() -> None:
     for pattern in ("orders.#", "orders.*", "#", "*.eu.#", "#.x.#"):
         hutch.check_job(pattern, consumes=True)
         queue = hutch.queue(pattern)
-        assert not is_wild(hutch.private_key(queue))
+        assert not has_wildcard(hutch.private_key(queue))
         assert hutch.private_queue(hutch.private_key(queue)) == queue
         with pytest.raises(InvalidFunction, match="a consumer of event has one routing key"):
             Names(exchange="hutch", dialect="event").check_job(pattern, consumes=True)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests import rabbit
-from workkit.brokers.hutch.topology import is_wild, takes
+from workkit.brokers.hutch.topology import takes
+from workkit.jobs.names import has_wildcard
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_a_pattern_takes_a_key(pattern: str, key: str, expected: bool) -> None:
 
 
 def test_only_whole_words_are_wildcards() -> None:
-    assert [pattern for pattern in ("a.*", "#", "a.b", "a*", "a#.b") if is_wild(pattern)] == ["a.*", "#"]
+    assert [pattern for pattern in ("a.*", "#", "a.b", "a*", "a#.b") if has_wildcard(pattern)] == ["a.*", "#"]
 
 
 def test_a_long_key_is_judged_at_once() -> None:

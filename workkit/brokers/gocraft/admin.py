@@ -16,7 +16,6 @@ from workkit.brokers.gocraft.look import NO_REASON
 from workkit.brokers.gocraft.places import SORTED_SETS, Places, SortedSet, Standing
 from workkit.brokers.gocraft.text import BY_CONTENT, JobText, read, rewrite, unique_key, unique_key_of, write
 from workkit.brokers.redis_server.pages import server_ms
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import (
     Acknowledged,
@@ -66,10 +65,10 @@ class GocraftAdmin:
         match change:
             case Paused(target, pause):  # until an instant: it ends by itself, for Go pools too
                 at = "" if pause.until_ms is None else pause.until_ms
-                self._call("pause", [self.keys.prefix, _name(target), pause.reason or NO_REASON, at])
+                self.server.run(self.keys, "pause", [self.keys.prefix, _name(target), pause.reason or NO_REASON, at])
                 return True
             case Resumed(target):
-                return bool(self._call("resume", [self.keys.prefix, _name(target)]))
+                return bool(self.server.run(self.keys, "resume", [self.keys.prefix, _name(target)]))
             case Limited():
                 trouble, remedy = "is not known to gocraft pools", "Give each name its limit: @job(NAME, limit=5)."
                 raise Unsupported.about("a limit or a rate of a whole namespace", trouble, remedy)
@@ -147,7 +146,7 @@ class GocraftAdmin:
                     args += [1 + SORTED_SETS.index(place), one.name, one.raw, one.holds_key(self.keys)]
         if not found:
             return set()
-        return {state.decode() for state in self._call("cancel", args)}
+        return {state.decode() for state in self.server.run(self.keys, "cancel", args)}
 
     def _move(self, one: Standing, now_s: int) -> Move:
         assert one.place != "queue"
@@ -184,7 +183,8 @@ class GocraftAdmin:
                 if args is None:
                     move = revival(self.keys, raw, text, now_s=now_ms // 1000, due_s=due_s)
                 else:
-                    move = Move("dead", raw, text.name, _anew(text.name, args, now_ms // 1000), due_s)
+                    new = JobText(name=text.name, id=os.urandom(12).hex(), t=now_ms // 1000, args=args)
+                    move = Move("dead", raw, text.name, write(new), due_s)
             except CorruptRecord:
                 continue
             if text.name:
@@ -200,10 +200,6 @@ class GocraftAdmin:
             return 0
         with self.server.translated() as client:
             return int(client.zrem(self.keys.dead, *records))
-
-    def _call(self, verb: str, args: list[Any]) -> Any:
-        script = load("gocraft")[verb]
-        return self.server.call(script, script.keys(self.keys), args)
 
 
 def _name(target: str) -> str:
@@ -240,8 +236,7 @@ def requeue(server: Server, keys: Keys, moves: Sequence[Move]) -> list[Revival]:
         due = "" if move.due_s is None else move.due_s
         args += [1 + SORTED_SETS.index(move.place), move.raw, move.name, move.text, due]
         args += [move.key, move.value, int(move.has_key)]
-    script = load("gocraft")["requeue"]
-    states: list[bytes] = server.call(script, script.keys(keys), args)
+    states: list[bytes] = server.run(keys, "requeue", args)
     return [state.decode() for state in states]  # type: ignore[misc]  # what `requeue.lua` answers is a Revival
 
 
@@ -255,11 +250,6 @@ def revival(keys: Keys, raw: bytes, text: JobText, *, now_s: int, due_s: int | N
         return Move("dead", raw, text.name, new, due_s)
     value = BY_CONTENT if key == unique_key(keys, text.name, text.args) else new
     return Move("dead", raw, text.name, new, due_s, key, value, not text.fails)
-
-
-def _anew(name: str, args: Mapping[str, Any], now_s: int) -> bytes:
-    """Write a new job with other arguments. Raises InvalidArguments."""
-    return write(JobText(name=name, id=os.urandom(12).hex(), t=now_s, args=args))
 
 
 def _record(job: Job) -> bytes:

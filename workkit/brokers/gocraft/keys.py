@@ -34,6 +34,8 @@ class Keys:
     namespace adds nothing. Any other namespace ends in one colon: its own, or an added one.
     """
 
+    layout = "gocraft"
+
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
         self.prefix = prefix = namespace if not namespace or namespace.endswith(":") else f"{namespace}:"

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from workkit.brokers.gocraft.codec import as_job
 from workkit.brokers.gocraft.keys import SIGNS, Keys, sign_keys
-from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, dead_standing
+from workkit.brokers.gocraft.places import STATE, Places, Standing, Walk, timed_standing
 from workkit.brokers.gocraft.text import read
 from workkit.brokers.redis_server.control import whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
@@ -166,7 +166,7 @@ class GocraftInspector:
         with self.server.translated() as client:
             page, is_last = page_after(client, self.keys.dead, read_place(after), limit)
         jobs = tuple(
-            self._dead(dead_standing(raw, score))
+            self._dead(timed_standing("dead", raw, score))
             for raw, score in page
             if is_known is None or not is_known(raw.decode("utf-8", "surrogateescape"), whole_ms(1000 * score))
         )
@@ -201,7 +201,7 @@ class GocraftInspector:
                     threads=_whole(beat, "concurrency"),
                     beat_ms=max(0, now_ms - 1000 * _whole(beat, "heartbeat_at")),
                     up_ms=max(0, now_ms - 1000 * _whole(beat, "started_at")),
-                    running=tuple(self._running(self._places, pool, known)),
+                    running=tuple(self._running(self._places.running(pool, known))),
                     serves={name: Serving() for name in names},
                 )
             )
@@ -264,14 +264,13 @@ class GocraftInspector:
             yield from map(self._dead, one.timed("dead"))
 
     def _before_dead(self, walk: Walk, control: Control) -> Iterator[Job]:
-        for one, is_cancelled in walk.running():
-            yield from self._shown(iter([one]), "cancelling" if is_cancelled else "running")
+        yield from self._running(walk.running())
         yield from heapq.merge(*(self._queued(walk, name, control) for name in walk.names), key=_due)
         timed = (self._shown(walk.timed(place), state) for place, state in STATE.items() if place != "dead")
         yield from heapq.merge(*timed, key=_due)
 
-    def _running(self, places: Places, pool: str, names: list[str]) -> Iterator[Job]:
-        for one, is_cancelled in places.running(pool, names):
+    def _running(self, found: Iterator[tuple[Standing, bool]]) -> Iterator[Job]:
+        for one, is_cancelled in found:
             yield from self._shown(iter([one]), "cancelling" if is_cancelled else "running")
 
     def _queued(self, walk: Walk, name: str, control: Control) -> Iterator[Job]:

@@ -122,7 +122,7 @@ class Places:
         found = []
         for raw, score in page:
             if not self._is_other(raw):
-                found.append(_timed(place, raw, score))
+                found.append(timed_standing(place, raw, score))
         return iter(found) if place == "dead" else self._as_they_run(found)
 
     def everywhere(self) -> Iterator[Standing]:
@@ -167,12 +167,8 @@ class Places:
         return sorted(member.decode("utf-8", "surrogateescape") for member in members)
 
 
-def dead_standing(raw: bytes, score: float) -> Standing:
-    """Read a member of the dead set."""
-    return _timed("dead", raw, score)
-
-
-def _timed(place: SortedSet, raw: bytes, score: float) -> Standing:
+def timed_standing(place: SortedSet, raw: bytes, score: float) -> Standing:
+    """Read a member of a sorted set."""
     text = _read(raw)
     return Standing(place, "" if text is None else text.name, raw, text, score)
 

@@ -121,11 +121,10 @@ def hand_back(
     `beat`: the heartbeat as it was read; empty: none; "*": any. `names`: more names of jobs that it may have.
     `is_dead`: count a pool's death for each job. Ended jobs go to the dead set first.
     """
-    script = load("gocraft")["reap"]
     head = [pool, keys.prefix, beat, STEP, int(is_dead), len(names), *names]
     copies: list[Any] = []
     while True:
-        reply = server.call(script, script.keys(keys, pool=pool), [*head, *copies])
+        reply = server.run(keys, "reap", [*head, *copies], pool=pool)
         if reply[0] == b"alive":
             return None
         if reply[0] != b"ended":

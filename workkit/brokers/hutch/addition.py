@@ -44,7 +44,7 @@ class Addition:
             free = {*self._sent.refused, *self._sent.unsent}
             self._reserved.answered(self._sent.confirmed, free, now_ms=self._now_ms)
             error.added, error.refused = self._added, self._refused
-            error.unanswered = self._sent.is_unanswered
+            error.unanswered = bool(self._sent.doubtful)
             raise self._told(error) from error.__cause__
         self._reserved.answered(self._sent.confirmed, self._sent.refused, now_ms=self._now_ms)
         if refused := self._refused:

@@ -22,7 +22,7 @@ from workkit.brokers.hutch.beside.gate import Gate
 from workkit.brokers.hutch.codec import Receipt, as_job, copy_of, read_claim
 from workkit.brokers.hutch.message import consumer_tag, received, said_of
 from workkit.brokers.hutch.names import DEAD, Names
-from workkit.brokers.hutch.topology import dead, is_wild, takes, work
+from workkit.brokers.hutch.topology import dead, takes, work
 from workkit.brokers.hutch.wire.channel import Channel
 from workkit.brokers.hutch.wire.link import Link, Wire
 from workkit.brokers.hutch.wire.outlet import Copies, Outlet
@@ -31,6 +31,7 @@ from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job
+from workkit.jobs.names import has_wildcard
 from workkit.jobs.outcome import DONE, Released
 
 MOST = 2048  # messages that a listener holds; with short runs each queue may push twice as many
@@ -72,8 +73,7 @@ class Session:
         for job in info.serves:
             self._names.check_job(job, consumes=True)
         self._jobs = {self._names.queue(job): job for job in info.serves}
-        self._served = list(self._jobs)
-        self._threads = info.threads
+        self._served, self._threads = list(self._jobs), info.threads
         self.tag = f"workkit-{uuid4()}"
         self._said = said_of(info, now_ms=round(time.time() * 1000))
         self._gate.register(info)
@@ -198,7 +198,7 @@ class Session:
 
         def receive(_: Any, method: Any, properties: Any, body: bytes) -> None:
             message, key = received(method, properties, body), method.routing_key
-            is_delay = key.startswith(delay) and is_wild(job) and not takes(job, message.key)  # a pattern takes its key
+            is_delay = key.startswith(delay) and has_wildcard(job) and not takes(job, message.key)  # a pattern takes it
             if is_delay or key.startswith(DEAD):  # led here by a CC of event, or a wildcard; it is in the dead queue
                 channel.raw.basic_ack(method.delivery_tag)
                 return

@@ -219,11 +219,6 @@ def takes(pattern: str, key: str) -> bool:
     return _takes(_words(pattern), _words(key))
 
 
-def is_wild(pattern: str) -> bool:
-    """Return whether a binding matches more than one routing key."""
-    return not {"*", "#"}.isdisjoint(pattern.split("."))
-
-
 def _words(key: str) -> list[str]:
     return key.split(".") if key else []  # as in RabbitMQ: an empty key has no word
 

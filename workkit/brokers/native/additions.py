@@ -16,7 +16,7 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.redis_server.control import pack, read_packed
+from workkit.brokers.redis_server.control import packer, read_packed
 from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server, ServerClock
@@ -207,7 +207,7 @@ class Additions:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 rows.append(_put_row(job, what))
-            args += (change, pack(rows))
+            args += (change, packer().pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
                 args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
@@ -363,8 +363,7 @@ class NativePlans:
         args: list[Any] = [mode]
         for plan, generation in plans:
             args += (plan.source, plan.digest, plan.version, plan.written_ms, generation)
-        script = load("native")["plan"]
-        found = self.server.call(script, script.keys(self.keys), args)
+        found = self.server.run(self.keys, "plan", args)
         pairs = zip(found[::2], found[1::2], strict=True)
         return [Verdict(standing=STANDINGS[bytes(word)], generation=int(number)) for word, number in pairs]
 
@@ -382,8 +381,7 @@ class NativePlans:
 
     def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
         """Remove jobs that a plan no longer has: see `Plans.withdraw`."""
-        script = load("native")["withdraw"]
-        return int(self.server.call(script, script.keys(self.keys), [source, generation, *names])) >= 0
+        return int(self.server.run(self.keys, "withdraw", [source, generation, *names])) >= 0
 
 
 def is_plan_field(field: bytes, value: bytes) -> bool:

@@ -20,6 +20,8 @@ class Keys:
     span of time.
     """
 
+    layout = "native"
+
     def __init__(self, schedule: str) -> None:
         self.schedule = schedule
         self.jobs = f"{schedule}:jobs"  # hash: id -> payload. Published

@@ -13,6 +13,7 @@ import secrets
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgpack
@@ -35,9 +36,13 @@ def read_packed(packed: bytes | None) -> Any:
         return None
 
 
+packer: Final = partial(msgpack.Packer, use_bin_type=False, unicode_errors="surrogatepass")
+"""Makes a packer for scripts, which read texts and bytes alike. Half a character is written as it is."""
+
+
 def pack(value: Any) -> bytes:
-    """Pack a value for a script, which reads texts and bytes alike. Half a character is written as it is."""
-    return bytes(msgpack.Packer(use_bin_type=False, unicode_errors="surrogatepass").pack(value))
+    """Pack a value for a script: see `packer`."""
+    return bytes(packer().pack(value))
 
 
 def whole_ms(score: float) -> int:

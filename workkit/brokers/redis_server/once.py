@@ -53,11 +53,6 @@ def token_of(batch: str) -> str:
     return f"batch-{batch}"
 
 
-def batch_text(batch: Batch) -> str:
-    """Write a batch without additions."""
-    return f"{batch.rows} {batch.digest} []"
-
-
 def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
     """Read the progress of a batch. Raises NotFound."""
     found = _KEPT.match(text or b"")
@@ -76,7 +71,7 @@ def kept_batch(server: Server, key: Callable[[str], str], which: str | Batch, *,
     id = which.id if isinstance(which, Batch) else which
     with server.translated() as client:
         if isinstance(which, Batch):
-            client.set(key(token_of(id)), batch_text(which), ex=BATCH_SECONDS, nx=True)
+            client.set(key(token_of(id)), f"{which.rows} {which.digest} []", ex=BATCH_SECONDS, nx=True)
             return which
         text = client.get(key(token_of(id)))
     return read_batch(id, text, schedule=schedule)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import ssl
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -293,7 +293,12 @@ def wrong_types(client: Any, schedule: str, keys: Iterable[str]) -> list[str]:
         pipe = client.pipeline(transaction=False)
         for key in wanted:
             pipe.type(key)
-        return list(_clauses(wanted, [kind.decode() for kind in pipe.execute()]))
+        pairs = zip(wanted.items(), map(bytes.decode, pipe.execute()), strict=True)
+        return [
+            f"{key} is a {_WORDS.get(stands, stands)}, not a {_WORDS.get(kind, kind)}"
+            for (key, kind), stands in pairs
+            if stands not in (kind, "none")
+        ]
     return []
 
 
@@ -306,9 +311,3 @@ def types_of(schedule: str, keys: Iterable[str] = ()) -> dict[str, str]:
 def _kind(key: str, schedule: str) -> str | None:
     part = key.removeprefix(f"{schedule}:")
     return _NATIVE.get(part) or _OF_ONE.get(part.partition(":")[0])
-
-
-def _clauses(wanted: dict[str, str], found: Iterable[str]) -> Iterator[str]:
-    for (key, kind), stands in zip(wanted.items(), found, strict=True):
-        if stands not in (kind, "none"):
-            yield f"{key} is a {_WORDS.get(stands, stands)}, not a {_WORDS.get(kind, kind)}"

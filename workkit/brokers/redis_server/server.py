@@ -20,7 +20,7 @@ from workkit.brokers.redis_server.pipe import Wires
 from workkit.brokers.redis_server.primaries import SlotOwner
 from workkit.brokers.redis_server.refusal import ServerPlace, code_of, is_in_client, refusal, wrong_types
 from workkit.brokers.redis_server.route import Route, settings_of
-from workkit.brokers.redis_server.script import Script, ScriptTime
+from workkit.brokers.redis_server.script import Script, ScriptTime, load
 from workkit.clocks import time
 from workkit.errors import ServerError, WorkkitError
 
@@ -99,11 +99,8 @@ class Server:
         schedule: str = "",
         route: Route | None = None,
     ) -> None:
-        self.client = client
-        self.url = url
-        self._attached = attached
-        self._schedule = schedule
-        self._route = route
+        self.client, self.url = client, url
+        self._attached, self._schedule, self._route = attached, schedule, route
         self._address: Node | None = None  # the address that answered the last call
         self._twins: list[Server] = []
         self._wires = Wires(client.connection_pool)
@@ -114,6 +111,11 @@ class Server:
     def call(self, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Run one script. Load it first if the server does not have it."""
         return self.exchange([(script, keys, args)])[0]
+
+    def run(self, keys: Any, verb: str, args: Sequence[Any], **of: str | tuple[str, ...]) -> Any:
+        """Run a script of the layout of these keys: see `Script.keys`."""
+        script = load(keys.layout)[verb]
+        return self.call(script, script.keys(keys, **of), args)
 
     def exchange(self, calls: Sequence[Call]) -> list[Any]:
         """Run scripts in one write and one read."""

@@ -47,4 +47,4 @@ def test_the_specification_names_every_key() -> None:
     section = SPEC[SPEC.index("### Keys beside") : SPEC.index("### Slots")]
     named = {name.partition(":")[0] for name in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)}
     own = {name for name in {*vars(Keys), *vars(Keys("/", "app"))} if not name.startswith("_")}
-    assert named == own - {"vhost", "exchange", "prefix", "any_key"}
+    assert named == own - {"layout", "prefix", "any_key"}

@@ -23,18 +23,10 @@ from workkit.brokers.gocraft.text import LIFE_SECONDS, JobText, read, rewrite, u
 from workkit.brokers.redis_server.doctor import wrong_type
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.pipe import AS_READ
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import Fault, Finding, Kind
 from workkit.errors import CorruptRecord
 from workkit.text.cells import brief_bytes, bytes_text, shell_word
-
-
-def call(server: Server, keys: Keys, verb: str, args: Sequence[Any], **of: str) -> Any:
-    """Run a script of this layout."""
-    script = load("gocraft")[verb]
-    return server.call(script, script.keys(keys, **of), args)
-
 
 # Job texts.
 
@@ -62,7 +54,7 @@ class Aside:
     def repair(self, server: Server, keys: Keys) -> bool:
         """Move the bytes."""
         args = [keys.prefix, self.kind, self.name, self.pool, self.data, self.copy]
-        return bool(call(server, keys, "aside", args, key=self.key))
+        return bool(server.run(keys, "aside", args, key=self.key))
 
 
 def text_findings(made: Survey, text: Text) -> Iterator[Finding]:
@@ -276,7 +268,7 @@ class Leak:
         """Remove it, or set its expiry, if it has not changed."""
         ends_ms, life = self.mark.ends_ms, self.life
         times: list[Any] = [self.mark.value, "" if ends_ms is None else ends_ms, "" if life is None else life]
-        return bool(call(server, keys, "release", times, key=self.key))
+        return bool(server.run(keys, "release", times, key=self.key))
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 from workkit.brokers.doctor import FIX, WAIT, tally
 from workkit.brokers.gocraft.doctor.judge import LIMIT, is_whole
-from workkit.brokers.gocraft.doctor.keys import call
 from workkit.brokers.gocraft.doctor.survey import Place, Survey, Text, raw
 from workkit.brokers.gocraft.keys import Keys
 from workkit.brokers.gocraft.pool import STEP, hand_back
@@ -272,7 +271,7 @@ class Exposed:
         moved, place = 0, 1 if self.place == "scheduled" else 2
         for start in range(0, len(self.texts), STEP):
             rows = [part for text in self.texts[start : start + STEP] for part in (place, self.name, text)]
-            moved += int(call(server, keys, "hold", [keys.prefix, "", 0, 0, *rows])[0])
+            moved += int(server.run(keys, "hold", [keys.prefix, "", 0, 0, *rows])[0])
         return moved > 0
 
 
@@ -284,7 +283,7 @@ class Unknown:
 
     def repair(self, server: Server, keys: Keys) -> bool:
         """List it."""
-        return bool(call(server, keys, "know", [keys.prefix, self.name]))
+        return bool(server.run(keys, "know", [keys.prefix, self.name]))
 
 
 @dataclass(slots=True)

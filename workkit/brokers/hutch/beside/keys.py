@@ -22,6 +22,8 @@ from workkit.jobs.terms import PLAIN, Terms
 class Keys:
     """The keys beside one exchange of one virtual host."""
 
+    layout = "hutch"
+
     def __init__(self, vhost: str, exchange: str) -> None:
         self.prefix = prefix = f"{{amqp {quote(vhost, safe='')} {quote(exchange, safe='')}}}"
         self.listeners = f"{prefix}:listeners"  # sorted set: listener -> its last heartbeat

@@ -15,7 +15,6 @@ from workkit.brokers.hutch.message import read_body
 from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.redis_server.control import ask_slots, grouped, read_info, read_said, standing_control, whole_ms
 from workkit.brokers.redis_server.pages import piped, server_ms
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import LimitUse, worst_first
 from workkit.contract.listener import ListenerInfo
@@ -34,9 +33,8 @@ class Beside:
 
     def call(self, verb: str, args: Sequence[Any], **of: str) -> Any:
         """Run a script. Raises ServerUnreachable, ServerRefused, which name the Redis."""
-        script = load("hutch")[verb]
         try:
-            return self.server.call(script, script.keys(self.keys, **of), args)
+            return self.server.run(self.keys, verb, args, **of)
         except ServerUnreachable as error:
             raise self._named(error) from error
 

@@ -14,6 +14,7 @@ from workkit.brokers.hutch.broker_facts import ExchangeFact, QueueFact
 from workkit.brokers.hutch.doctor.survey import Survey
 from workkit.brokers.hutch.topology import LEVELS, Binding, Exchange, Queue, Topology
 from workkit.contract.doctor import CommandLine, Finding, Kind
+from workkit.jobs.names import has_wildcard
 from workkit.text.cells import shell_word
 
 DROPPING: Final = ("expires", "max-length", "max-length-bytes", "message-ttl")
@@ -321,7 +322,7 @@ def _wild(made: Survey) -> Iterator[Finding]:
     """Yield queues of event with a key as their name that are bound by a wildcard."""
     for queue in made.work:
         for key in sorted(made.bound(made.names.exchange, queue.name)):
-            if topology.is_wild(key) and queue.name.endswith(f".{key}") and not made.is_own(queue.name):
+            if has_wildcard(key) and queue.name.endswith(f".{key}") and not made.is_own(queue.name):
                 yield WILDCARD.found(
                     f"queue {queue.name} of event is bound by the wildcard {key}",
                     f"register one handler for each key in event, and delete this queue: {made.delete(queue.name)}",

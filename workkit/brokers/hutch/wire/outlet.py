@@ -119,11 +119,6 @@ class Delivery:
         left = set(self.doubtful)
         self._messages = [again(one) if place in left else one for place, one in enumerate(self._messages)]
 
-    @property
-    def is_unanswered(self) -> bool:
-        """Whether the broker has not answered a message that it may have taken, or may still take."""
-        return bool(self.doubtful)
-
     async def _go(self, wire: Wire) -> None:
         """Publish messages that are not on their way, and wait for all answers."""
         self._collect()

@@ -22,7 +22,6 @@ from workkit.brokers.native.results import write_fields
 from workkit.brokers.native.settle import log_name, occurrence
 from workkit.brokers.redis_server.control import pack
 from workkit.brokers.redis_server.pages import piped, server_ms
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.admin import (
     MARK,
@@ -155,8 +154,7 @@ class NativeAdmin:
             self.undos.append(undo)
 
     def _call(self, verb: str, args: Sequence[Any], **of: str | tuple[str, ...]) -> Any:
-        script = load("native")[verb]
-        return self.server.call(script, script.keys(self.keys, **of), args)
+        return self.server.run(self.keys, verb, args, **of)
 
     def _change(self, act: Act) -> bytes:
         return packed_change(self.author, act)

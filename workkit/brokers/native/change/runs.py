@@ -28,7 +28,6 @@ from workkit.brokers.native.results import skip_row
 from workkit.brokers.native.settle import TO_THE_END, occurrence
 from workkit.brokers.redis_server.control import pack, read_history, write_pause
 from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.contract.admin import Author, Undo
 from workkit.contract.producer import NewJob
@@ -73,7 +72,7 @@ class Runs:
                 act = Act(verb="skip", target=job_target(job), job=job, before={"due": stood}, after={"due": due})
                 ran, change = self._left_out(job, stood), packed_change(author, act)
                 args: list[Any] = [item, repr(score), job.id, due, ran, change, 1 if undoable else ""]
-                if reply := self._script("reschedule", args):
+                if reply := self.server.run(self.keys, "reschedule", args):
                     after = at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
                     return after, stood, _undoing(reply)
             if not standing_items(self.server, k, job.id):
@@ -99,7 +98,7 @@ class Runs:
                 return moved
             *place, change = rows[0]
             args = [*place, b"", change, "", *(part for row in rows[1:] for part in row)]
-            if self._script("reschedule", args):
+            if self.server.run(self.keys, "reschedule", args):
                 return moved
         raise self._gone(jobs[0])
 
@@ -173,20 +172,20 @@ class Runs:
             item = plain_item(job.id)
             entry = Entry(kind="o", due=str(now), flags=f"-#{secrets.token_hex(6)}", item=item)
             args = [job.id, now, occurrence(job.id, entry), change, 1 if undoable else "", entry.encode()]
-        if not (reply := self._script("run", args)):
+        if not (reply := self.server.run(self.keys, "run", args)):
             raise NotFound(f"{_named(job)} no longer waits in {job.schedule}.", given=job.id)
         after = at_due(job, now, state="due", attempt=0, error=None, failure=None, progress=None)
         return after, _undoing(reply)
 
     def interrupt(self, job: Job, listener: str, *, change: bytes) -> bool:
         """Cancel one run of a job: see `Admin.cancel`. Return False if the listener no longer has it."""
-        script, due = load("native")["interrupt"], job.due
+        due = job.due
         with self.server.translated() as client:
             records = client.hgetall(self.keys.running(listener))
         for row in record_rows("", records, {}):
             if row.id == job.id and due is not None and instant_of(row.entry.due_ms) == due:
-                keys = script.keys(self.keys, listener=listener)
-                if self.server.call(script, keys, [row.member, row.occurrence, change]):
+                args = [row.member, row.occurrence, change]
+                if self.server.run(self.keys, "interrupt", args, listener=listener):
                     return True
         return False
 
@@ -203,10 +202,6 @@ class Runs:
             live = client.zrangebyscore(k.listeners, now_ms - STALE_MS, "+inf")
         keys = [k.skip("").encode() + name for name in live]  # a name may be any bytes
         return len(live) if live and all(piped(self.server, lambda p: [p.sismember(key, id) for key in keys])) else 0
-
-    def _script(self, verb: str, args: Sequence[Any]) -> Any:
-        script = load("native")[verb]
-        return self.server.call(script, script.keys(self.keys), args)
 
 
 def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
@@ -228,8 +223,8 @@ def _named(job: Job) -> str:
 
 def put_back(undo: Undo, *, server: Server, keys: Keys, change: bytes) -> None:
     """Undo the change. Raises ChangedMeanwhile. `change`: who does so, for the script."""
-    script, until = load("native")["undo"], "" if undo.until_ms is None else undo.until_ms
-    reply = server.call(script, script.keys(keys, which=undo.job.id), [undo.kept, until, change])
+    until = "" if undo.until_ms is None else undo.until_ms
+    reply = server.run(keys, "undo", [undo.kept, until, change], which=undo.job.id)
     if reply != b"done":
         trouble = _trouble(
             undo, reply.decode().rpartition(":")[2], is_waiting=bool(standing_items(server, keys, undo.job.id))
@@ -273,7 +268,7 @@ class Pauses:
             # An `r` entry carries the chain. `o` entries, and entries with a limit slot, are parked when claimed
             if entry.kind == "r" and all(key.startswith(TO_THE_END) for key, _ in entry.slots):
                 args += [entry.encode(), parked_text(PAUSED + target, occurrence(id, entry), entry)]
-        self._script("pause", args)
+        self.server.run(self.keys, "pause", args)
 
     def resume(self, target: str, *, lapsed: bool = False, change: bytes = b"") -> bool:
         """End a pause: see `Resumed`. `lapsed`: only if the pause is over by its own time.
@@ -292,7 +287,7 @@ class Pauses:
         key, has_resumed = (PAUSED + target).encode("utf-8", "surrogateescape"), False
         while True:
             moves = self._moves(target, parked_under(self.server, self.keys, key, most=PAGE))
-            was, moved, left = self._script("resume", [target, mode, change, pack(moves)])
+            was, moved, left = self.server.run(self.keys, "resume", [target, mode, change, pack(moves)])
             has_resumed = has_resumed or bool(was) or bool(moved)
             if not left or (mode == "rest" and not moved):
                 return has_resumed
@@ -334,10 +329,6 @@ class Pauses:
         with self.server.translated() as client:
             named: bytes | None = client.hget(self.keys.names, of)
         return named.partition(b" ")[0].decode("utf-8", "replace") if named else of
-
-    def _script(self, verb: str, args: Sequence[Any]) -> Any:
-        script = load("native")[verb]
-        return self.server.call(script, script.keys(self.keys), args)
 
 
 def _next_after(job: Job, ms: int) -> int | None:

@@ -226,7 +226,7 @@ def put_back(member: bytes) -> bytes | None:
         if not isinstance(fields, dict):
             return None
         kept = {key: value for key, value in _keywords(fields).items() if key != "date"}
-        return None if len(kept) > MOST_IN_ORDER else _clojure_json(kept)
+        return None if len(kept) > MOST_IN_ORDER else wire.json_text(kept)
     except (ValueError, RecursionError):
         return None
 
@@ -236,10 +236,6 @@ def _keywords(value: Any) -> Any:
     if isinstance(value, dict):
         return {key.partition("/")[2] or key: _keywords(inner) for key, inner in value.items()}
     return [_keywords(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _clojure_json(value: Any) -> bytes:
-    return wire.json_text(value)
 
 
 def item_faults(member: bytes) -> Iterator[Fault]:

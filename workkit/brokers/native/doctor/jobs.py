@@ -19,11 +19,11 @@ from workkit.brokers.doctor import tally
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.doctor.judge import CRON, ITEM, NO_ITEM, NO_JOB, OF_ITEMS, OTHER_DIALECT, judge, why_unread
 from workkit.brokers.native.entry import PAUSED, Entry, due_ms, item_id, read_entry, under
+from workkit.brokers.native.look.listing import score_text
 from workkit.brokers.native.look.published import SUSPECTS, Pair, Places, Published
 from workkit.brokers.native.settle import occurrence, write_grave
 from workkit.brokers.redis_server.control import LAST_MS, standing_control
 from workkit.brokers.redis_server.pages import scored_pages
-from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Advice, CommandLine, Fault, Finding, Kind
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, pause_text
@@ -280,7 +280,7 @@ class Unreadable:
         if not self.items and not places.repair([{"id": self.id}], wide=True)[0]:
             return self._hurried(places)
         item, score = self.items[0] if self.items else (b"", 0.0)
-        entry = Entry(due=_text(score), item=item)
+        entry = Entry(due=score_text(score), item=item)
         dead_id = occurrence(self.id.decode("utf-8", "replace"), entry)
         grave = _grave(self.id, payload, entry, self.reason)
         return _buried(places, [self.id, self.digest, dead_id, grave, *(member for member, _ in self.items)])
@@ -314,7 +314,7 @@ class Misplaced:
         id = item_id(self.item)
         if id is None:
             dead_id = sha1(self.item, usedforsecurity=False).hexdigest()
-            grave = _grave(b"", None, Entry(due=_text(self.score), item=self.item), self.reason)
+            grave = _grave(b"", None, Entry(due=score_text(self.score), item=self.item), self.reason)
             return _buried(places, ["", "", dead_id, grave, self.item])
         if self.is_absent:
             return self._reschedule(places, id, "-")
@@ -332,9 +332,8 @@ class Misplaced:
         return self._reschedule(places, id, "" if due is None else due)
 
     def _reschedule(self, places: Places, id: bytes, due: int | str) -> bool:
-        script = load("native")["reschedule"]
         args = [self.item, repr(self.score), id, due, "", "", ""]
-        return bool(places.server.call(script, script.keys(places.keys), args))
+        return bool(places.server.run(places.keys, "reschedule", args))
 
 
 def due_again(codec: Codec, id: bytes, payload: bytes, *, now_ms: int) -> int | None:
@@ -355,20 +354,14 @@ def queue_text(id: bytes) -> bytes:
 
 def tidy(places: Places, key: str, args: list[Any]) -> bool:
     """Remove a field or member that has not changed since it was read, or make it due."""
-    script = load("native")["tidy"]
-    return bool(places.server.call(script, script.keys(places.keys, key=key), args))
+    return bool(places.server.run(places.keys, "tidy", args, key=key))
 
 
 def _buried(places: Places, args: list[Any]) -> bool:
-    bury = load("native")["bury"]
-    return bool(places.server.call(bury, bury.keys(places.keys), args))
+    return bool(places.server.run(places.keys, "bury", args))
 
 
 def _grave(id: bytes, payload: bytes | None, entry: Entry, reason: str) -> bytes:
     """Write the record of the dead set, as `settle` writes it for a job that a listener cannot read."""
     failure = Failure(type="CorruptRecord", message=reason)
     return write_grave(id, payload, entry, failure=failure, reason="corrupt")
-
-
-def _text(score: float) -> str:
-    return f"{score:.0f}" if abs(score) < 1e17 else str(score)

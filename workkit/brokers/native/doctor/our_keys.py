@@ -34,7 +34,6 @@ from workkit.brokers.redis_server.pages import (
     scored_pages,
     set_pages,
 )
-from workkit.brokers.redis_server.script import load
 from workkit.contract.doctor import Finding, Kind
 from workkit.jobs.option_readers import LONGEST_MS
 from workkit.text.cells import brief_bytes, bytes_text
@@ -78,9 +77,8 @@ class Unlisted:
                 client.zadd(k.listeners, {raw: beat}, nx=True)
         elif tidy(places, k.listeners, ["due", raw, repr(beat)]):
             beat = 0.0  # it holds nothing, so the age of its heartbeat does not matter
-        reap = load("native")["reap"]
         while True:
-            reply = places.server.call(reap, reap.keys(k, listener=self.listener), [raw, repr(beat), 0, MOST_MOVED])
+            reply = places.server.run(k, "reap", [raw, repr(beat), 0, MOST_MOVED], listener=self.listener)
             if reply[0] == b"alive":
                 return False
             if not int(reply[1]):
@@ -271,11 +269,9 @@ class Hidden:
 
     def repair(self, places: Places) -> bool:
         """Move them to `S:next`."""
-        script, moved = load("native")["restore"], 0
-        for start in range(0, len(self.entries), MOST_MOVED):
-            part = self.entries[start : start + MOST_MOVED]
-            moved += int(places.server.call(script, script.keys(places.keys), part))
-        return moved > 0
+        starts = range(0, len(self.entries), MOST_MOVED)
+        parts = [self.entries[start : start + MOST_MOVED] for start in starts]
+        return sum(int(places.server.run(places.keys, "restore", part)) for part in parts) > 0
 
 
 def hidden(places: Places) -> Iterator[Finding]:

@@ -30,7 +30,6 @@ from workkit.brokers.redis_server.pages import (
     scored_pages,
     server_ms,
 )
-from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
 from workkit.contract.broker import Broker
@@ -118,13 +117,11 @@ class Places:
         return answers
 
     def _repair(self, strays: Sequence[Mapping[str, Any]], *, wide: bool) -> list[bool]:
-        repair = load("native")["repair"]
         packed = pack(list(strays))
         for _ in range(20):
             listed = [name for name, _ in self._beats()]
-            keys = repair.keys(self.keys, listeners=(*(n.decode() for n in listed if is_text(n)), *self.lost))
-            args = [pack(listed), int(wide), packed]
-            reply = self.server.call(repair, keys, args)
+            names = (*(name.decode() for name in listed if is_text(name)), *self.lost)
+            reply = self.server.run(self.keys, "repair", [pack(listed), int(wide), packed], listeners=names)
             if reply != b"changed":
                 return [bool(answer) for answer in reply]
         raise ServerRefused(f"{self.server.url}: the list of listeners changes too fast for a check. Try again.")
