@@ -35,7 +35,7 @@ ONCE = frozenset({
 ONCE_IN_A_POOL = frozenset({"hold", "move", "periodic", "relock", "take_unique", "decided Again"})
 SCENES: dict[str, type[Scene]] = {"native": Scene, "gocraft": PoolScene}
 TRIES = 3  # of a scene whose fault does not happen
-SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle+claim"})
+SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle", "settle+claim"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,16 @@ def faults(kinds: Iterable[str], *, seeds: Iterable[int], layout: str = "native"
                     variant=VARIANTS[(place + seed) % 2],
                     product=PRODUCTS[(place // 2 + seed) % 2],
                 )
+
+
+def once_cut(seed: int) -> Iterator[Fault]:
+    """Every point with every kind, but one of the two that cut connections where a process can be told to stop."""
+    every = list(faults(KINDS, seeds=[seed]))
+    stoppable = {fault.point for fault in every if fault.kind == "stop"}
+    for fault in every:
+        is_stopped = fault.point in stoppable and Random(f"{fault.point} {seed} cut").random() < 0.5
+        if fault.kind not in ("connection", "stop") or (fault.kind == "stop") is is_stopped:
+            yield fault
 
 
 def fewer(seed: int) -> Iterator[Fault]:

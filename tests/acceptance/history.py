@@ -113,16 +113,16 @@ def read(lines: Iterable[str], *, slack: float = 0.0) -> History:
     """
     by_time = sorted((json.loads(line) for line in lines), key=lambda line: float(line["at"]))
     history = History(lines=by_time, slack=slack)
-    running: dict[tuple[Any, ...], Run] = {}
+    running: dict[tuple[Any, ...], list[Run]] = defaultdict(list)  # one that was fenced may take its own work again
     for line in history.lines:
         match line["what"]:
             case "start":
                 names = ("label", "id", "due", "attempt", "pid")
                 run = Run(start=line["at"], **{name: line[name] for name in names})
                 history.runs.append(run)
-                running[_key(line)] = run
+                running[_key(line)].append(run)
             case "end":
-                run = running.pop(_key(line))
+                run = running[_key(line)].pop(0)
                 run.end, run.how = line["at"], line["how"]
             case "ack":
                 history.acknowledged[line["label"]].append(line)

@@ -1,13 +1,14 @@
 """At every point between add and settle: the process, the server or the connection is killed, and nothing is lost.
 
-`python -m tests.acceptance.crashes --seeds 3` plays more of these scenes.
+A point where a process can be told to stop has its connections cut either with or without that.
+`python -m tests.acceptance.crashes --seeds 3` plays all of these scenes.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.acceptance.crashes import Result, faults, play, table
+from tests.acceptance.crashes import Result, once_cut, play, table
 from tests.acceptance.faulty import points
 from tests.acceptance.faulty_points import KINDS
 from tests.servers import PRODUCTS, program
@@ -18,7 +19,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     """All scenes, played at once: most of their time is waiting."""
     for product in PRODUCTS:
         program(product)  # skips here, not in a thread
-    return play(list(faults(KINDS, seeds=[0])), folder=tmp_path_factory.mktemp("scenes"))
+    return play(list(once_cut(seed=0)), folder=tmp_path_factory.mktemp("scenes"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,6 +29,6 @@ def test_nothing_is_lost_whatever_the_point(kind: str, results: list[Result]) ->
     assert not wrong, "\n".join([*wrong, table(of_kind)])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "stop"])
-def test_every_point_was_come_to(kind: str, results: list[Result]) -> None:
-    assert {result.fault.point for result in results if result.fault.kind == kind and result.fired} == set(points())
+@pytest.mark.parametrize("kinds", [("process",), ("server",), ("connection", "stop")], ids="-".join)
+def test_every_point_was_come_to(kinds: tuple[str, ...], results: list[Result]) -> None:
+    assert {result.fault.point for result in results if result.fault.kind in kinds and result.fired} == set(points())

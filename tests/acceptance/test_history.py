@@ -70,6 +70,7 @@ def test_a_broken_history_is_complained_of(lines: Lines, promise: Promise, compl
     [
         ([ack("x"), *ran("x", 1.0)], Promise()),
         ([], Promise()),  # never acknowledged
+        ([ack("x"), FENCED, *ran("x", 1.0, took=3.0), *ran("x", 2.0, took=3.0)], Promise()),  # a listener took it again
         ([ack("x"), FENCED, *ran("x", 1.0, how="JobCancelled"), *ran("x", 8.0, pid=8)], Promise()),
         ([ack("x"), *ran("x", 1.0, how="OSError"), *ran("x", 2.0, attempt=1)], Promise(attempts=2)),
         ([ack("x")], Promise(is_cancelled=True)),
