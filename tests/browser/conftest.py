@@ -25,7 +25,9 @@ from workkit import schedule
 from workkit.schedule import Schedule
 
 PLACE = "WORKKIT_TEST_CHROMIUM"
-PLACES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PLACES = (  # the headless one takes half of the processor's time
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+)  # fmt: skip
 PATIENCE_MS = 30_000
 
 
@@ -33,7 +35,7 @@ def chromium_program() -> str:
     """Find the browser; without it, skip the test here and fail it in CI."""
     if found := os.environ.get(PLACE) or next(filter(None, map(shutil.which, PLACES)), None):
         return found
-    missing = f"no chromium on PATH; on Debian: apt-get install chromium, or name it by {PLACE}"
+    missing = f"no chromium on PATH; on Debian: apt-get install chromium-headless-shell, or name it by {PLACE}"
     if os.environ.get("CI"):
         pytest.fail(missing, pytrace=False)
     pytest.skip(missing)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import axe_playwright_python
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Response
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Response, ViewportSize
 
 from tests.browser.scene import MASKED
 
 Theme = Literal["light", "dark"]
 WIDE, NARROW, NARROWEST = 1280, 390, 320
+ROOM: Final[ViewportSize] = {"width": WIDE, "height": 900}
 LOOKS: Final[Sequence[tuple[Theme, int]]] = (("light", WIDE), ("dark", NARROW), ("dark", WIDE), ("light", NARROW))
 """Each theme at each width; the first two show both of both."""
 NARROWEST_LOOK: Final[tuple[Theme, int]] = ("light", NARROWEST)
@@ -104,22 +105,16 @@ class Looks:
     browser: Browser
     address: str = ""
     _contexts: dict[bool, BrowserContext] = field(default_factory=dict)
+    _idle: list[Seen] = field(default_factory=list)
 
     def on(self, address: str) -> Looks:
         """Look at another site, with the same browser."""
-        return Looks(self.browser, address, self._contexts)
+        return Looks(self.browser, address, self._contexts, self._idle)
 
     @contextmanager
     def page(self, *, java_script_enabled: bool = True, **how: Any) -> Iterator[Page]:
         """Open a page of a browser that nobody knows yet. One with further options shares nothing."""
-        context = None if how else self._contexts.get(java_script_enabled)
-        if context is None:
-            context = self.browser.new_context(
-                java_script_enabled=java_script_enabled, viewport={"width": WIDE, "height": 900}, **how
-            )
-            context.set_default_timeout(30_000)
-            if not how:
-                self._contexts[java_script_enabled] = context
+        context = self._context(java_script_enabled, **how) if how else self._shared(java_script_enabled)
         page = context.new_page()
         try:
             yield page
@@ -130,13 +125,39 @@ class Looks:
                 page.close()
                 context.clear_cookies()
 
+    def _context(self, has_script: bool, **how: Any) -> BrowserContext:
+        context = self.browser.new_context(java_script_enabled=has_script, viewport=ROOM, **how)
+        context.set_default_timeout(30_000)
+        return context
+
+    def _shared(self, has_script: bool) -> BrowserContext:
+        if has_script not in self._contexts:
+            self._contexts[has_script] = self._context(has_script)
+        return self._contexts[has_script]
+
     @contextmanager
     def at(self, *, has_script: bool) -> Iterator[Seen]:
-        """Open a page whose paths are below the address of the site."""
-        with self.page(java_script_enabled=has_script) as page:
-            seen = Seen(page, has_script, self.address)
+        """Give a page whose paths are below the address of the site: one that was left, as to open one is dear. After
+        a failure it is not used again.
+        """
+        seen = next((one for one in self._idle if one.has_script is has_script), None)
+        if seen is None:
+            seen = Seen(self._shared(has_script).new_page(), has_script, self.address)
             seen.listen()
+        else:
+            self._idle.remove(seen)
+            seen.address = self.address
+            seen.page.set_viewport_size(ROOM)
+            seen.page.emulate_media(color_scheme="null", reduced_motion="null")
+        try:
             yield seen
+        except BaseException:
+            seen.page.close()
+            raise
+        seen.page.goto("about:blank")
+        seen.page.context.clear_cookies()
+        seen.complaints.clear()
+        self._idle.append(seen)
 
 
 def assert_masked(text: str, where: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from workkit.errors import Unsupported
 
 F = TypeVar("F", bound=Callable[..., None])
-TESTED: dict[Can, set[str]] = {}  # the modules that hold a test of it
+TESTED: dict[Can, set[tuple[str, str]]] = {}  # its tests: module and name
 
 
 class Can(StrEnum):
@@ -62,7 +62,7 @@ def promised(needs: Can, *, refused: bool = True) -> Callable[[F], F]:
     """
 
     def tied(test: F) -> F:
-        TESTED.setdefault(needs, set()).add(test.__module__)
+        TESTED.setdefault(needs, set()).add((test.__module__, test.__name__))
 
         @wraps(test)
         def checked(*args: Any, **kwargs: Any) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 
 from tests.contract import capability
 from tests.contract.capability import Can, promised
+from tests.contract.conftest import ON_RABBITMQ, has_turn
 from workkit.errors import Unsupported
 
 
@@ -42,7 +46,23 @@ def test_a_promise_must_be_refused_where_the_layout_does_not_declare_it() -> Non
         keeps(stage=stage())
 
 
-def test_every_capability_has_a_test() -> None:
+@pytest.fixture
+def tested() -> dict[Can, list[Callable[..., None]]]:
+    """The tests of each capability, but for those of this file."""
     for file in Path(__file__).parent.glob("test_*.py"):
         importlib.import_module(f"tests.contract.{file.stem}")
-    assert {can for can, modules in capability.TESTED.items() if modules - {__name__}} == set(Can)
+    return {
+        can: [getattr(sys.modules[module], name) for module, name in tests if module != __name__]
+        for can, tests in capability.TESTED.items()
+    }
+
+
+def test_every_capability_has_a_test(tested: dict[Can, list[Callable[..., None]]]) -> None:
+    assert {can for can, tests in tested.items() if tests} == set(Can)
+
+
+def test_every_layout_on_rabbitmq_has_a_test_of_every_promise(tested: dict[Can, list[Callable[..., None]]]) -> None:
+    for can, layout in product(Can, ON_RABBITMQ):
+        assert any(has_turn(layout, test) for test in tested[can]), f"{layout}: {can}"
+    everywhere = [test for test in tested[Can.LOOK] if all(has_turn(layout, test) for layout in ON_RABBITMQ)]
+    assert len(everywhere) < len(tested[Can.LOOK])
