@@ -14,19 +14,13 @@ from typing import Final, TypeVar
 from workkit.contract.admin import Change
 from workkit.contract.broker import Inspector
 from workkit.contract.history import NO_RUN, PastRun, call_of, is_run_of
-from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.inspector import MOST_LISTENERS, SOON, Counts, Pulse, soonest
 from workkit.contract.listener import ListenerInfo
 from workkit.contract.where import JobPage, JobQuery, no_place, read_page
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job, JobState
 from workkit.text.wording import epoch_ms
-
-SOON: Final = 10
-"""The number of waiting jobs in a pulse, at most."""
-
-MOST_LISTENERS: Final = 50
-"""The number of listeners in a pulse, at most."""
 
 _WAITING: tuple[JobState, ...] = ("due", "waiting", "retrying", "paused")
 
@@ -102,11 +96,6 @@ def place_in_list(job: Job) -> tuple[int, float]:
     return (2, -due) if job.state == "dead" else (1, due)
 
 
-def soonest(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Choose the first jobs of several lists, soonest first."""
-    return tuple(sorted(jobs, key=_due)[:SOON])
-
-
 def joined_pulse(parts: list[Pulse]) -> Pulse:
     """Join the pulses of the parts of a schedule. A listener appears once for each part."""
     return Pulse(
@@ -139,10 +128,6 @@ def summed_counts(parts: Sequence[Counts]) -> Counts:
     }
     late_ms = max((counts.late_ms for counts in parts if counts.late_ms is not None), default=None)
     return Counts(**summed, late_ms=late_ms, totals=totals)
-
-
-def _due(job: Job) -> float:
-    return float("-inf") if job.due is None else job.due.timestamp()
 
 
 def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int | None = None) -> Job | None:

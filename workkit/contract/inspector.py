@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Final, Literal
 
 from workkit.contract.listener import ListenerInfo
@@ -45,6 +46,9 @@ class Counts:
         return sum(getattr(self, state) for state in STATES)
 
 
+SOON, MOST_LISTENERS = 10, 50  # the most waiting jobs, and listeners, in a pulse
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
     """The answer to one quick look at a schedule, whatever its number of jobs.
@@ -69,6 +73,11 @@ class Pulse:
     def now(self) -> datetime:
         """The server's clock (aware UTC)."""
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
+
+
+def soonest(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """Choose the waiting jobs of a pulse: the first ones of several lists, soonest first."""
+    return tuple(sorted(jobs, key=lambda job: -inf if job.due is None else job.due.timestamp())[:SOON])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,8 +30,7 @@ from workkit.brokers.native.record import read_count
 from workkit.brokers.redis_server.control import quieted, read_info, standing, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ms_of, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
-from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
-from workkit.contract.inspector import Counts, Pulse
+from workkit.contract.inspector import MOST_LISTENERS, SOON, Counts, Pulse, soonest
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
 from workkit.text.wording import instant_of

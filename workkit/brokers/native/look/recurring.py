@@ -21,8 +21,16 @@ from workkit.brokers.native.look.all_jobs import named_entry
 from workkit.brokers.native.look.listing import Listing, pause_of, record_rows
 from workkit.brokers.redis_server.control import ask_slots, bounds, grouped, standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text, ms_of, piped
-from workkit.contract.composed import MOST_LISTENERS
-from workkit.contract.inspector import MOST_HOLDERS, MOST_LIMITS, Holder, LimitUse, Named, Recurs, worst_first
+from workkit.contract.inspector import (
+    MOST_HOLDERS,
+    MOST_LIMITS,
+    MOST_LISTENERS,
+    Holder,
+    LimitUse,
+    Named,
+    Recurs,
+    worst_first,
+)  # fmt: skip
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.text.wording import instant_of
