@@ -8,6 +8,7 @@ import doctest
 import functools
 import inspect
 import pickle
+import pydoc
 import subprocess
 import sys
 import typing
@@ -46,6 +47,7 @@ from workkit.errors import (
     TriggerError,
 )
 from workkit.jobs.importing import import_module
+from workkit.jobs.marks import options_of
 from workkit.verbs import opening
 
 s = schedule.create("calling", tz="Europe/Paris")  # each test configures its own server
@@ -128,6 +130,28 @@ def typed(
     maybe: date | None = None,
 ) -> None:
     calls.append((day, at, tod, price, id, data, colour, path, report, size, maybe))
+
+
+@s.every("weekday at 9am", name="digest")
+@s.job(retries=2)
+def digest() -> None:
+    calls.append("digest")
+
+
+@s.job(retries=3)
+@s.every("day at 5am", name="nightly")
+def nightly() -> None:
+    calls.append("nightly")
+
+
+@s.bind
+def bound_above(n: int) -> None:
+    calls.append(("bound_above", n))
+
+
+@s.every("day at 6am", name="under")
+@s.bind
+def bound_under() -> None: ...
 
 
 def plain(a: int, b: str = "x") -> list[int]:
@@ -385,9 +409,12 @@ def test_what_json_cannot_carry_is_refused_with_the_parameter(
         (("tomorrow",), {}, r"^day: day must be a date as ISO text|day must be a date"),
         ((date(2027, 3, 1),), {"full": 5}, r"full=5 is an int, and full is annotated bool"),
         ((), {}, r"export\(day, full\)|day"),
-        ((date(2027, 3, 1),), {"priority": 5}, "priority"),
+        ((date(2027, 3, 1),), {"fulll": True}, "unexpected keyword argument 'fulll'"),
+        ((date(2027, 3, 1),), {"priority": 5}, r"Options come first: export\.now\(priority=5\)\.send\(\.\.\.\)\."),
+        ((date(2027, 3, 1),), {"at": "7pm"}, r"The time comes first: export\.at\('7pm'\)\.send\(\.\.\.\)\."),
+        ((date(2027, 3, 1),), {"countdown": 5}, r'Write in_="5 seconds"\.'),
     ],
-    ids=["type", "named", "missing", "unknown"],
+    ids=["type", "named", "missing", "unknown", "option", "time", "word"],
 )
 def test_arguments_that_do_not_fit_are_refused_by_the_call(server: Server, args: Any, kwargs: Any, said: str) -> None:
     send: Any = export.send
@@ -418,6 +445,43 @@ def test_the_function_stays_a_function() -> None:
         export.send(date(2027, 3, 1))
     assert sent.called
     assert inspect.isfunction(mock.create_autospec(export))
+
+
+def test_a_job_travels_by_pickle_and_knows_its_schedule_unless_that_holds_a_client(server: Server) -> None:
+    job = export.send(date(2027, 3, 1))
+    assert pickle.loads(pickle.dumps(job)).refresh().id == job.id
+    client = schedule.create(s.name, redis=server.client())
+    other = client.bind(export).send(date(2027, 3, 2))
+    assert pickle.loads(pickle.dumps(other)) == other
+    assert pickle.loads(pickle.dumps(other)).source is None
+
+
+def test_sphinx_and_pydoc_show_the_function(tmp_path: Path) -> None:
+    assert pydoc.plain(pydoc.render_doc(export)).splitlines()[2] == (
+        "export(day: 'date', *, full: 'bool' = False) -> 'Report'"
+    )
+    sphinx = pytest.importorskip("sphinx.application")
+    (tmp_path / "conf.py").write_text("extensions = ['sphinx.ext.autodoc']\n")
+    (tmp_path / "index.rst").write_text(f".. autofunction:: {__name__}.export\n\n.. autofunction:: {__name__}.load\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-qW", "-b", "text", str(tmp_path), str(tmp_path / "built")],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), sphinx
+    built = (tmp_path / "built" / "index.txt").read_text()
+    assert "export(day: date, *, full: bool = False) -> Report" in built
+    assert "async" in built
+
+
+@pytest.fixture
+@s.job
+def made_by_fixture() -> str:
+    """A fixture and a job at once."""
+    return "made"
+
+
+def test_a_fixture_may_be_a_job(made_by_fixture: str) -> None:
+    assert made_by_fixture == "made"
 
 
 def test_a_wrapper_of_the_function_sends_the_function(server: Server) -> None:
@@ -460,6 +524,23 @@ def test_the_verbs_take_the_function_and_the_bound_one(server: Server, name: str
         schedule.pause(other, fn=fn)
     assert {job.fn for job in schedule.jobs(other)} == {f"#'{__name__}/export"}
     assert schedule.counts(other).waiting + schedule.counts(other).paused >= 2
+
+
+def test_a_planned_function_is_found_under_and_above(server: Server) -> None:
+    assert set(schedule.sync(s).added) == {"digest", "nightly", "under"}
+    assert {job.fn.rpartition("/")[2] for job in schedule.jobs(s)} == {"digest", "nightly", "bound_under"}
+    digest.send()
+    nightly.send()
+    assert ran() == 2
+    assert sorted(calls) == ["digest", "nightly"]
+    assert (options_of(digest).retries, options_of(nightly).retries) == (2, 3)
+
+
+def test_a_listener_runs_a_function_that_its_module_holds_bound(server: Server) -> None:
+    bound_above.send(3)
+    schedule.add_now(s, f"{__name__}:bound_above", args=[4])
+    assert ran() == 2
+    assert sorted(calls) == [("bound_above", 3), ("bound_above", 4)]
 
 
 class Holder:
