@@ -186,6 +186,12 @@ def test_send_adds_a_job_that_runs_with_the_arguments(server: Server) -> None:
     assert sorted(calls) == [(date(2027, 3, 1), True), (date(2027, 3, 2), False)]
 
 
+def test_a_layout_with_job_names_gets_the_name_of_the_function(server: Server, name: str) -> None:
+    other = schedule.create(name, layout="gocraft", redis=server.url)
+    assert other.bind(handlers.note).send(n=5).fn == "note"
+    assert [(job.fn, job.kwargs) for job in schedule.jobs(other)] == [("note", {"n": 5})]
+
+
 def test_every_send_is_a_run_of_its_own_unless_a_key_prevents_it(server: Server) -> None:
     assert export.send(date(2027, 3, 1)).id != export.send(date(2027, 3, 1)).id
     once = export.now(unique_key="mar")
@@ -627,6 +633,7 @@ def test_a_schedule_is_configured_before_its_first_use(server: Server, name: str
     send.send(date(2027, 3, 1))
     with pytest.raises(InvalidSchedule, match=r"was used before s\.configure\(redis=\)\. Configure it at the start"):
         mine.configure(redis="redis://127.0.0.1:1/")
+    mine.configure(redis=server.url, tz="Europe/Paris")  # an application that is made a second time
     assert mine.redis == server.url
     assert schedule.counts(schedule.create(name, redis=server.url)).due == 1
 
@@ -667,15 +674,15 @@ def test_a_listener_of_another_program_runs_what_a_web_program_adds(server: Serv
         "@s.job(keep='1h')\n"
         "def twice(a: int) -> str:\n    return add.now(keep='1h').send(a, a).id\n"
         "@s.job(keep='1h', cpu=True)\n"
-        "def thrice(a: int) -> str:\n    return add.now(keep='1h').send(a, a * 2).id\n"
+        "def thrice(a: int) -> tuple[str, int]:\n    return add.now(keep='1h').send(a, a * 2).id, a\n"
     )
     (tmp_path / "web.py").write_text(
         "import sys\nimport shop\n"
         "from workkit import schedule\n"
         "shop.s.configure(redis=sys.argv[1])\n"
         "jobs = [shop.add.send(1, 2), shop.twice.send(3), shop.thrice.send(4)]\n"
-        "print(*(job.result('20s') for job in jobs))\n"
-        "print(*(schedule.result(shop.s, job.result(), wait='20s') for job in jobs[1:]))\n"
+        "one, two, (three, four) = (job.result('20s') for job in jobs)\n"
+        "print(one, four, *(schedule.result(shop.s, id, wait='20s') for id in (two, three)))\n"
     )
     where = {"PATH": "/usr/bin", "PYTHONPATH": f"{ROOT}", "WORKKIT_REDIS_URL": "redis://127.0.0.1:1/"}
     listening = subprocess.Popen(
@@ -690,8 +697,7 @@ def test_a_listener_of_another_program_runs_what_a_web_program_adds(server: Serv
         listening.terminate()
         listening.wait(30)
     assert done.returncode == 0, done.stderr
-    first, second = done.stdout.splitlines()
-    assert (first.split()[0], second) == ("3", "6 12")
+    assert done.stdout == "3 4 6 12\n"
 
 
 def test_a_send_while_a_listener_imports_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
