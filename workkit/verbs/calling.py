@@ -11,16 +11,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from workkit.contract.producer import Tally
 from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions
-from workkit.jobs.arguments import name_parameter
+from workkit.jobs.arguments import name_parameter, signature_of
 from workkit.jobs.call import AddOptions
+from workkit.jobs.elsewhere import WORDS
 from workkit.jobs.job import Job, above
 from workkit.jobs.names import Bound, function_of, stored_name
+from workkit.triggers.when import KEYWORDS as TIMES
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +31,7 @@ A = TypeVar("A")
 A_contra = TypeVar("A_contra", contravariant=True)
 Row = Sequence[Any] | Mapping[str, Any]
 
+_OPTIONS = AddOptions.__optional_keys__
 _OF_THE_CALL = ("fn", "args", "kwargs", "call")  # keywords of `add` that `send` takes the place of
 
 
@@ -58,7 +62,8 @@ class TimedCall(Generic[P, R]):
         try:
             return added(self._schedule, {**self._given, "args": args, "kwargs": kwargs or None}, verb=self._verb)
         except InvalidArguments as error:
-            raise name_parameter(error, self._given["fn"]) from error.__cause__
+            fn = self._given["fn"]
+            raise name_parameter(_options_first(error, fn, kwargs), fn) from error.__cause__
 
     async def asend(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Add a job, as `send` does. Does not block the event loop."""
@@ -96,6 +101,24 @@ class TimedCall(Generic[P, R]):
         return found
 
 
+def _options_first(error: InvalidArguments, fn: Any, named: Mapping[str, Any]) -> InvalidArguments:
+    """Add a remedy to an error about an argument that is an option here or in another scheduler. Returns the error."""
+    parameters = signature_of(fn).parameters
+    for name, value in named.items():
+        if name in parameters or error.remedy is not None:
+            continue
+        if name in WORDS:
+            error.remedy, _ = WORDS[name].remedy(value)
+        elif name in TIMES:
+            error.remedy = f"The time comes first: {fn.__name__}.{name}({value!r}).send(...)."
+        elif name in _OPTIONS:
+            error.remedy = f"Options come first: {fn.__name__}.now({name}={value!r}).send(...)."
+        else:
+            continue
+        error.args = (f"{error} {error.remedy}",)
+    return error
+
+
 def _call_of(row: Any) -> Mapping[str, Any]:
     """Return the keywords of `add` for the arguments of a row. Raises InvalidArguments."""
     if isinstance(row, Mapping):
@@ -116,6 +139,9 @@ class _Sender(TimedCall[P, R], Bound):
         super().__init__(schedule, fn, {}, verb="add_now")
         wrapper: Any = self
         functools.update_wrapper(wrapper, fn, updated=())  # its attributes may be those of another schedule
+        with suppress(ValueError, TypeError):  # a function that wraps itself, or lies about its signature
+            for name in ("send", "delay", "asend"):
+                setattr(self, name, _with_parameters(getattr(TimedCall, name), self, signature_of(fn)))
 
     def now(self, **options: Unpack[AddOptions]) -> TimedCall[P, R]:
         """Call it at once, with options of `schedule.add_now`."""
@@ -234,3 +260,14 @@ def attached(schedule: Any, fn: Any, mark: Callable[[Any], Any]) -> Any:
     for name in _METHODS:
         setattr(fn, name, getattr(sender, name))
     return fn
+
+
+def _with_parameters(method: Any, sender: Any, shown: inspect.Signature) -> MethodType:
+    """Return a method of `sender` that shows these parameters to `help`, IPython and Jupyter. Type checkers know them
+    without it. It is a copy, because a call of a wrapper would cost more.
+    """
+    copied: Any = FunctionType(method.__code__, method.__globals__, method.__name__)
+    copied.__doc__, copied.__qualname__ = method.__doc__, method.__qualname__
+    first = inspect.Parameter("__calls", inspect.Parameter.POSITIONAL_ONLY)  # Python drops it from the method
+    copied.__signature__ = shown.replace(parameters=[first, *shown.parameters.values()], return_annotation=Job)
+    return MethodType(copied, sender)
