@@ -50,8 +50,9 @@ nitpick_ignore_regex = [  # types of others, whose inventories are not read; typ
         r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client|valkey_client|flask\.app|django_tasks|django\.tasks)\..*"
         r"|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
     ),
-    ("py:class", r"workkit\..*\.[EFPR]"),
-    ("py:class", r"(workkit\.jobs\.call\.)?\w+Options"),  # the page "Keywords" has them
+    ("py:class", r"workkit\..*\.([AEFPR]|R_co|JobDecorator)|P"),
+    ("py:obj", r"typing\.~P"),
+    ("py:class", r"(workkit\.(jobs\.call|verbs\.creation)\.)?\w+Options"),  # the page "Keywords" has them
     ("py:class", r"workkit\.(jobs\.(run_options|terms)|contract|worker|web)\..*"),
     ("py:class", r"workkit\.triggers\.trigger\.(Interval|Pace)"),
     ("py:class", r"History|Own|Way|Signer"),

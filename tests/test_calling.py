@@ -8,6 +8,7 @@ import doctest
 import functools
 import inspect
 import pickle
+import pydoc
 import subprocess
 import sys
 import typing
@@ -46,6 +47,7 @@ from workkit.errors import (
     TriggerError,
 )
 from workkit.jobs.importing import import_module
+from workkit.jobs.marks import options_of
 from workkit.verbs import opening
 
 s = schedule.create("calling", tz="Europe/Paris")  # each test configures its own server
@@ -130,6 +132,28 @@ def typed(
     calls.append((day, at, tod, price, id, data, colour, path, report, size, maybe))
 
 
+@s.every("weekday at 9am", name="digest")
+@s.job(retries=2)
+def digest() -> None:
+    calls.append("digest")
+
+
+@s.job(retries=3)
+@s.every("day at 5am", name="nightly")
+def nightly() -> None:
+    calls.append("nightly")
+
+
+@s.bind
+def bound_above(n: int) -> None:
+    calls.append(("bound_above", n))
+
+
+@s.every("day at 6am", name="under")
+@s.bind
+def bound_under() -> None: ...
+
+
 def plain(a: int, b: str = "x") -> list[int]:
     calls.append((a, b))
     return [a]
@@ -160,6 +184,12 @@ def test_send_adds_a_job_that_runs_with_the_arguments(server: Server) -> None:
     assert export.delay(day=date(2027, 3, 2)).id != job.id
     assert ran() == 2
     assert sorted(calls) == [(date(2027, 3, 1), True), (date(2027, 3, 2), False)]
+
+
+def test_a_layout_with_job_names_gets_the_name_of_the_function(server: Server, name: str) -> None:
+    other = schedule.create(name, layout="gocraft", redis=server.url)
+    assert other.bind(handlers.note).send(n=5).fn == "note"
+    assert [(job.fn, job.kwargs) for job in schedule.jobs(other)] == [("note", {"n": 5})]
 
 
 def test_every_send_is_a_run_of_its_own_unless_a_key_prevents_it(server: Server) -> None:
@@ -385,9 +415,12 @@ def test_what_json_cannot_carry_is_refused_with_the_parameter(
         (("tomorrow",), {}, r"^day: day must be a date as ISO text|day must be a date"),
         ((date(2027, 3, 1),), {"full": 5}, r"full=5 is an int, and full is annotated bool"),
         ((), {}, r"export\(day, full\)|day"),
-        ((date(2027, 3, 1),), {"priority": 5}, "priority"),
+        ((date(2027, 3, 1),), {"fulll": True}, "unexpected keyword argument 'fulll'"),
+        ((date(2027, 3, 1),), {"priority": 5}, r"Options come first: export\.now\(priority=5\)\.send\(\.\.\.\)\."),
+        ((date(2027, 3, 1),), {"at": "7pm"}, r"The time comes first: export\.at\('7pm'\)\.send\(\.\.\.\)\."),
+        ((date(2027, 3, 1),), {"countdown": 5}, r'Write in_="5 seconds"\.'),
     ],
-    ids=["type", "named", "missing", "unknown"],
+    ids=["type", "named", "missing", "unknown", "option", "time", "word"],
 )
 def test_arguments_that_do_not_fit_are_refused_by_the_call(server: Server, args: Any, kwargs: Any, said: str) -> None:
     send: Any = export.send
@@ -418,6 +451,43 @@ def test_the_function_stays_a_function() -> None:
         export.send(date(2027, 3, 1))
     assert sent.called
     assert inspect.isfunction(mock.create_autospec(export))
+
+
+def test_a_job_travels_by_pickle_and_knows_its_schedule_unless_that_holds_a_client(server: Server) -> None:
+    job = export.send(date(2027, 3, 1))
+    assert pickle.loads(pickle.dumps(job)).refresh().id == job.id
+    client = schedule.create(s.name, redis=server.client())
+    other = client.bind(export).send(date(2027, 3, 2))
+    assert pickle.loads(pickle.dumps(other)) == other
+    assert pickle.loads(pickle.dumps(other)).source is None
+
+
+def test_sphinx_and_pydoc_show_the_function(tmp_path: Path) -> None:
+    assert pydoc.plain(pydoc.render_doc(export)).splitlines()[2] == (
+        "export(day: 'date', *, full: 'bool' = False) -> 'Report'"
+    )
+    sphinx = pytest.importorskip("sphinx.application")
+    (tmp_path / "conf.py").write_text("extensions = ['sphinx.ext.autodoc']\n")
+    (tmp_path / "index.rst").write_text(f".. autofunction:: {__name__}.export\n\n.. autofunction:: {__name__}.load\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-qW", "-b", "text", str(tmp_path), str(tmp_path / "built")],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), sphinx
+    built = (tmp_path / "built" / "index.txt").read_text()
+    assert "export(day: date, *, full: bool = False) -> Report" in built
+    assert "async" in built
+
+
+@pytest.fixture
+@s.job
+def made_by_fixture() -> str:
+    """A fixture and a job at once."""
+    return "made"
+
+
+def test_a_fixture_may_be_a_job(made_by_fixture: str) -> None:
+    assert made_by_fixture == "made"
 
 
 def test_a_wrapper_of_the_function_sends_the_function(server: Server) -> None:
@@ -460,6 +530,23 @@ def test_the_verbs_take_the_function_and_the_bound_one(server: Server, name: str
         schedule.pause(other, fn=fn)
     assert {job.fn for job in schedule.jobs(other)} == {f"#'{__name__}/export"}
     assert schedule.counts(other).waiting + schedule.counts(other).paused >= 2
+
+
+def test_a_planned_function_is_found_under_and_above(server: Server) -> None:
+    assert set(schedule.sync(s).added) == {"digest", "nightly", "under"}
+    assert {job.fn.rpartition("/")[2] for job in schedule.jobs(s)} == {"digest", "nightly", "bound_under"}
+    digest.send()
+    nightly.send()
+    assert ran() == 2
+    assert sorted(calls) == ["digest", "nightly"]
+    assert (options_of(digest).retries, options_of(nightly).retries) == (2, 3)
+
+
+def test_a_listener_runs_a_function_that_its_module_holds_bound(server: Server) -> None:
+    bound_above.send(3)
+    schedule.add_now(s, f"{__name__}:bound_above", args=[4])
+    assert ran() == 2
+    assert sorted(calls) == [("bound_above", 3), ("bound_above", 4)]
 
 
 class Holder:
@@ -546,6 +633,7 @@ def test_a_schedule_is_configured_before_its_first_use(server: Server, name: str
     send.send(date(2027, 3, 1))
     with pytest.raises(InvalidSchedule, match=r"was used before s\.configure\(redis=\)\. Configure it at the start"):
         mine.configure(redis="redis://127.0.0.1:1/")
+    mine.configure(redis=server.url, tz="Europe/Paris")  # an application that is made a second time
     assert mine.redis == server.url
     assert schedule.counts(schedule.create(name, redis=server.url)).due == 1
 
@@ -586,15 +674,15 @@ def test_a_listener_of_another_program_runs_what_a_web_program_adds(server: Serv
         "@s.job(keep='1h')\n"
         "def twice(a: int) -> str:\n    return add.now(keep='1h').send(a, a).id\n"
         "@s.job(keep='1h', cpu=True)\n"
-        "def thrice(a: int) -> str:\n    return add.now(keep='1h').send(a, a * 2).id\n"
+        "def thrice(a: int) -> tuple[str, int]:\n    return add.now(keep='1h').send(a, a * 2).id, a\n"
     )
     (tmp_path / "web.py").write_text(
         "import sys\nimport shop\n"
         "from workkit import schedule\n"
         "shop.s.configure(redis=sys.argv[1])\n"
         "jobs = [shop.add.send(1, 2), shop.twice.send(3), shop.thrice.send(4)]\n"
-        "print(*(job.result('20s') for job in jobs))\n"
-        "print(*(schedule.result(shop.s, job.result(), wait='20s') for job in jobs[1:]))\n"
+        "one, two, (three, four) = (job.result('20s') for job in jobs)\n"
+        "print(one, four, *(schedule.result(shop.s, id, wait='20s') for id in (two, three)))\n"
     )
     where = {"PATH": "/usr/bin", "PYTHONPATH": f"{ROOT}", "WORKKIT_REDIS_URL": "redis://127.0.0.1:1/"}
     listening = subprocess.Popen(
@@ -609,8 +697,7 @@ def test_a_listener_of_another_program_runs_what_a_web_program_adds(server: Serv
         listening.terminate()
         listening.wait(30)
     assert done.returncode == 0, done.stderr
-    first, second = done.stdout.splitlines()
-    assert (first.split()[0], second) == ("3", "6 12")
+    assert done.stdout == "3 4 6 12\n"
 
 
 def test_a_send_while_a_listener_imports_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

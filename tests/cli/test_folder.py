@@ -137,6 +137,11 @@ def listed(a=[], /): ...
 def marked(a): ...
 @workkit.job
 def marked_too(a): ...
+@s.job(retries=3)
+def sending(a): ...
+@s.every("day at 9am")
+@app.s.job
+def planned(a): ...
 @wraps(none)
 def other(a, b): ...
 class Mailer:
@@ -169,6 +174,8 @@ else:
         ("listed", [], {"x": 1}, None),
         ("marked", [], {}, "marked(a) in calls.py takes 1 argument; 0 given."),
         ("marked_too", [], {}, "marked_too(a) in calls.py takes 1 argument; 0 given."),
+        ("sending", [], {}, "sending(a) in calls.py takes 1 argument; 0 given."),
+        ("planned", [], {}, "planned(a) in calls.py takes 1 argument; 0 given."),
         ("other", [], {}, None),
         ("twice", [], {}, None),
         ("Mailer.send", [], {}, "Mailer.send(to) in calls.py takes 1 argument; 0 given."),

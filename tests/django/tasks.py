@@ -12,7 +12,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from workkit import Discard, job
+from workkit import Discard, job, schedule
 from workkit.django.framework import HOME, TaskContext
 
 task: Any = __import__(HOME, fromlist=["task"]).task
@@ -24,6 +24,15 @@ class SoldOutError(Exception):
 
 ran: list[Any] = []
 seen: list[Any] = []  # by receivers of signals
+
+
+s = schedule.create("django-own")
+
+
+@task
+@s.job(retries=1)
+def both(a: int) -> int:
+    return a + 1
 
 
 @task

@@ -297,3 +297,11 @@ def test_a_task_that_cannot_run_is_refused(
 ) -> None:
     with pytest.raises(fw.InvalidTask, match=said):
         fw.Task(**{"func": tasks.plain, **settings})
+
+
+def test_a_function_of_a_schedule_is_a_task_too(s: Schedule, tasks: Any) -> None:
+    assert tasks.both.func(2) == 3
+    enqueued = tasks.both.enqueue(2)
+    assert schedule.drain(s, **HOW).ran == 1
+    enqueued.refresh()
+    assert enqueued.return_value == 3

@@ -213,7 +213,7 @@ def _shown(file: Path, folder: Path) -> str:
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 OPEN_ENDED = ("*", "__getattr__")
-KEEPING = ("job", "workkit.job", "staticmethod")  # decorators that leave the parameters as they are
+KEEPING = ("job", "staticmethod", "every", "at", "cron")  # decorators that leave the parameters as they are: @s.job
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ def names_in(data: bytes) -> Names:
 
 def signature_of(function: Function) -> inspect.Signature | None:
     """Return the parameters of a function; None if a decorator may change them."""
-    if any(_dotted(decorator) not in KEEPING for decorator in function.decorator_list):
+    if any(_dotted(decorator).rpartition(".")[2] not in KEEPING for decorator in function.decorator_list):
         return None
     given = function.args
     positional = [*given.posonlyargs, *given.args]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from workkit.errors import CannotRun, InvalidFunction
 from workkit.jobs.arguments import KnownFunction, Parameter, signature_of
 from workkit.jobs.marks import Handler, marked, marks, options_of
-from workkit.jobs.names import brief, generator, is_plain, read_name, stored_name
+from workkit.jobs.names import brief, function_of, generator, is_plain, read_name, stored_name
 from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import RunOptions
 
@@ -68,7 +68,7 @@ class Functions(Registry):
 
 
 def _checked(fn: Callable[..., Any], where: str) -> Handler:
-    trouble = None
+    trouble, fn = None, function_of(fn)
     if not isinstance(fn, FunctionType | MethodType):
         trouble = f"is a {type(fn).__name__}, not a function"
     elif kind := generator(fn):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from hashlib import sha1
 from importlib import import_module
@@ -81,6 +81,11 @@ class Job(Generic[R_co]):
     source: Any = field(default=None, repr=False, compare=False)
 
     __repr__ = brief_repr
+
+    def __getstate__(self) -> list[Any]:
+        """Leave the schedule behind if it holds a client, which no pickle can carry."""
+        stays = not isinstance(getattr(self.source, "redis", None), str | None)
+        return [None if stays and one.name == "source" else getattr(self, one.name) for one in fields(self)]
 
     def __str__(self) -> str:
         """Write its id, its call, and when it runs: ``5c0d41ab  app.mail.send("a@b.c")  at once``."""

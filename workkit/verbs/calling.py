@@ -17,10 +17,12 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from workkit.contract.producer import Tally
 from workkit.errors import InvalidArguments, InvalidFunction, InvalidOptions
-from workkit.jobs.arguments import name_parameter
+from workkit.jobs.arguments import name_parameter, signature_of
 from workkit.jobs.call import AddOptions
+from workkit.jobs.elsewhere import WORDS
 from workkit.jobs.job import Job, above
 from workkit.jobs.names import Bound, function_of, stored_name
+from workkit.triggers.when import KEYWORDS as TIMES
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +30,7 @@ A = TypeVar("A")
 A_contra = TypeVar("A_contra", contravariant=True)
 Row = Sequence[Any] | Mapping[str, Any]
 
+_OPTIONS = AddOptions.__optional_keys__
 _OF_THE_CALL = ("fn", "args", "kwargs", "call")  # keywords of `add` that `send` takes the place of
 
 
@@ -58,7 +61,8 @@ class TimedCall(Generic[P, R]):
         try:
             return added(self._schedule, {**self._given, "args": args, "kwargs": kwargs or None}, verb=self._verb)
         except InvalidArguments as error:
-            raise name_parameter(error, self._given["fn"]) from error.__cause__
+            fn = self._given["fn"]
+            raise name_parameter(_options_first(error, fn, kwargs), fn) from error.__cause__
 
     async def asend(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
         """Add a job, as `send` does. Does not block the event loop."""
@@ -94,6 +98,24 @@ class TimedCall(Generic[P, R]):
         calls: Any = self
         found: Tally = await calls.amany((value,) for value in values)
         return found
+
+
+def _options_first(error: InvalidArguments, fn: Any, named: Mapping[str, Any]) -> InvalidArguments:
+    """Add a remedy to an error about an argument that is an option here or in another scheduler. Returns the error."""
+    parameters = signature_of(fn).parameters
+    for name, value in named.items():
+        if name in parameters or error.remedy is not None:
+            continue
+        if name in WORDS:
+            error.remedy, _ = WORDS[name].remedy(value)
+        elif name in TIMES:
+            error.remedy = f"The time comes first: {fn.__name__}.{name}({value!r}).send(...)."
+        elif name in _OPTIONS:
+            error.remedy = f"Options come first: {fn.__name__}.now({name}={value!r}).send(...)."
+        else:
+            continue
+        error.args = (f"{error} {error.remedy}",)
+    return error
 
 
 def _call_of(row: Any) -> Mapping[str, Any]:

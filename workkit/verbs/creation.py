@@ -112,15 +112,15 @@ class Schedule:
     def configure(self, **options: Unpack[CreateOptions]) -> None:
         """Set options of `create` later, when the settings of a program are known. Absent options stay. No I/O.
 
-        Raises as `create`; InvalidSchedule after the first use of the schedule, and for an option that a decorator has
-        read.
+        Raises as `create`; InvalidSchedule for a change after the first use of the schedule, and of an option that a
+        decorator has read. The same options once more are accepted.
         """
+        made = create(self.name, **{**self._given, **options})
         for option, reader in self._fixed.items():
-            if not option or option in options:
+            if getattr(made, option) != getattr(self, option) if option else made != self:
                 trouble = f"{reader} before s.configure({', '.join(f'{name}=' for name in options)})"
                 remedy = "Configure it at the start of the program, or give the options to schedule.create."
                 raise InvalidSchedule.about(f'schedule "{self.name}"', trouble, remedy, where="s", given=self.name)
-        made = create(self.name, **{**self._given, **options})
         for one in fields(self):
             if one.init:
                 object.__setattr__(self, one.name, getattr(made, one.name))
