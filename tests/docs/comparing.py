@@ -1,11 +1,11 @@
 """Plays the ten tasks of examples/comparison, as the program of a user that sends jobs, or as a worker:
 
-    python comparing.py send celery rq
+    python comparing.py send
     python comparing.py work taskiq
 
-The sender prints what each task gave. For what recurs it asks the scheduler of the system for its next time, and lets
-it send the job as it does then. As a worker it runs Dramatiq and Taskiq in one process each, by their own functions;
-their command lines start several.
+The sender reads the names of systems, line by line, and prints what each task gave. For what recurs it asks the
+scheduler of the system for its next time, and lets it send the job as it does then. As a worker it runs Dramatiq and
+Taskiq in one process each, by their own functions; their command lines start several.
 """
 
 from __future__ import annotations
@@ -113,12 +113,11 @@ async def work_dramatiq(module: Any) -> None:
     await asyncio.Event().wait()
 
 
-async def main(act: str, *systems: str) -> None:
-    for system in systems:
-        if act == "send":
-            await send(system)
-        else:
-            await {"taskiq": work_taskiq, "dramatiq": work_dramatiq}[system](importlib.import_module(f"with_{system}"))
+async def main(act: str, system: str = "") -> None:
+    if act == "work":
+        await {"taskiq": work_taskiq, "dramatiq": work_dramatiq}[system](importlib.import_module(f"with_{system}"))
+    for line in sys.stdin:
+        await send(line.strip())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -28,38 +27,34 @@ from workkit.testing import plugin
 FOLDER = ROOT / "examples" / "comparison"
 SENDER = Path(__file__).with_name("comparing.py")
 WORKERS = {  # as the head of each file tells
-    "workkit": ["-m workkit listen shop --import with_workkit"],
-    "celery": [
-        "-m celery -A with_celery worker -P threads -c 8 -n wide@%h -l INFO",
-        "-m celery -A with_celery worker -P threads -c 2 -n narrow@%h -Q narrow -l INFO",
-    ],
-    "rq": ["-m rq.cli worker --with-scheduler -w rq.worker.SimpleWorker"],
-    "dramatiq": [f"{SENDER} work dramatiq"],
-    "taskiq": [f"{SENDER} work taskiq"],
+    "workkit": "-m workkit listen shop --import with_workkit",
+    "rq": "-m rq.cli worker --with-scheduler -w rq.worker.SimpleWorker",
+    "dramatiq": f"{SENDER} work dramatiq",
+    "taskiq": f"{SENDER} work taskiq",
+    "celery": "-m celery -A with_celery worker -P threads -c 2 -Q celery,narrow -l INFO",
 }
 SYSTEMS = tuple(WORKERS)
-PATIENCE = 120.0  # ten processes begin at once
+PATIENCE = 120.0  # seconds: seven processes begin at once, beside those of other tests
 ZONE = {"rq": "UTC"}  # it has no zones; the others say Europe/Paris
 
 
 class Played(NamedTuple):
-    """What the workers of each system printed, and the program that sends jobs."""
+    """The worker of each system, the program that sends jobs, and the tests of the files."""
 
-    workers: dict[str, list[Process]]
+    workers: dict[str, Process]
     sender: Process
     tests: Process
 
     def wait(self, system: str, pattern: str, *, count: int = 1) -> list[re.Match[str]]:
-        """Return the lines of the workers of a system that have the pattern, when there are so many."""
+        """Return the lines of the worker of a system that have the pattern, when there are `count`."""
         try:
             return until(lambda: found if len(found := self.lines(system, pattern)) >= count else [], timeout=PATIENCE)
         except AssertionError:
-            told = "\n".join(one.transcript() for one in [self.sender, *self.workers[system]])
+            told = f"{self.sender.transcript()}\n{self.workers[system].transcript()}"
             raise AssertionError(f"no {pattern!r}\n{told}") from None
 
     def lines(self, system: str, pattern: str) -> list[re.Match[str]]:
-        printed = [line for worker in self.workers[system] for line in worker.lines]
-        return [match for line in printed if (match := re.search(pattern, line))]
+        return [match for line in self.workers[system].lines if (match := re.search(pattern, line))]
 
     def given(self, system: str, task: str, *, count: int = 1) -> tuple[float, str]:
         """Return when the program did a task for the `count`th time, and what it gave."""
@@ -83,19 +78,21 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         def run(line: str, **more: str) -> Process:
             return all.run(sys.executable, *line.split(), env={**env, **more})
 
-        workers = {system: [*map(run, lines)] for system, lines in WORKERS.items()}
-        for worker in workers["celery"]:  # its workers make queues, and a cancellation reaches only those that run
-            worker.wait_for("ready", timeout=PATIENCE)
-        sender = run(f"{SENDER} send {' '.join(SYSTEMS)}")
+        workers = {system: run(line) for system, line in WORKERS.items()}
+        sender = run(f"{SENDER} send")
         files = " ".join(f"with_{system}.py" for system in SYSTEMS)
         tests = run(
             f"-m pytest -q -c {os.devnull} --rootdir . -p no:cacheprovider -p {plugin.__name__} {files}", UNIT_TESTS="1"
         )
+        for system in SYSTEMS:
+            if system == "celery":  # a cancellation reaches only workers that run
+                workers[system].wait_for("ready", timeout=PATIENCE)
+            sender.tell(system)
         yield Played(workers, sender, tests)
-        for worker in chain(*workers.values()):  # by a signal that they know: they end their own processes
+        for worker in workers.values():  # by a signal that they know: they end their own processes
             worker.send(signal.SIGTERM)
-        for worker in chain(*workers.values()):
-            worker.wait(timeout=30)
+        for worker in workers.values():
+            worker.wait(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
