@@ -106,6 +106,12 @@ def chain(n: int) -> None:
         chain.send(n - 1)
 
 
+@late.job
+async def chain_awaited(n: int) -> None:
+    calls.append((n, current_job().id))
+    await chain.asend(n)
+
+
 @s.job
 def elsewhere() -> None:
     load.send(9)
@@ -655,10 +661,10 @@ def test_a_configuration_is_checked_and_keeps_what_decorators_have_read(name: st
 def test_a_job_adds_to_the_server_of_its_listener(server: Server, own_server: Server) -> None:
     """A schedule without a server of its own; one with a server keeps it."""
     listening = schedule.create("calling-late", redis=own_server.url)
-    listening.bind(chain).send(2)
+    listening.bind(chain_awaited).send(2)
     listening.bind(elsewhere).send()
-    assert schedule.drain(listening, **HOW).ran == 4
-    assert [n for n, _ in calls] == [2, 1, 0]
+    assert schedule.drain(listening, **HOW).ran == 5
+    assert [n for n, _ in calls] == [2, 2, 1, 0]
     assert (schedule.counts(s).due, schedule.counts(listening).due) == (1, 0)
     with pytest.raises(ServerUnreachable):
         chain.send(0)

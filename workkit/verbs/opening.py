@@ -33,16 +33,26 @@ def producer_of(s: Schedule) -> Producer:
     if type(s) is not Schedule:
         check_schedule(s)
     note_use(s)
+    key: Any = id(s)
+    home = None
     if s.is_late and (run := sys.modules.get(_RUN)) is not None:  # this process runs jobs
-        return _opened(_homed(s, run.home()), pid)
+        home = run.home()
+        key = id(s), id(home)
+        if (found := _quick.get(key)) is not None and found[1] == pid:
+            return found[2]
     if len(_quick) >= MOST_OPEN:
         _quick.clear()
-    producer = _opened(s, pid)
-    _quick[id(s)] = s, pid, producer
+    producer = _opened(_homed(s, home), pid)
+    _quick[key] = (s, home), pid, producer
     return producer
 
 
+MOST_OPEN = 64  # the most schedules of this process with an open connection
 _RUN = "workkit.worker.run.run"
+_quick: dict[Any, tuple[Any, int, Producer]] = {}
+"""Brokers by the `id()` of the schedule object, found without comparing values; those of a schedule without a server
+also by the one of the listener that runs the job. Each entry keeps its objects alive.
+"""
 
 
 def _homed(s: Schedule, home: Schedule | None) -> Schedule:
@@ -50,11 +60,6 @@ def _homed(s: Schedule, home: Schedule | None) -> Schedule:
     if home is None or home.layout != s.layout:
         return s
     return replace(s, redis=home.redis, own=home.own)
-
-
-MOST_OPEN = 64  # the most schedules of this process with an open connection
-_quick: dict[int, tuple[Schedule, int, Producer]] = {}
-"""Brokers by the `id()` of the schedule object, found without comparing values. Each entry keeps its object alive."""
 
 
 @lru_cache(maxsize=MOST_OPEN)
