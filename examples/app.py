@@ -11,13 +11,14 @@ from workkit import schedule
 s = schedule.create("examples", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
+@s.job
 def greet(name: str) -> None:
     """Say hello."""
     print(f"hello, {name}", flush=True)
 
 
 if __name__ == "__main__":
-    schedule.add_now(s, greet, args=["now"])
-    schedule.add(s, in_="2 seconds", fn=greet, args=["in two seconds"])
-    schedule.add(s, every="weekday at 9am", tz="Europe/Paris", fn=greet, args=["on a weekday"])
+    greet.send("now")
+    greet.in_("2 seconds").send("in two seconds")
+    greet.every("weekday at 9am", tz="Europe/Paris").send("on a weekday")
     schedule.listen(s)

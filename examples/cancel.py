@@ -7,12 +7,13 @@ import asyncio
 import time
 from pathlib import Path
 
-from workkit import current_job, job, schedule
+from workkit import current_job, schedule
 from workkit.errors import JobCancelled
 
 s = schedule.create("cancel", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
+@s.job
 def in_a_thread() -> None:
     """Notice it at the next step in Python."""
     try:
@@ -23,6 +24,7 @@ def in_a_thread() -> None:
         raise
 
 
+@s.job
 async def on_the_loop() -> None:
     """Notice it where it awaits."""
     try:
@@ -32,7 +34,7 @@ async def on_the_loop() -> None:
         raise
 
 
-@job(cpu=True)
+@s.job(cpu=True)
 def in_a_process() -> None:
     """Be killed, wherever it is."""
     current_job().checkin("begun")
@@ -40,14 +42,14 @@ def in_a_process() -> None:
 
 
 if __name__ == "__main__":
-    later = schedule.add(s, at="7pm tomorrow", fn=in_a_thread, name="later")
-    print(schedule.cancel(s, later).name, "is gone", flush=True)
+    later = in_a_thread.at("7pm tomorrow", name="later").send()
+    print(later.cancel().name, "is gone", flush=True)
     with schedule.listener(s, folder=Path(__file__).parent):
-        jobs = [schedule.add_now(s, fn) for fn in (in_a_thread, on_the_loop, in_a_process)]
+        jobs = [in_a_thread.send(), on_the_loop.send(), in_a_process.send()]
         while len(list(schedule.jobs(s, state="running"))) < 3 or not any(j.progress for j in schedule.jobs(s)):
             time.sleep(0.05)
         for running in jobs:
-            schedule.cancel(s, running)
+            running.cancel()
         while any(schedule.jobs(s)):
             time.sleep(0.05)
     print("all three are over")

@@ -12,7 +12,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from workkit import aio, current_job, schedule
+from workkit import current_job, schedule
 from workkit.asgi import lifespan
 
 s = schedule.create("fastapi", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
@@ -22,6 +22,7 @@ class Signup(BaseModel):
     email: str
 
 
+@s.job
 def welcome(signup: Signup) -> None:
     print(f"welcome, {signup.email}", flush=True)
 
@@ -43,4 +44,4 @@ api = FastAPI(lifespan=lifespan(s, own=own, listen=True, sync=True))
 
 @api.post("/signups")
 async def sign_up(signup: Signup) -> dict[str, str]:
-    return {"job": (await aio.add_now(s, welcome, args=[signup])).id}
+    return {"job": (await welcome.asend(signup)).id}

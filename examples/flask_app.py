@@ -17,10 +17,12 @@ s = schedule.create("flask", redis=f"embedded://{Path(__file__).parent.resolve()
 wk = Workkit(schedule=s)
 
 
+@s.job
 def welcome(email: str) -> None:
     print(f"welcome to {current_app.config['SHOP']}, {email}", flush=True)
 
 
+@s.job
 async def remind(email: str) -> None:
     print(f"{current_app.config['SHOP']} misses you, {email}", flush=True)
 
@@ -37,7 +39,7 @@ def create_app() -> Flask:
 
     @app.post("/signups/<email>")
     def sign_up(email: str) -> dict[str, str]:
-        schedule.add(s, remind, in_="1 second", args=[email])
-        return {"job": schedule.add_now(s, welcome, args=[email]).id}
+        remind.in_("1 second").send(email)
+        return {"job": welcome.send(email).id}
 
     return app

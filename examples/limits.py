@@ -8,13 +8,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from workkit import job, schedule
+from workkit import schedule
 
 s = schedule.create("limits", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit", limit=3)
 now, most, lock = Counter[str](), Counter[str](), threading.Lock()
 
 
-@job(limit=2, limit_key="customer")
+@s.job(limit=2, limit_key="customer")
 def export(customer: str, part: int) -> None:
     """Run at most twice at once for each customer, and note how many ran."""
     with lock:
@@ -25,14 +25,14 @@ def export(customer: str, part: int) -> None:
         now.subtract([customer, "all"])
 
 
-@job(rate="10/second")
+@s.job(rate="10/second")
 def call(number: int) -> None:
     """Start a tenth of a second after the last one."""
 
 
 if __name__ == "__main__":
-    jobs = [{"fn": export, "at": "now", "args": [who, part]} for who in ("alice", "bob") for part in range(6)]
-    schedule.add_many(s, [*jobs, *({"fn": call, "at": "now", "args": [n]} for n in range(6))])
+    export.many((who, part) for who in ("alice", "bob") for part in range(6))
+    call.map(range(6))
     began = time.monotonic()
     with schedule.listener(s, folder=Path(__file__).parent):
         while any(schedule.jobs(s)):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from litestar import Litestar, post
 
-from workkit import aio, current_job, schedule
+from workkit import current_job, schedule
 from workkit.asgi import lifespan
 
 s = schedule.create("litestar", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
@@ -21,6 +21,7 @@ class Signup:
     email: str
 
 
+@s.job
 def welcome(signup: Signup) -> None:
     print(f"welcome, {signup.email}", flush=True)
 
@@ -32,7 +33,7 @@ def poll() -> None:
 
 @post("/signups")
 async def sign_up(data: Signup) -> dict[str, str]:
-    return {"job": (await aio.add_now(s, welcome, args=[data])).id}
+    return {"job": (await welcome.asend(data)).id}
 
 
 api = Litestar([sign_up], lifespan=[lifespan(s, listen=True, sync=True)])

@@ -32,6 +32,7 @@ def trimmed(job: Job) -> Iterator[Job]:
     yield replace(job, args=tuple(arg.strip() for arg in job.args))
 
 
+@s.job
 def greet(name: str) -> None:
     """Use what the middleware has left."""
     print(f"{current_job().context['user']} greets {name}", flush=True)
@@ -40,7 +41,7 @@ def greet(name: str) -> None:
 
 
 if __name__ == "__main__":
-    schedule.add_now(s, greet, args=["  ada "])
-    schedule.add_now(s, greet, args=["nobody"])
+    greet.send("  ada ")
+    greet.send("nobody")
     tally = schedule.drain(s, folder=Path(__file__).parent)
     print(f"ran {tally.ran}, failed {tally.failed}")

@@ -11,6 +11,7 @@ from workkit import schedule
 s = schedule.create("named", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
+@s.job
 def digest() -> None:
     """Pretend to write a digest."""
     print("digest written", flush=True)
@@ -24,7 +25,7 @@ def sweep(folder: str) -> None:
 if __name__ == "__main__":
     plan = tomllib.loads(Path(__file__).with_name("plan.toml").read_text())
     print(f"first: {schedule.sync(s, plan)}")
-    changed = schedule.add(s, every="weekday at 8am", tz="Europe/Paris", name="digest", fn=digest)
+    changed = digest.every("weekday at 8am", tz="Europe/Paris", name="digest").send()
     print(f"by hand: {changed.name} replaced {changed.replaced and 'the one of the plan'}")
     print(f"again: {schedule.sync(s, plan, prune=True)}", flush=True)
     schedule.skip(s, "digest")

@@ -14,6 +14,7 @@ often, seldom = schedule.create("often", redis=server), schedule.create("seldom"
 ran: list[str] = []
 
 
+@s.job
 def note(text: str) -> None:
     """Note the order."""
     ran.append(text)
@@ -27,13 +28,13 @@ def where() -> None:
 
 if __name__ == "__main__":
     for level in (0, 2, 3, 1):
-        schedule.add_now(s, note, args=[f"priority {level}"], priority=level)
+        note.now(priority=level).send(f"priority {level}")
     schedule.drain(s, folder=Path(__file__).parent)
     print(*ran, sep=", ")
 
     ran.clear()
     for one in (often, seldom):
-        schedule.add_many(one, ({"fn": where, "at": "now", "unique": False} for _ in range(100)))
+        one.bind(where).many(() for _ in range(100))
     schedule.listener({often: 9, seldom: 1}, threads=1, burst=True, folder=Path(__file__).parent).run()
     half = ran[:100]
     print(f"of the first hundred, most were {max(set(half), key=half.count)}; then the rest: {len(ran)}")

@@ -12,11 +12,13 @@ s = schedule.create("pausing", redis=f"embedded://{Path(__file__).parent.resolve
 ran: list[str] = []
 
 
+@s.job
 def mail(to: str) -> None:
     """Pretend to send a mail."""
     ran.append(f"mail to {to}")
 
 
+@s.job
 def clean() -> None:
     """Pretend to clean up."""
     ran.append("cleaned")
@@ -31,8 +33,8 @@ def wait_for(text: str) -> None:
 
 if __name__ == "__main__":
     schedule.pause(s, fn=mail, reason="the mail server moves", until="in 1 hour")
-    schedule.add_now(s, mail, args=["tracy@domain.com"])
-    schedule.add(s, every="second", fn=clean, name="clean")
+    mail.send("tracy@domain.com")
+    clean.every("second", name="clean").send()
     with schedule.listener(s, folder=Path(__file__).parent):
         wait_for("cleaned")
         schedule.pause(s, "clean")

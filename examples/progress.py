@@ -12,6 +12,7 @@ from workkit.errors import JobCancelled
 s = schedule.create("progress", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
+@s.job
 def import_rows(count: int) -> None:
     """Pretend to import rows, and tidy up where it is cancelled half way."""
     try:
@@ -25,10 +26,10 @@ def import_rows(count: int) -> None:
 
 if __name__ == "__main__":
     with schedule.listener(s, folder=Path(__file__).parent):
-        job = schedule.add_now(s, import_rows, args=[1_000_000])
-        while (progress := next((found.progress for found in schedule.jobs(s, state="running")), None)) is None:
+        job = import_rows.send(1_000_000)
+        while (progress := job.refresh().progress) is None:
             time.sleep(0.05)
         print("it is at", *progress, flush=True)
-        schedule.cancel(s, job)
+        job.cancel()
         while any(schedule.jobs(s)):
             time.sleep(0.05)

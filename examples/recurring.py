@@ -11,6 +11,7 @@ from workkit import current_job, schedule
 s = schedule.create("recurring", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit")
 
 
+@s.job
 def poll() -> None:
     """Take longer than the time between two runs."""
     time.sleep(1.5)
@@ -19,6 +20,7 @@ def poll() -> None:
     print("polled", flush=True)
 
 
+@s.job
 def meter(text: str) -> None:
     """Say for which second this is."""
     print(f"{text} {current_job().due:%H:%M:%S}", flush=True)
@@ -26,11 +28,11 @@ def meter(text: str) -> None:
 
 if __name__ == "__main__":
     every = "1 second"
-    schedule.add(s, every=every, fn=meter, args=["every second:"], name="all", catch_up="all", count=2)
-    schedule.add(s, every=every, fn=meter, args=["once, late:"], name="once", count=1)
-    schedule.add(s, every="day at 3am", fn=meter, args=["apart"], name="apart", spread="1 hour", start="in 2 days")
+    meter.every(every, name="all", catch_up="all", count=2).send("every second:")
+    meter.every(every, name="once", count=1).send("once, late:")
+    meter.every("day at 3am", name="apart", spread="1 hour", start="in 2 days").send("apart")
     time.sleep(2)  # no listener is there: runs of both are due
-    schedule.add(s, every=every, fn=poll, name="poll", overlap="skip", count=2)
+    poll.every(every, name="poll", overlap="skip", count=2).send()
     with schedule.listener(s, folder=Path(__file__).parent):
         while len(list(schedule.jobs(s))) > 1:
             time.sleep(0.05)

@@ -39,11 +39,13 @@ def stamp(record: logging.LogRecord) -> bool:
     return True
 
 
+@s.job
 def charge(order: int, *, request: str = "-") -> None:
     """Log, without a thought of requests."""
     log.info("charged order %s", order)
 
 
+@s.job
 async def thank(order: int, *, request: str = "-") -> None:
     """The same, on the listener's event loop."""
     log.info("thanked for order %s", order)
@@ -55,8 +57,8 @@ def main() -> None:
     handler.addFilter(stamp)
     logging.basicConfig(format="%(request)s: %(message)s", handlers=[handler], level=logging.INFO)
     token = request_id.set("request-7")
-    schedule.add_now(s, charge, args=[42])
-    schedule.add_now(s, thank, args=[42])
+    charge.send(42)
+    thank.send(42)
     request_id.reset(token)
     schedule.drain(s, folder=Path(__file__).parent)
     log.info("no request here")

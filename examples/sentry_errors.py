@@ -44,6 +44,7 @@ def report(event: Event) -> None:
             scope.capture_message(f"{event.fields['error_type']}: {event.fields['error']}", level="error")
 
 
+@s.job(retries=1, base="0s")
 def export(day: str) -> None:
     """Fail, on every attempt."""
     raise OSError(f"disk full on {day}")
@@ -54,7 +55,7 @@ if __name__ == "__main__":
     sentry_sdk.init(dsn=dsn or "https://key@sentry.invalid/1", transport=None if dsn else Printing)
     ignore_logger("workkit")  # Sentry's own integration would report the records of this logger a second time
     events.subscribe(report)
-    job = schedule.add_now(s, export, args=["monday"], retries=1, base="0s")
+    job = export.send("monday")
     print(f"job {job.id[:8]} fails twice", flush=True)
     schedule.drain(s, raise_errors=False, folder=Path(__file__).parent)
     sentry_sdk.flush()

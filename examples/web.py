@@ -11,6 +11,7 @@ from workkit import aio, schedule
 s = schedule.create("web", redis=f"embedded://{Path(__file__).parent.resolve()}/.workkit", tz="Europe/Paris")
 
 
+@s.job
 async def welcome(email: str) -> None:
     """Pretend to send a mail, on the listener's event loop."""
     await asyncio.sleep(0)
@@ -19,7 +20,7 @@ async def welcome(email: str) -> None:
 
 async def signup(email: str) -> dict[str, str]:
     """What an endpoint would do: answer at once, and leave the mail to a listener."""
-    return {"job": (await aio.add_now(s, welcome, args=[email])).id}
+    return {"job": (await welcome.asend(email)).id}
 
 
 async def main() -> None:

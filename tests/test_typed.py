@@ -116,6 +116,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What mypy --strict says, by file; it reads workkit as an installed package."""
     folder = tmp_path_factory.mktemp("programs")
     shutil.copytree(ROOT / "examples" / "readme" / "app", folder / "app")
+    for name in ("shop.py", "with_workkit.py"):
+        shutil.copy(ROOT / "examples" / "comparison" / name, folder)
     (folder / "mistakes.py").write_text(MISTAKES)
     (folder / "right.py").write_text(RIGHT)
     for file in CALLS:

@@ -88,6 +88,7 @@ SLOW = (
     "cli/test_web.py::test_no_page",
     "django/test_shop.py",
     "frameworks/",
+    "docs/test_comparison.py",
     "docs/test_snippets.py::test_every_block",
     "jobs/test_interval_year.py::test_outages",
     "jobs/test_symbols.py::test_names_at_random",
@@ -163,6 +164,7 @@ HEAVY = (
     "acceptance/test_soak_short.py",
     "brokers/gocraft/serving/test_listeners.py::test_a_killed_listener",
     "brokers/test_native_checkup.py::test_a_listener_at_full_speed",
+    "docs/test_comparison.py",
     "test_examples.py::test_all_others_run_side_by_side",
     "test_interop.py::test_each_peer_runs",
 )

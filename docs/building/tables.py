@@ -1,5 +1,5 @@
-"""Parts of the reference that are made from the code: options, commands, environment variables, events, layouts,
-findings.
+"""Parts of the pages that are made from the code: options, commands, environment variables, events, layouts, findings,
+and the tasks of examples/comparison.
 
 They are on the pages as Markdown, readable on a code host and on the site. A page has each between
 `<!-- made: option-table schedule.add -->` and `<!-- made: end -->`. After a change of the code write them anew:
@@ -9,8 +9,11 @@ They are on the pages as Markdown, readable on a code host and on the site. A pa
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import textwrap
+import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -31,7 +34,8 @@ from workkit.cli.tree import GROUPS, TOPICS, tree
 from workkit.contract.doctor import Kind
 from workkit.jobs.options import OPTIONS, VerbOption
 
-FOLDER = Path(__file__).resolve().parent.parent / "reference"
+DOCS = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(DOCS.glob("reference/*.md")), DOCS / "comparison.md"]
 PART = re.compile(r"(<!-- made: (?P<name>[\w-]+) ?(?P<of>\S*) -->\n).*?(<!-- made: end -->)", re.DOTALL)
 WIDTH = "80"
 TABLED = ("schedule.add", "@job", "schedule.listen", "schedule.forward")
@@ -194,6 +198,66 @@ def finding_table(section: str) -> Iterator[str]:
         yield row(f"`{kind.name}`", kind.severity, means, kind.why, kind.repair or "-")
 
 
+COMPARED = {"workkit": "workkit", "celery": "Celery", "rq": "RQ", "dramatiq": "Dramatiq", "taskiq": "Taskiq"}
+TASKS = {  # with what a reader of the page must know
+    "now": "",
+    "later": "",
+    "recurring": "Celery also needs `celery beat`, RQ `rq cron`, Taskiq `taskiq scheduler`. RQ has no zones.",
+    "retry": "At most three times, after pauses that begin with a second. Taskiq counts the first run too.",
+    "unique": "One waits or runs. RQ keeps an id as long as its result, 500 seconds.",
+    "limit": "Two at once, over all workers.",
+    "result": "",
+    "cancel": "One that waits. Celery tells only workers that run. All but Dramatiq and Taskiq can stop a run too.",
+    "progress": "",
+    "test": "Without a worker. RQ needs a Redis there.",
+}
+SECTION = re.compile(r"^# (setup|" + "|".join(TASKS) + r")(: none; by hand)?\n", re.MULTILINE)
+
+
+def tasks_of(system: str) -> dict[str, tuple[str, str]]:
+    """Read the file of a system in examples/comparison: a remark and the code of each task, and of the setup."""
+    file = DOCS.parent / "examples" / "comparison" / f"with_{system}.py"
+    _, *parts = SECTION.split(file.read_text(encoding="utf-8"))
+    return {name: (remark or "", shown_code(name, code)) for name, remark, code in zip(*[iter(parts)] * 3, strict=True)}
+
+
+def shown_code(task: str, code: str) -> str:
+    """Write the code of a task as a page shows it: of the function with its name, only the body."""
+    parts = [re.sub(rf"\A(async )?def {task}\(.*\n", "", part) for part in code.strip().split("\n\n\n")]
+    return re.sub(r"^return (?=.*\Z)", "", joined(map(textwrap.dedent, parts)), flags=re.MULTILINE)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Write parts of a program with the blank lines that `ruff format` wants."""
+    text = ""
+    for part in parts:
+        text += ("\n\n\n" if re.search(r"^(async )?def ", text + part, re.MULTILINE) else "\n\n") + part
+    return text.lstrip()
+
+
+def length(code: str) -> int:
+    """Count the tokens of Python: names, operators, brackets, strings and numbers."""
+    kinds = (tokenize.NAME, tokenize.OP, tokenize.STRING, tokenize.NUMBER)
+    return sum(token.type in kinds for token in tokenize.generate_tokens(io.StringIO(code).readline))
+
+
+def task_list(_: str) -> Iterator[str]:
+    """Show each task in each system."""
+    all_of_them = {title: tasks_of(system) for system, title in COMPARED.items()}
+    for task, note in TASKS.items():
+        blocks = (f"# {title}{tasks[task][0]}\n{tasks[task][1]}" for title, tasks in all_of_them.items())
+        yield f"### {task.capitalize()}\n" + (f"\n{note}\n" if note else "")
+        yield "<!-- not run: examples/comparison -->\n```python\n" + joined(blocks) + "\n```\n"
+
+
+def task_lengths(_: str) -> Iterator[str]:
+    """List how long each task is in each system."""
+    all_of_them = {system: tasks_of(system) for system in COMPARED}
+    yield from (row("tokens", *COMPARED.values()), row(*["---"] * (len(COMPARED) + 1)))
+    for task in ("setup", *TASKS):
+        yield row(task, *(str(length(tasks[task][1])) for tasks in all_of_them.values()))
+
+
 MADE: dict[str, Callable[[str], Iterable[str]]] = {
     "option-table": option_table,
     "command-pages": command_pages,
@@ -201,6 +265,8 @@ MADE: dict[str, Callable[[str], Iterable[str]]] = {
     "event-list": event_list,
     "layout-matrix": layout_matrix,
     "finding-table": finding_table,
+    "task-list": task_list,
+    "task-lengths": task_lengths,
 }
 
 
@@ -215,5 +281,5 @@ def made(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in sorted(FOLDER.glob("*.md")):
+    for page in PAGES:
         page.write_text(made(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from workkit import current_job, job, schedule
+from workkit import current_job, schedule
 
 HERE = Path(__file__).parent.resolve()
 PARIS = ZoneInfo("Europe/Paris")
@@ -35,7 +35,7 @@ def nightly(day: str | None = None) -> None:
         step(extract, day, source)
 
 
-@job(retries=4, base="1m", cap="15m", timeout="10m", retry_on=(OSError,))  # after 1, 2, 4 and 8 minutes, or a bit less
+@s.job(retries=4, base="1m", cap="15m", timeout="10m", retry_on=(OSError,))  # after 1, 2, 4, 8 minutes, or a bit less
 def extract(day: str, source: str) -> None:
     rows = fetch(source, day)
     with database() as db:
@@ -45,14 +45,14 @@ def extract(day: str, source: str) -> None:
         step(load, day)
 
 
-@job(retries=4, base="1m", timeout="10m")
+@s.job(retries=4, base="1m", timeout="10m")
 def load(day: str) -> None:
     with database() as db:
         db.execute("INSERT OR REPLACE INTO nights SELECT day, sum(rows) FROM extracted WHERE day = ?", (day,))
     step(report, day)
 
 
-@job(retries=4, base="1m")
+@s.job(retries=4, base="1m")
 def report(day: str) -> None:
     with database() as db:
         (rows,) = db.execute("SELECT rows FROM nights WHERE day = ?", (day,)).fetchone()
@@ -81,7 +81,7 @@ def today() -> str:
 
 def step(fn: Callable[..., None], *args: str) -> None:
     """Add a step of a night under a name of its own. While it waits or runs, adding it again changes nothing."""
-    schedule.add_now(s, fn, args=args, name="/".join([fn.__name__, *args]))
+    s.bind(fn).now(name="/".join([fn.__name__, *args])).send(*args)
 
 
 def missing(db: sqlite3.Connection, day: str) -> list[str]:

@@ -16,7 +16,7 @@ from fastapi import Body, Depends, FastAPI, Header, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from workkit import Job, aio, job, schedule, triggers
+from workkit import Job, aio, schedule, triggers
 from workkit.asgi import lifespan
 from workkit.errors import Invalid, NotFound
 
@@ -25,7 +25,7 @@ s = schedule.create("reminders", redis=f"embedded://{Path(__file__).parent.resol
 api = FastAPI(lifespan=lifespan(s, listen=True))
 
 
-@job(retries=3, keep="1 day")  # what it returns is kept, so that a reminder can be snoozed after it was shown
+@s.job(retries=3, keep="1 day")  # what it returns is kept, so that a reminder can be snoozed after it was shown
 def remind(user: int, text: str) -> str:
     print(f"to user {user}: {text}", flush=True)  # yours sends a mail or a push message
     return text
@@ -60,7 +60,7 @@ async def create(
     text: Annotated[str, Body(min_length=1, max_length=500)], when: Annotated[str, Body(max_length=200)], me: Me
 ) -> dict[str, Any]:
     name = me.name(uuid4().hex)
-    return shown(me, await aio.add(s, remind, when=when, tz=me.tz, args=[me.id, text], name=name))
+    return shown(me, await remind.when(when, tz=me.tz, name=name).asend(me.id, text))
 
 
 @api.get("/reminders")
@@ -82,7 +82,7 @@ async def snooze(reminder: str, minutes: Annotated[int, Body(embed=True, ge=1, l
     found = await aio.job(s, me.name(reminder))  # also one that was shown, and is over
     text = found.args[1] if found.args else await aio.result(s, found, wait=None)
     name = me.name(f"{reminder}-again" if found.recurs else reminder)
-    return shown(me, await aio.add(s, remind, in_=timedelta(minutes=minutes), tz=me.tz, args=[me.id, text], name=name))
+    return shown(me, await remind.in_(timedelta(minutes=minutes), tz=me.tz, name=name).asend(me.id, text))
 
 
 @api.exception_handler(Invalid)

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from flask import Flask, abort, current_app
 
-from workkit import job, schedule
+from workkit import schedule
 from workkit.errors import NotFound, ResultPending
 from workkit.flask import Workkit
 
@@ -45,7 +45,7 @@ def create_app(database: str = f"{HERE}/shop.sqlite3") -> Flask:
             abort(409, f"{item} is sold out")
         sql("INSERT INTO items VALUES (?, ?, ?, NULL)", tenant, customer, item)
         key = f"cart/{tenant}/{customer}"  # each item puts the reminder off, to two hours after the last one
-        schedule.add_now(s, remind, args=[tenant, customer], unique_key=key, debounce="2 hours", debounce_most="1 day")
+        remind.now(unique_key=key, debounce="2 hours", debounce_most="1 day").send(tenant, customer)
         return "in your cart"
 
     @app.post("/<tenant>/<customer>/order")
@@ -54,8 +54,7 @@ def create_app(database: str = f"{HERE}/shop.sqlite3") -> Flask:
         ordered = sql(f"UPDATE items SET number = ? WHERE {cart} RETURNING item", number, tenant, customer)
         if not ordered:
             abort(409, "your cart is empty")  # also at the second one of a double click
-        items = ", ".join(item for (item,) in ordered)
-        schedule.add_now(s, pay, args=[number, tenant, customer, items], name=f"pay/{number}")
+        pay.now(name=f"pay/{number}").send(number, tenant, customer, ", ".join(item for (item,) in ordered))
         return {"number": number}
 
     @app.get("/<tenant>/invoices/<number>")
@@ -76,13 +75,14 @@ def sync_stock() -> None:
         sql("INSERT OR REPLACE INTO stock VALUES (?, ?)", item, pieces)
 
 
+@s.job
 def remind(tenant: str, customer: str) -> None:
     """Remind of a cart, if it was not ordered meanwhile."""
     if sql("SELECT 1 FROM items WHERE tenant = ? AND customer = ? AND number IS NULL", tenant, customer):
-        schedule.add_now(s, mail, args=[tenant, customer, "your cart waits for you"])
+        mail.send(tenant, customer, "your cart waits for you")
 
 
-@job(timeout="1 minute", crashes=0)  # where it may have run, it is not begun again
+@s.job(timeout="1 minute", crashes=0)  # where it may have run, it is not begun again
 def pay(number: str, tenant: str, customer: str, items: str) -> None:
     """Ask the bank at most once: that is noted before. If its answer never comes, the job is dead, and you decide."""
     if sql("INSERT OR IGNORE INTO payments VALUES (?, 'asked') RETURNING number", number):
@@ -90,16 +90,16 @@ def pay(number: str, tenant: str, customer: str, items: str) -> None:
         sql("UPDATE payments SET state = 'paid' WHERE number = ?", number)
     elif sql("SELECT 1 FROM payments WHERE number = ? AND state = 'asked'", number):
         raise RuntimeError(f"order {number} may be paid or not: ask the bank")
-    schedule.add_now(s, mail, args=[tenant, customer, f"thank you for {items}"], name=f"thanks/{number}")
-    schedule.add_now(s, render, args=[number, customer, items], name=f"invoice/{tenant}/{number}")
+    mail.now(name=f"thanks/{number}").send(tenant, customer, f"thank you for {items}")
+    render.now(name=f"invoice/{tenant}/{number}").send(number, customer, items)
 
 
-@job(cpu=True, keep="30 days")  # in a worker process: drawing a PDF would hold up all other jobs of this one
+@s.job(cpu=True, keep="30 days")  # in a worker process: drawing a PDF would hold up all other jobs of this one
 def render(number: str, customer: str, items: str) -> str:
     return f"Invoice {number} for {customer}: {items}"
 
 
-@job(limit=2, rate="60/minute", limit_key="tenant", retries=5)  # no tenant holds up the mails of another
+@s.job(limit=2, rate="60/minute", limit_key="tenant", retries=5)  # no tenant holds up the mails of another
 def mail(tenant: str, customer: str, text: str) -> None:
     print(f"{tenant} to {customer}: {text}", flush=True)  # yours sends it
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from docs.building.tables import made
+from docs.building.tables import PAGES, made
 from tests.processes import ROOT
 from workkit import schedule
 from workkit.cli import failure
@@ -24,10 +25,10 @@ def rows(page: str) -> set[str]:
     return {name for cell in first for name in re.findall(r"`([^`]+)`", cell)}
 
 
-@pytest.mark.parametrize("page", sorted(page.name for page in FOLDER.glob("*.md")))
-def test_what_is_made_from_the_code_is_as_the_code_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_made_from_the_code_is_as_the_code_is(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = (FOLDER / page).read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     assert made(text) == text, "run: python -m docs.building.tables"
 
 

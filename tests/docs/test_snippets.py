@@ -16,7 +16,7 @@ from workkit import schedule
 
 WITH_BLOCKS = [page for page in PAGES if parts_of(page) and page.name != "architecture.md"]
 MOST_NOT_RUN = 10
-MADE = ("a help", "a list")  # by docs.building.tables, which a test compares with the code
+MADE = ("a help", "a list", "examples/comparison")  # by docs.building.tables, which a test compares with the code
 OF_OTHERS = {"celery.md": "celery", "rq.md": "rq_scheduler", "apscheduler.md": "apscheduler"}  # whose code runs too
 
 

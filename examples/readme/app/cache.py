@@ -1,2 +1,6 @@
+from app import s
+
+
+@s.job
 def clear() -> None:
     print("cache cleared", flush=True)

@@ -1,11 +1,10 @@
 """Jobs of README.md with a plan: `workkit listen app-tasks --import app.jobs --sync`."""
 
-from workkit import Retry, current_job, job, schedule
+from app import s
+from workkit import Retry, current_job
 
-s = schedule.create("app-tasks")  # on the server that WORKKIT_REDIS_URL names
 
-
-@job(retries=5, timeout="2m", limit=2, rate="100/minute")
+@s.job(retries=5, timeout="2m", limit=2, rate="100/minute")
 def export(day: str) -> None:
     if not day:
         raise Retry(after="30s")
