@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -80,6 +81,7 @@ def test_a_dataclass_has_the_signature_fields_and_text_of_a_standard_one(cls: ty
     assert [(f.name, f.init, f.kw_only) for f in dataclasses.fields(cls)] == [
         (f.name, f.init, f.kw_only) for f in dataclasses.fields(twin)
     ]
+    assert typing.get_type_hints(vars(cls)["__init__"]) == typing.get_type_hints(vars(twin)["__init__"])
     given = {name: 7 for name in inspect.signature(cls).parameters if name not in ("parts", "note")}
     ours, theirs = cls(**given), twin(**given)
     assert (repr(ours), ours == cls(**given), ours == theirs) == (repr(theirs), theirs == twin(**given), False)

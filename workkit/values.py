@@ -9,6 +9,7 @@ others. Import `dataclass` from here in all code of this package.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, MISSING, Field, FrozenInstanceError, field, fields, replace
 from functools import partial
@@ -75,15 +76,17 @@ def _compiled(cls: type, members: Iterable[Field[Any]], *, frozen: bool, eq: boo
             compared.append(name)
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    text = f"def __init__({','.join([*plain, *(['*', *named] if named else [])])}):\n {';'.join(body) or 'pass'}\n"
+    text = f" def __init__({','.join([*plain, *(['*', *named] if named else [])])}):\n  {';'.join(body) or 'pass'}\n"
     if eq:
         mine, others = ("".join(f"{of}.{name}," for name in compared) for of in ("self", "other"))
-        text += f"def __eq__(self,other):\n return ({mine})==({others}) if other.__class__ is self.__class__ "
+        text += f" def __eq__(self,other):\n  return ({mine})==({others}) if other.__class__ is self.__class__ "
         text += "else NotImplemented\n"
         if frozen:
-            text += f"def __hash__(self):\n return hash(({mine}))\n"
-    found: dict[str, Any] = {}
-    exec(text, known, found)  # texts of this package only: the names of its fields
+            text += f" def __hash__(self):\n  return hash(({mine}))\n"
+    made: dict[str, Any] = {}
+    space = vars(sys.modules[cls.__module__])  # of the functions: their annotations name what the module has
+    exec(f"def __made({','.join(known)}):\n{text} return locals()", space, made)  # the names of fields are identifiers
+    found = {name: method for name, method in made["__made"](**known).items() if name not in known}
     for name, method in found.items():
         method.__qualname__, method.__module__ = f"{cls.__qualname__}.{name}", cls.__module__
     found["__init__"].__annotations__ = {one.name: one.type for one in members if one.init} | {"return": None}

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from workkit import triggers
 from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -15,9 +16,6 @@ from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr, shorten
 from workkit.text.wording import printable
 from workkit.values import dataclass, field
-
-if TYPE_CHECKING:
-    from workkit.triggers import Trigger
 
 JobState = Literal["waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead", "done"]
 STATES: tuple[JobState, ...] = ("waiting", "due", "running", "cancelling", "retrying", "held", "paused", "dead")
@@ -49,7 +47,7 @@ class Job:
     fn: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
-    trigger: Trigger | None = None
+    trigger: triggers.Trigger | None = None
     due: datetime | None = None
     state: JobState = "waiting"
     name: str | None = None
