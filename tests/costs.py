@@ -59,6 +59,7 @@ def main(url: str) -> None:
     s, other = schedule.create("costs", redis=url), schedule.create("costs-single", redis=url)
     schedule.add_many(s, [{"fn": handlers.note, "at": "now", "args": [-1]}])
     schedule.listen(s, burst=True, imports=["tests.handlers"])
+    list(schedule.jobs(other))  # its first use imports the verb
     rows = [{"fn": handlers.note, "at": "now", "args": [n]} for n in range(JOBS)]
     send = other.bind(handlers.note).send
     found = {

@@ -19,6 +19,13 @@ def test_the_public_names_are_these() -> None:
     assert workkit.aio is aio
 
 
+def test_each_public_name_is_listed_before_its_first_use() -> None:
+    code = "import {0}; print(set({0}.__all__) - set(dir({0})), hasattr({0}, 'nonsense'))"
+    for module in ("workkit", "workkit.schedule", "workkit.triggers"):
+        done = subprocess.run([sys.executable, "-c", code.format(module)], capture_output=True, text=True, check=True)
+        assert done.stdout == "set() False\n"
+
+
 def test_the_same_verbs_stand_in_aio() -> None:
     verbs = {name for name in schedule.__all__ if name not in ("Schedule", "listen", "forward")}
     assert set(aio.__all__) == verbs

@@ -7,16 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from workkit import triggers
 from workkit.errors import NotFound, Unsupported
 from workkit.jobs.admission import History, Pause
 from workkit.jobs.job import SHORTEST_ID, Job, spoken
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_repr
-
-if TYPE_CHECKING:
-    from workkit.triggers import Trigger
 
 Undoable = Literal["cancel", "skip", "run"]
 
@@ -106,7 +104,7 @@ An `Undo` raises ChangedMeanwhile if something has changed since that change.
 class At:
     """Another time for one job. `due_ms` None means now, by the server's clock."""
 
-    trigger: Trigger | None
+    trigger: triggers.Trigger | None
     due_ms: int | None
 
 

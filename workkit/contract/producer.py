@@ -8,8 +8,9 @@ import sys
 import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
+from workkit import triggers
 from workkit.errors import InvalidArguments, WorkkitWarning
 from workkit.jobs.job import Job
 from workkit.jobs.names import brief, shown
@@ -17,9 +18,6 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
-
-if TYPE_CHECKING:
-    from workkit.triggers import Trigger
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +38,7 @@ class NewJob:
     args: tuple[Any, ...]
     _: KW_ONLY
     kwargs: dict[str, Any] | None = None
-    trigger: Trigger | None = None
+    trigger: triggers.Trigger | None = None
     due_ms: int | None = None
     queued: bool = False
     options: RunOptions = UNSAID

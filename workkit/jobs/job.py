@@ -10,6 +10,7 @@ from hashlib import sha1
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal
 
+from workkit import triggers
 from workkit.errors import InvalidOptions
 from workkit.jobs.names import read_name, shown
 from workkit.jobs.outcome import Failure
@@ -20,8 +21,6 @@ from workkit.text.wording import distance, instant_text, printable
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
-
-    from workkit.triggers import Trigger
 
     R_co = TypeVar("R_co", covariant=True, default=Any)
 else:
@@ -60,7 +59,7 @@ class Job(Generic[R_co]):
     fn: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
-    trigger: Trigger | None = None
+    trigger: triggers.Trigger | None = None
     due: datetime | None = None
     state: JobState = "waiting"
     name: str | None = None

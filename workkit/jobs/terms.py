@@ -11,16 +11,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workkit import triggers
 from workkit.errors import InvalidOptions
 from workkit.jobs.option_readers import LONGEST_MS, option_error
 from workkit.jobs.options import read_stored
 from workkit.jobs.run_options import MEMBERS, UNSAID, RunOptions
 from workkit.text.cells import brief_repr
-
-if TYPE_CHECKING:
-    from workkit.triggers import Trigger
 
 LATE_MS = 60_000  # greatest lateness of a run under catch_up="skip" without `catch_up_within`, in ms
 
@@ -183,7 +181,7 @@ class NextRun:
     missed: int = 0
 
 
-def next_run(trigger: Trigger, *, due_ms: int, now_ms: int, terms: Terms, offset_ms: int) -> NextRun:
+def next_run(trigger: triggers.Trigger, *, due_ms: int, now_ms: int, terms: Terms, offset_ms: int) -> NextRun:
     """Return the run after the one that is due at `due_ms`, whether that one takes place or `is_missed`.
 
     Usually it is at the first tick strictly after now, so that missed ticks make one late run. Under catch_up="all" it
@@ -201,7 +199,7 @@ def next_run(trigger: Trigger, *, due_ms: int, now_ms: int, terms: Terms, offset
     return NextRun(due_ms=None if tick is None else tick + offset_ms, missed=missed)
 
 
-def first_run(trigger: Trigger, *, now_ms: int, offset_ms: int) -> int | None:
+def first_run(trigger: triggers.Trigger, *, now_ms: int, offset_ms: int) -> int | None:
     """Return when a job that is added now is due first, in epoch ms: a whole second at or after now. If the trigger has
     none, its last one, if that is less than a second ago.
     """
@@ -231,7 +229,7 @@ def _within(terms: Terms) -> int | None:
     return LATE_MS if terms.catch_up_within_ms is None and terms.catch_up == "skip" else terms.catch_up_within_ms
 
 
-def _ticks(trigger: Trigger, *, after: int, upto: int) -> int:
+def _ticks(trigger: triggers.Trigger, *, after: int, upto: int) -> int:
     count, tick = 0, trigger.next_after_ms(after)
     while tick is not None and tick <= upto and count < MOST_COUNTED:
         count, tick = count + 1, trigger.next_after_ms(tick)

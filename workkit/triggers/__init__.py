@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 from workkit.errors import CronError, PhraseError, TriggerError
 from workkit.later import at_first_use
 
 if TYPE_CHECKING:
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
     from workkit.triggers.dialect import cron
     from workkit.triggers.trigger import Trigger
 else:
@@ -20,6 +19,10 @@ __all__ = ["CronError", "PhraseError", "Trigger", "TriggerError", "cron", "expla
 
 KEYWORDS: Final = ("when", "at", "in_", "every", "cron")
 """The keywords of an addition that give it a time."""
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def parse(text: str, *, now: datetime, tz: str | ZoneInfo = "UTC") -> Trigger:
