@@ -23,7 +23,7 @@ from workkit.jobs.call import AddOptions
 from workkit.jobs.elsewhere import WORDS
 from workkit.jobs.job import Job, above
 from workkit.jobs.names import Bound, function_of, stored_name
-from workkit.triggers.when import KEYWORDS as TIMES
+from workkit.triggers import KEYWORDS as TIMES
 
 P = ParamSpec("P")
 R = TypeVar("R")
