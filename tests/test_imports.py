@@ -62,7 +62,7 @@ def test_an_addition_imports_no_listener_no_pages_and_no_other_verb(server: Serv
     assert not beginning(found, "workkit.brokers.native.change", "workkit.brokers.native.look", "getpass")
     assert not beginning(found, "workkit.worker.listener", "workkit.worker.loop", "workkit.worker.settle")
     assert not beginning(found, "workkit.brokers.gocraft", "workkit.brokers.hutch", "workkit.triggers.english.phrase")
-    verbs = {"addition", "creation", "new_job", "opening"}
+    verbs = {"addition", "calling", "creation", "new_job", "opening"}
     assert {one.rpartition(".")[2] for one in beginning(found, "workkit.verbs")} == verbs | {"verbs"}
 
 
