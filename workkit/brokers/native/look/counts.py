@@ -34,7 +34,7 @@ from workkit.contract.composed import MOST_LISTENERS, SOON, soonest
 from workkit.contract.inspector import Counts, Pulse
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read
