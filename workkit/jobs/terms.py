@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
 
@@ -166,6 +167,14 @@ _ALONE = {
     "throttle": "a window makes one of several",
     "debounce": "a window makes one of several",
 }
+
+
+def instant_of(ms: float) -> datetime | None:
+    """Convert epoch milliseconds; None if no calendar has this instant, as other programs may write any number."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 MOST_COUNTED = 1_000

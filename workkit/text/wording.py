@@ -21,14 +21,6 @@ def epoch_ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def instant_of(ms: float) -> datetime | None:
-    """Convert epoch milliseconds; None if no calendar has this instant, as other programs may write any number."""
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
 def duration_text(ms: float, /, parts: int = 2) -> str:
     """Write milliseconds: ``41 ms``, ``2.1 s``, ``15 min 34 s``, ``1 d 7 h 44 min``; at most `parts` units."""
     if ms < 1000:

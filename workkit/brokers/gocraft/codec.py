@@ -24,8 +24,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import brief, is_plain
 from workkit.jobs.outcome import Again, Dead, Done, Released
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.jobs.terms import Terms
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import Terms, instant_of
 
 DEFAULT_MAX_FAILS: Final = 4
 

@@ -37,8 +37,8 @@ from workkit.errors import Ambiguous, CorruptRecord, NotFound
 from workkit.jobs.admission import SCHEDULE, Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
+from workkit.jobs.terms import instant_of
 from workkit.text.nearest import nearest_word
-from workkit.text.wording import instant_of
 
 SHORTEST = 6  # fewest characters of an id that name a job
 DEAD_KEPT = 100_000  # as in lua/parts/keep.lua

@@ -14,7 +14,8 @@ from workkit.contract.admin import LONGEST_BY, Author, Change
 from workkit.errors import InvalidOptions
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job
-from workkit.text.wording import epoch_ms, instant_of
+from workkit.jobs.terms import instant_of
+from workkit.text.wording import epoch_ms
 
 LONGEST = 200  # characters of a target, a function, a reason
 TIMES = ("due", "until")  # the instants in `before` and `after`, in ms

@@ -24,8 +24,7 @@ from workkit.jobs.consumers import LIMITS, LONGEST_DOC, LONGEST_NAME, LONGEST_TE
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.run_options import UNSAID
-from workkit.jobs.terms import PLAIN, USUAL, stored_opts
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import PLAIN, USUAL, instant_of, stored_opts
 from workkit.triggers import Trigger
 from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once

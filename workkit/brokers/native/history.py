@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from workkit.brokers.redis_server.control import read_packed
 from workkit.contract.history import BUCKETS, COUNTS, ENDINGS, KEPT_MS, TIERS, Buckets, Cell, Day, Ended, PastRun, Tier
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 RUN, HEAD, DAY = 16, 16, 5  # bytes
 RUNS_KEPT, DAYS_KEPT = 60, 400

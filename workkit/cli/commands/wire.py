@@ -22,6 +22,7 @@ from workkit.cli.known import known
 from workkit.cli.live import ScheduleName
 from workkit.cli.options import Count, json_option, server_options, server_words, verbose_option
 from workkit.errors import Unsupported
+from workkit.jobs.terms import instant_of
 from workkit.text import wording
 from workkit.text.cells import cells, folded, shorten
 
@@ -159,7 +160,7 @@ def _beside(first: str, second: str, *, colour: str = "dim") -> Iterator[str]:
 
 
 def _when(score: float, now: datetime) -> str:
-    at = wording.instant_of(score)
+    at = instant_of(score)
     return f"{wording.iso(at)}, {wording.distance(at, now)}" if at else "no time"
 
 
@@ -189,7 +190,7 @@ def _pair_record(pair: Pair) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name, data in (("id", pair.id or None), ("payload", pair.payload), ("item", pair.item)):
         record |= json_bytes(name, data)
-    at = wording.instant_of(pair.score) if pair.item is not None else None
+    at = instant_of(pair.score) if pair.item is not None else None
     return record | {
         "sha1": pair.is_hashed if pair.payload is not None else None,
         "score": None if pair.item is None else _json_score(pair.score),

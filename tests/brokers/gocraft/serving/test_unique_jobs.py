@@ -15,7 +15,7 @@ from workkit.brokers.redis_server.server import PendingCalls
 from workkit.contract.listener import ListenerInfo, Serving
 from workkit.errors import ServerUnreachable
 from workkit.jobs.outcome import Again, Done, Failure
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 KEY = '{"my_key":"586"}'
 

@@ -21,7 +21,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.errors import CorruptRecord, ServerError, ServerUnreachable
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,7 @@ from workkit.errors import ChangedMeanwhile, CorruptRecord, InvalidOptions, NotF
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.jobs.terms import next_run, spread_offset_ms
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of, next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead

@@ -33,7 +33,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import MOST_LISTENERS, SOON, Counts, Pulse, soonest
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 FN = "fn:"
 MOST_OWED: Final = 10_000  # entries of `S:again` that are read

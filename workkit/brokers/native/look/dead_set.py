@@ -41,7 +41,7 @@ from workkit.contract.where import Placed, no_place
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 NAME_TEXT = "utf-8", "surrogateescape"  # how a name in the dead set, any bytes, is a text of a Job
 

@@ -27,7 +27,7 @@ from workkit.brokers.redis_server.server import Server
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, Pause, pause_text
 from workkit.jobs.job import Job, JobState
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 AT_ONCE = 50  # listeners that are read in one round trip, with their claims
 JOB = "job:"

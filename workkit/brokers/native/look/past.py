@@ -29,7 +29,8 @@ from workkit.contract.where import no_place
 from workkit.errors import NotFound
 from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
-from workkit.text.wording import epoch_ms, instant_of
+from workkit.jobs.terms import instant_of
+from workkit.text.wording import epoch_ms
 
 _PLACE = re.compile(r"\d{1,16}-\d{1,16}", re.ASCII)  # the id of an entry of the stream
 SAMPLES = 20  # values of a key from which its size in bytes is estimated

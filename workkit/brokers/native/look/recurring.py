@@ -33,7 +33,7 @@ from workkit.contract.inspector import (
 )  # fmt: skip
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job, JobState
-from workkit.text.wording import instant_of
+from workkit.jobs.terms import instant_of
 
 MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
