@@ -36,7 +36,6 @@ PATH = "PYTHONPATH"
 INTERPRETER = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")  # variables that are read as a process starts
 MOST = 150_000  # bytes of a request; one message of the kernel's has more, and no test needs them
 LEFT_OUT = ("django", "flask", "testing", "asgi", "__main__")  # what needs another framework, or is itself a program
-ALSO = ("redis.asyncio",)
 
 
 def clean_environ(**more: str) -> dict[str, str]:
@@ -224,19 +223,21 @@ def _run(request: Mapping[str, Any]) -> None:
         exec(compile(Path(kind).read_bytes(), main.__file__, "exec"), vars(main))
 
 
-def modules() -> list[str]:
-    """Return the modules that programs of tests use: all of workkit but for what needs another framework."""
+def import_all() -> None:
+    """Import the modules that programs of tests use: all of workkit but for what needs another framework."""
     import workkit
 
-    found = [info.name for info in pkgutil.walk_packages(workkit.__path__, "workkit.")]
-    return [name for name in found if not set(name.split(".")) & set(LEFT_OUT)]
+    for info in [*pkgutil.walk_packages(workkit.__path__, "workkit.")]:
+        if not set(info.name.split(".")) & set(LEFT_OUT):
+            with suppress(ImportError):  # of an extra that is not installed; a program that needs it says so
+                import_module(info.name)
+    import_module("redis.asyncio")
 
 
 def main() -> None:
     at_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     del sys.path[0]
-    for name in (*modules(), *ALSO):
-        import_module(name)
+    import_all()
     assert threading.active_count() == 1, "a fork has one thread"
     gc.collect()
     gc.freeze()

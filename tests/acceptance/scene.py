@@ -22,7 +22,7 @@ from tests.acceptance.leftovers import check_keys, look
 from tests.acceptance.records import Records, check_records, look_records
 from tests.acceptance.stage import Stage
 from tests.metronome import Metronome
-from tests.processes import is_alive, until
+from tests.processes import is_alive, is_stopped, until
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.entry import item_id
@@ -184,7 +184,6 @@ class Scene:
             os.kill(self._pids["faulty"], signal.SIGTERM)
         elif fault.is_at("lost"):
             until(lambda: self._has_started("slow"), what="the slow run")
-            self._listen("other")
             self._fence("faulty")
         elif fault.is_at("resync"):
             until(lambda: any(line["label"] == crash_cast.ADDED for line in self._lines("ack")), what="all added")
@@ -202,8 +201,10 @@ class Scene:
     def _fence(self, who: str) -> None:
         """Stop a listener for so long that another takes its work, and let it go on."""
         pid = self._pids[who]
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(pid, signal.SIGSTOP)  # at once: its run is short
+        until(lambda: is_stopped(pid), what="the listener to stand still")
         self._write(what="fenced", pid=pid)
+        self._listen("other")
         self._let_time_pass(pid)
         until(lambda: pid not in self._listed_pids(), timeout=PATIENCE, what="the other to take over")
         self._write(what="resumed", pid=pid)

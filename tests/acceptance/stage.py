@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.processes import ROOT
-from tests.warm import modules
+from tests.warm import import_all
 
 
 class Stage:
@@ -93,8 +93,9 @@ if __name__ == "__main__":
     from tests.acceptance import faulty
 
     faulty.install()
-    for needed in (*modules(), "tests.acceptance.crash_cast", "tests.acceptance.pool_cast"):
-        importlib.import_module(needed)
+    import_all()
+    for cast in ("tests.acceptance.crash_cast", "tests.acceptance.pool_cast"):
+        importlib.import_module(cast)
     gc.freeze()
     print("warm", flush=True)
     _serve()
