@@ -104,7 +104,9 @@ def listening_brokers(s: Schedule, *, timeout_ms: int) -> list[Broker]:
     )
     if s.limit is not None or s.turn_ms is not None or s.history is not None:
         producer_of(s)  # writes the limits for all listeners
-    homes.update(dict.fromkeys(brokers, s))
+    for broker in brokers:
+        with suppress(TypeError):  # the broker of a layout may be an object without weak references
+            homes[broker] = s
     return list(brokers)
 
 
