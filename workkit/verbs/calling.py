@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from workkit.contract.producer import Tally
@@ -138,6 +139,9 @@ class _Sender(TimedCall[P, R], Bound):
         super().__init__(schedule, fn, {}, verb="add_now")
         wrapper: Any = self
         functools.update_wrapper(wrapper, fn, updated=())  # its attributes may be those of another schedule
+        with suppress(ValueError, TypeError):  # a function that wraps itself, or lies about its signature
+            for name in ("send", "delay", "asend"):
+                setattr(self, name, _with_parameters(getattr(TimedCall, name), self, signature_of(fn)))
 
     def now(self, **options: Unpack[AddOptions]) -> TimedCall[P, R]:
         """Call it at once, with options of `schedule.add_now`."""
@@ -256,3 +260,14 @@ def attached(schedule: Any, fn: Any, mark: Callable[[Any], Any]) -> Any:
     for name in _METHODS:
         setattr(fn, name, getattr(sender, name))
     return fn
+
+
+def _with_parameters(method: Any, sender: Any, shown: inspect.Signature) -> MethodType:
+    """Return a method of `sender` that shows these parameters to `help`, IPython and Jupyter. Type checkers know them
+    without it. It is a copy, because a call of a wrapper would cost more.
+    """
+    copied: Any = FunctionType(method.__code__, method.__globals__, method.__name__)
+    copied.__doc__, copied.__qualname__ = method.__doc__, method.__qualname__
+    first = inspect.Parameter("__calls", inspect.Parameter.POSITIONAL_ONLY)  # Python drops it from the method
+    copied.__signature__ = shown.replace(parameters=[first, *shown.parameters.values()], return_annotation=Job)
+    return MethodType(copied, sender)
