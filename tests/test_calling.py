@@ -49,7 +49,7 @@ from workkit.errors import (
 )
 from workkit.jobs.importing import import_module
 from workkit.jobs.marks import options_of
-from workkit.verbs import opening
+from workkit.verbs import creation, opening
 
 s = schedule.create("calling", tz="Europe/Paris")  # each test configures its own server
 late = schedule.create("calling-late")  # nothing configures this one
@@ -80,6 +80,16 @@ def export(day: date, *, full: bool = False) -> Report:
     """
     calls.append((day, full))
     return Report(3, day)
+
+
+@s.job
+def named(n: int) -> int:
+    return n * 2
+
+
+@s.job(keep=None)
+def dropped(n: int) -> int:
+    return n * 2
 
 
 @s.job(keep="1 hour")
@@ -342,6 +352,23 @@ def test_a_job_has_its_result_in_the_annotated_type(server: Server) -> None:
 def test_a_job_without_keep_names_the_remedy(server: Server) -> None:
     with pytest.raises(NoResult, match="keep="):
         s.bind(plain).send(5).result("1s")
+
+
+def test_a_result_that_the_function_names_is_kept_unless_an_option_says_otherwise(server: Server) -> None:
+    job, other = named.send(2), dropped.send(2)
+    with pytest.raises(ResultPending):
+        job.result()
+    assert ran() == 2
+    assert job.result() == 4
+    with server.client() as client:
+        assert 590_000 < client.pttl(f"{s.name}:result:{job.id}") <= 600_000
+    with pytest.raises(NoResult, match="keep="):
+        other.result()
+
+
+def test_only_a_layout_with_results_keeps_them() -> None:
+    assert creation._kept(schedule.create("go", layout="gocraft"), named, {}) == {}
+    assert creation._kept(schedule.create("app"), named, {}) == {"keep": "10 minutes"}
 
 
 def test_a_job_is_cancelled_and_read_again(server: Server) -> None:

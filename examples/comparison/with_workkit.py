@@ -10,7 +10,7 @@ from workkit import current_job, schedule, testing
 s = schedule.create("shop")
 
 
-@s.job(keep="1 hour")
+@s.job
 def export(day: str) -> int:
     return shop.write(day)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-from workkit.brokers.layout import NATIVE, Own, chosen_layout
+from workkit.brokers.layout import NATIVE, Keeps, Own, chosen_layout, layout_of
 from workkit.brokers.redis_server.address import masked
 from workkit.contract.producer import MOST_BYTES
 from workkit.errors import InvalidSchedule
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 DIALECTS = ("published", "cuckoo")
 LARGEST = 512_000_000  # the most bytes that a server accepts as one value
+
+KEPT = "10 minutes"  # time to keep a result that a function names
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -135,12 +137,13 @@ class Schedule:
         ``export.at("7pm tomorrow", priority=3).send(day)`` at a time. An ordinary call runs it here.
 
         ``@s.job``, ``@s.job("send_email")``, ``@s.job(retries=5, timeout="2m")``: the name and options are those of
-        `@job`. Returns the function itself, with the methods of a `JobFunction`. Raises InvalidFunction for a method, a
-        class or a local function, InvalidOptions, TriggerError.
+        `@job`. A result that the function names, as in ``-> Report``, is kept for 10 minutes; ``keep="1 day"`` keeps it
+        longer, keep=None not at all. Returns the function itself, with the methods of a `JobFunction`. Raises
+        InvalidFunction for a method, a class or a local function, InvalidOptions, TriggerError.
         """
         if name is None or isinstance(name, str):
-            return lambda fn: attached(self, fn, mark(name, **options))
-        return attached(self, name, mark)
+            return lambda fn: attached(self, fn, mark(name, **_kept(self, fn, options)))
+        return attached(self, name, mark(None, **_kept(self, name, {})))
 
     @overload
     def bind(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> JobCoroutine[P, R]: ...  # type: ignore[overload-overlap]
@@ -203,6 +206,18 @@ class Schedule:
     ) -> Callable[[F], F]:
         """Plan a job that recurs by a cron string: ``@s.cron("0 9 * * 1-5")``. Otherwise as `every`."""
         return _planned(self, {"cron": cron, "args": args, "kwargs": kwargs, **options})
+
+
+def _kept(s: Schedule, fn: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options of a function, with the time to keep its result if it names one and the layout keeps any."""
+    try:
+        result = getattr(fn, "__annotations__", {}).get("return")
+    except Exception:  # from Python 3.14 on annotations are evaluated when they are asked for
+        result = None
+    names_one = result not in (None, "None", NoReturn, "NoReturn")
+    if "keep" in options or not names_one or Keeps.KEEP_RESULT not in layout_of(s.layout).keeps:
+        return options
+    return {**options, "keep": KEPT}
 
 
 def _planned(s: Schedule, given: Mapping[str, Any]) -> Callable[[F], F]:
