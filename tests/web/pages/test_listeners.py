@@ -58,7 +58,7 @@ def test_a_silent_listener_and_mixed_versions_are_said(browser: Browser, s: Sche
     answer = browser.get(f"/s/{s.name}/listeners")
     assert headline(answer) == "3 listeners on 3 machines, 0 of 30 threads busy."
     said = text_of(answer)
-    assert "batch-2:4242:0123456789a2 has been silent for 7 s." in said or "silent for 8 s" in said
+    assert re.search(r"batch-2:4242:0123456789a2 has been silent for [789] s\.", said)
     assert "2 versions run at once: 0.2.0 on 2 and 0.1.0 on 1." in said
 
 
