@@ -23,6 +23,7 @@ s = schedule.create("app-tasks", redis="redis://nowhere.invalid:1/", tz="Europe/
 sent = []
 
 
+@s.job
 def welcome(address=None):
     sent.append(address)
 
