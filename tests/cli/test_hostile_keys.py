@@ -215,12 +215,8 @@ def test_no_command_fails_over_a_hostile_value_in_any_key_beside_rabbitmq(server
 
 def test_every_key_has_a_type() -> None:
     assert set(NATIVE) == every_key()
-    public = {name for name in vars(BesideKeys) if not name.startswith("_")} - {
-        "vhost",
-        "exchange",
-        "prefix",
-        "any_key",
-    }
+    members = {*vars(BesideKeys), *vars(BesideKeys("/", "app"))}
+    public = {name for name in members if not name.startswith("_")} - {"layout", "prefix", "any_key"}
     assert set(BESIDE) == public
 
 
