@@ -357,7 +357,7 @@ def test_a_job_without_keep_names_the_remedy(server: Server) -> None:
 def test_a_result_that_the_function_names_is_kept_unless_an_option_says_otherwise(server: Server) -> None:
     job, other = named.send(2), dropped.send(2)
     with pytest.raises(ResultPending):
-        job.result()
+        job.result(None)
     assert ran() == 2
     assert job.result() == 4
     with server.client() as client:

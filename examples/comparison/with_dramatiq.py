@@ -75,11 +75,11 @@ def rebuild(number: int) -> None:
     try:
         shop.rebuild(number)
     finally:
-        connection.delete(f"rebuild:{number}")
+        connection.delete(f"lock:{number}")
 
 
 def unique() -> None:
-    if connection.set("rebuild:42", 1, nx=True, ex=3600):
+    if connection.set("lock:42", 1, nx=True, ex=3600):
         rebuild.send(42)
 
 

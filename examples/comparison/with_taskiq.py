@@ -72,11 +72,11 @@ def rebuild(number: int) -> None:
     try:
         shop.rebuild(number)
     finally:
-        connection.delete(f"rebuild:{number}")
+        connection.delete(f"rebuilding:{number}")
 
 
 async def unique() -> None:
-    if connection.set("rebuild:42", 1, nx=True, ex=3600):
+    if connection.set("rebuilding:42", 1, nx=True, ex=3600):
         await rebuild.kiq(42)
 
 
