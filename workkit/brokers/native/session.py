@@ -28,7 +28,7 @@ from workkit.errors import ServerError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import DONE, Released
 
-PORTION = 1000  # jobs in one claim: while the server looks for more, endings wait
+PORTION = 600  # jobs in one claim: while the server looks for more, endings and other listeners wait
 MANY = 200  # jobs; this many or more are claimed in two portions, the second while the first is read
 _MISSED = {b"m": "late", b"o": "overlap"}
 MOST_UNFIT = 10_000  # jobs with arguments that do not fit, each offered again at its own time

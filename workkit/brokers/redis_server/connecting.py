@@ -38,6 +38,7 @@ from workkit.brokers.redis_server.server import Attachment, Server, is_secure_cl
 from workkit.errors import InvalidSchedule
 
 CLIENTS = "a redis.Redis or valkey.Valkey client"
+READ_BYTES = 1 << 18  # of one read: a thread of a busy listener waits for the interpreter after each
 _ADDRESS = ("host", "port", "path")
 _HOST = re.compile(r"[\w.-]+:\d+(/\d*)?")  # an address that lacks only its scheme
 
@@ -110,6 +111,7 @@ def _client(url: str, *, said: str) -> redis.Redis:
             command_packer=Packer(),
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=ANSWER_SECONDS,
+            socket_read_size=READ_BYTES,
             health_check_interval=0,
             retry=retry_once(),
             **({} if unix else {"socket_keepalive": True}),
