@@ -16,8 +16,8 @@ from tests.processes import ROOT
 PACKAGE = ROOT / "workkit"
 MOST = {
     "files": 370,
-    "lines of code": 61_000,
-    "imports, in a thousand lines": 106,
+    "lines of code": 60_500,
+    "imports, in a thousand lines": 105,
     "lines of a file": 400,
     "files of a folder": 25,
     "members of the five protocols": 45,
