@@ -40,6 +40,6 @@ def convert(picture: int) -> None:
         _running += 1
         at_once = _running
     time.sleep(0.3)
-    with _lock:
+    with _lock:  # so that two lines do not run together
         _running -= 1
-    print(f"converted {picture}, {at_once} at once", flush=True)
+        print(f"converted {picture}, {at_once} at once", flush=True)
