@@ -136,7 +136,8 @@ def test_a_process_that_is_killed_is_replaced_and_loses_nothing(
     assert told["restarted"][0]["level"] == "warning"
     assert told["stopped"][0]["uncounted"] == 1
     done = {r["listener"] for r in records if r["event"] == "done"}
-    assert done and done <= names, "each line names its own listener"
+    assert done
+    assert done <= names, "each line names its own listener"
 
 
 def test_ctrl_c_to_all_is_one_signal(processes: Processes, name: str, tmp_path: Path) -> None:
