@@ -112,3 +112,14 @@ def test_the_redis_beside_is_checked_and_repaired(
     ran = run("doctor", names.exchange, *where, "--redis", own_server.url, "--fix", "--yes")
     assert (ran.status, ran.err) == (0, "repaired 1 of 1; all is well now.\n")
     assert client.zcard(keys.slots) == 0
+
+
+def test_one_fix_repairs_a_name_that_is_bad_in_one_key_and_then_in_another(
+    run: Run, names: Names, where: tuple[str, ...], own_server: Server
+) -> None:
+    client, keys = own_server.client(), Keys("/", names.exchange)
+    client.hset(keys.unique, "order 7", "0123456789abcdef01234567")
+    client.zadd(keys.unique_until, {"order 7": "+inf"})  # without this time, the unique key is alone
+    ran = run("doctor", names.exchange, *where, "--redis", own_server.url, "--fix", "--yes")
+    assert "also repaired 1 finding that these repairs brought to light." in ran.err
+    assert (ran.status, client.exists(keys.unique, keys.unique_until)) == (0, 0)

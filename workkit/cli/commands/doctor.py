@@ -313,13 +313,13 @@ def _advise(start: str, advice: Iterable[Advice], flags: Flags) -> None:
 
 def _repair_what_follows(patient: Patient, patience_ms: int) -> int:
     """Repair the faults that repairs have revealed: a mark without a job, once the bad record that named it is gone."""
-    known, count = {(finding.kind, finding.about) for finding in patient.findings}, 0
+    known, count = {(finding.kind, finding.about, finding.what) for finding in patient.findings}, 0
     for _ in range(ROUNDS):
         found = [one for one in patient.broker.doctor.checkup(patience_ms=patience_ms) if one.repairs]
-        new = [one for one in found if (one.kind, one.about) not in known]
+        new = [one for one in found if (one.kind, one.about, one.what) not in known]
         if not new:
             break
-        known.update((one.kind, one.about) for one in new)
+        known.update((one.kind, one.about, one.what) for one in new)
         count += sum(map(patient.broker.doctor.repair, new))
     return count
 
