@@ -1,5 +1,5 @@
-"""Ten tasks in Celery. Worker: `celery -A with_celery worker`; for the limit another one with `-Q narrow -c 2`; for
-what recurs `celery -A with_celery beat`.
+"""Ten tasks in Celery. Worker: `celery -A with_celery worker`. The limit needs a second worker, with `-Q narrow -c 2`.
+The recurring task needs `celery -A with_celery beat`.
 """
 
 # setup

@@ -1,4 +1,6 @@
-"""Ten tasks in Dramatiq. Worker: `dramatiq with_dramatiq`; what recurs needs APScheduler in a program that goes on."""
+"""Ten tasks in Dramatiq. Worker: `dramatiq with_dramatiq`. It has no scheduler. APScheduler, in a program that keeps
+running, sends the recurring task.
+"""
 
 # setup
 import json

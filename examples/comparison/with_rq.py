@@ -1,4 +1,4 @@
-"""Ten tasks in RQ. Worker: `rq worker --with-scheduler`; `rq cron with_rq.py` for what recurs."""
+"""Ten tasks in RQ. Worker: `rq worker --with-scheduler`. The recurring task needs `rq cron with_rq.py`."""
 
 # setup
 import os

@@ -1,5 +1,6 @@
-"""Ten tasks in Taskiq. Workers: `taskiq worker with_taskiq:broker`; `taskiq worker -w 1 --max-async-tasks 2
-with_taskiq:narrow` for the limit; `taskiq scheduler with_taskiq:scheduler` for what runs later, recurs or is retried.
+"""Ten tasks in Taskiq. Worker: `taskiq worker with_taskiq:broker`. The limit needs a second worker: `taskiq worker -w 1
+--max-async-tasks 2 with_taskiq:narrow`. Later, recurring and retried tasks need a scheduler: `taskiq scheduler
+with_taskiq:scheduler`.
 """
 
 # setup

@@ -3,8 +3,8 @@
     python comparing.py send
     python comparing.py work taskiq
 
-The sender reads the names of systems, line by line, and prints what each task gave. For what recurs it asks the
-scheduler of the system for its next time, and lets it send the job as it does then. As a worker it runs Dramatiq and
+The sender reads the names of systems, line by line, and prints the result of each task. For the recurring task it asks
+the scheduler of the system for the next time, and makes it send the job now. As a worker it runs Dramatiq and
 Taskiq in one process each, by their own functions; their command lines start several.
 """
 
