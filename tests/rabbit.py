@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,7 +25,7 @@ import pytest
 from tests.daemon import Daemon, await_answer, begun
 from tests.processes import is_alive, until
 from tests.servers import free_port
-from workkit.brokers.hutch.names import Names
+from workkit.brokers.hutch.names import Dialect, Names
 from workkit.brokers.hutch.topology import delays, ladder, step_exchange
 
 SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # where Debian has them; those on PATH change to another user
@@ -170,22 +170,72 @@ def connected(url: str) -> Iterator[Any]:
             connection.close()
 
 
-def forget(url: str, names: Names, *queues: str) -> None:
-    """Delete all that may have been declared around an exchange."""
+_spare: dict[str, list[str]] = {}  # exchanges around which all delays are declared, by dialect
+
+
+@contextmanager
+def exchange(url: str, dialect: Dialect, name: str, *queues: str) -> Iterator[Names]:
+    """Lend an exchange that no other test uses meanwhile: `name`, or one that another test of this process had.
+
+    To declare and delete the queues of all delays takes RabbitMQ a third of a second of processor time. So they stay,
+    empty, for the next test. All else is deleted.
+    """
+    spare = _spare.setdefault(dialect, [])
+    names = Names(exchange=spare.pop() if spare else name, dialect=dialect)
+    try:
+        yield names
+    finally:
+        if forget(url, names, *map(names.queue, queues), keeps_delays=_is_usual(url, names)):
+            spare.append(names.exchange)
+
+
+def forget(url: str, names: Names, *queues: str, keeps_delays: bool = False) -> bool:
+    """Delete all that may have been declared around an exchange, or leave its delays as empty queues. Return whether
+    any are left.
+    """
+    has_delays = False
+    keys = ("nobody", "note", "orders.created", "shop.sold", *map(names.private_key, queues))
+    arrivals = [names.arrival_queue(key) for key in keys]
     with connected(url) as channel:
-        for queue in (*queues, names.dead_queue):
-            channel.queue_delete(queue)
         for topology, first in ((ladder(names), step_exchange(names, 0)), (delays(names), names.schedule_exchange)):
             if not _exists(channel.connection, first):  # most tests delay nothing
                 continue
-            for one in topology.queues:
-                channel.queue_delete(one.name)
-            for exchange in topology.exchanges:
-                channel.exchange_delete(exchange.name)
-        for key in ("nobody", "note", "orders.created", "shop.sold", *map(names.private_key, queues)):
-            channel.queue_delete(names.arrival_queue(key))
-        for name in (names.own_exchange, names.exchange):
+            has_delays = True
+            steps = [one.name for one in topology.queues]
+            if keeps_delays:
+                _purge(channel.connection, steps)
+                continue
+            for queue in steps:
+                channel.queue_delete(queue)
+            for step in topology.exchanges:
+                channel.exchange_delete(step.name)
+        for queue in arrivals:
+            # one that is declared anew would get no message: the step before it still sends to the old one
+            if keeps_delays and has_delays:
+                _purge(channel.connection, [queue])
+            else:
+                channel.queue_delete(queue)
+        for queue in (*queues, names.dead_queue):
+            channel.queue_delete(queue)
+        for name in () if keeps_delays and has_delays else (names.own_exchange, names.exchange):
             channel.exchange_delete(name)
+    return keeps_delays and has_delays
+
+
+def _is_usual(url: str, names: Names) -> bool:
+    """Say whether the exchange is as we declare it; a test may have declared it otherwise."""
+    with connected(url) as channel, suppress(pika.exceptions.ChannelClosedByBroker):
+        channel.exchange_declare(names.exchange, "topic", durable=True)
+        return True
+    return False
+
+
+def _purge(connection: Any, queues: Iterable[str]) -> None:
+    channel = connection.channel()
+    with suppress(pika.exceptions.ChannelClosedByBroker):  # there is none for delays longer than those of the tests
+        for queue in queues:
+            channel.queue_purge(queue)
+        channel.close()
 
 
 def _exists(connection: Any, exchange: str) -> bool:

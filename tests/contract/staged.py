@@ -22,9 +22,8 @@ def staged(layout: Layout, request: pytest.FixtureRequest, server: Server, name:
         return
     running: rabbit.Shared = request.getfixturevalue("rabbitmq")
     layout = OnRabbitmq(layout.name, running.url, running.management, has_redis=layout.has_redis)
-    try:
-        with closing(Stage(layout, server, name)) as opened:
-            yield opened
-    finally:
-        names = layout.names(name)
-        rabbit.forget(layout.url, names, names.queue("note"))
+    with (
+        rabbit.exchange(layout.url, layout.name, name, "note") as names,
+        closing(Stage(layout, server, names.exchange)) as opened,
+    ):
+        yield opened
