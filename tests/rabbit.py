@@ -174,18 +174,18 @@ _spare: dict[str, list[str]] = {}  # exchanges around which all delays are decla
 
 
 @contextmanager
-def exchange(url: str, dialect: Dialect, name: str, *queues: str) -> Iterator[Names]:
+def exchange(url: str, dialect: Dialect, name: str, *queues: str, is_new: bool = False) -> Iterator[Names]:
     """Lend an exchange that no other test uses meanwhile: `name`, or one that another test of this process had.
 
     To declare and delete the queues of all delays takes RabbitMQ a third of a second of processor time. So they stay,
-    empty, for the next test. All else is deleted.
+    empty, for the next test. All else is deleted. `is_new`: the test needs an exchange that no other one had.
     """
     spare = _spare.setdefault(dialect, [])
-    names = Names(exchange=spare.pop() if spare else name, dialect=dialect)
+    names = Names(exchange=spare.pop() if spare and not is_new else name, dialect=dialect)
     try:
         yield names
     finally:
-        if forget(url, names, *map(names.queue, queues), keeps_delays=_is_usual(url, names)):
+        if forget(url, names, *map(names.queue, queues), keeps_delays=not is_new and _is_usual(url, names)):
             spare.append(names.exchange)
 
 

@@ -1,4 +1,4 @@
-"""A stage of any layout for one test: where the layout stands on RabbitMQ, its exchange and queues go after it."""
+"""A stage of any layout for one test: where the layout stands on RabbitMQ, its queues go after it or serve the next."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def staged(layout: Layout, request: pytest.FixtureRequest, server: Server, name:
         return
     running: rabbit.Shared = request.getfixturevalue("rabbitmq")
     layout = OnRabbitmq(layout.name, running.url, running.management, has_redis=layout.has_redis)
+    is_new = request.path.stem not in ("test_delivery", "test_endings", "test_rescheduling")
     with (
-        rabbit.exchange(layout.url, layout.name, name, "note") as names,
+        rabbit.exchange(layout.url, layout.name, name, "note", is_new=is_new) as names,
         closing(Stage(layout, server, names.exchange)) as opened,
     ):
         yield opened

@@ -13,9 +13,10 @@ from workkit.brokers.hutch.names import Names
 
 @pytest.fixture
 def names(amqp: str, name: str) -> Iterator[Names]:
-    """The names around an exchange that no other test uses meanwhile."""
-    with rabbit.exchange(amqp, "hutch", name, "note", "orders.created", "shop.sold") as made:
-        yield made
+    """The names around an exchange that no other test has; all is deleted at the end."""
+    made = Names(exchange=name, dialect="hutch")
+    yield made
+    rabbit.forget(amqp, made, *map(made.queue, ("note", "orders.created", "shop.sold")))
 
 
 @pytest.fixture

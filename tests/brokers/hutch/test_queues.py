@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests import handlers, rabbit
+from tests import handlers
 from tests.brokers.hutch.opened import FAILURE, Opened, claims, new, one
 from tests.processes import until
 from workkit.brokers.hutch import held
 from workkit.brokers.hutch.address import read_address, read_site
 from workkit.brokers.hutch.broker import HutchBroker
-from workkit.brokers.hutch.names import Names
 from workkit.brokers.hutch.topology import delays
 from workkit.contract.inspector import QueueInfo
 from workkit.contract.record import listener_record
@@ -24,14 +22,6 @@ from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead
 
 KNOWN = handlers.note  # its name, "note", is known in this program
-
-
-@pytest.fixture
-def names(amqp: str, name: str) -> Iterator[Names]:
-    """The names around a new exchange: these tests list all that is declared around it."""
-    made = Names(exchange=name, dialect="hutch")
-    yield made
-    rabbit.forget(amqp, made, *map(made.queue, ("note", "orders.created", "shop.sold")))
 
 
 def by_name(found: list[QueueInfo]) -> dict[str, QueueInfo]:
