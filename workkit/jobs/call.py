@@ -85,6 +85,8 @@ class AddOptions(RunKeywords, total=False):
     unique_key: str | None
     unique_until: UniqueUntil | None
     on_conflict: OnConflict | None
+    once_key: str | None
+    once_for: Duration | None
     throttle: Duration | None
     debounce: Duration | None
     debounce_most: Duration | None
@@ -92,6 +94,7 @@ class AddOptions(RunKeywords, total=False):
     ping: str | None
     expires: Duration | None
     meta: Mapping[str, str] | None
+    tags: Sequence[str] | None
     start: Instant | None
     end: Instant | None
     count: int | None

@@ -146,6 +146,11 @@ class Job(Generic[R_co]):
         return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, in the order in which they were given."""
+        return self.terms.tags or ()
+
+    @property
     def recurs(self) -> bool:
         """Whether it runs more than once, as far as its trigger is known."""
         return self.trigger is not None and self.trigger.recurs

@@ -120,7 +120,7 @@ def sent_beside(
         trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
         raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
     new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
-    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority, tags=job.terms.tags), s.max_payload
     new = through_middleware(new, schedule=s.name, fn=job.fn)
     found = sent(s, new)
     producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
