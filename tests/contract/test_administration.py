@@ -233,6 +233,25 @@ def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_no
     assert again.due in (first.due, None)  # None: the layout does not tell it
 
 
+@promised(Can.TAGS)
+def test_jobs_are_found_by_a_tag(stage: Stage) -> None:
+    added = [schedule.add_now(stage.s, handlers.note, **stage.given(n), tags=[f"user:{n}", "all"]) for n in (1, 2)]
+    find = stage.producer.inspector.jobs
+    assert [job.id for job in find(tagged=("user:1",))] == [added[0].id]
+    assert {job.id for job in find(tagged=("all",))} == {job.id for job in added}
+    drained(stage)
+    assert list(find(tagged=("all",))) == []
+
+
+@promised(Can.ONCE)
+def test_a_key_outlasts_its_job(stage: Stage) -> None:
+    first = schedule.add_now(stage.s, handlers.note, **stage.given(1), once_key="pay:7", once_for="90 days")
+    assert drained(stage) == [1]
+    again = schedule.add_now(stage.s, handlers.note, **stage.given(2), once_key="pay:7", once_for="90 days")
+    assert (again.new, again.id) == (False, first.id)
+    assert drained(stage) == []
+
+
 @promised(Can.LIMIT_SCHEDULE)
 def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
     stage.producer.admin.steer(Limited(limit=2, turn_ms=None))
