@@ -234,21 +234,25 @@ def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_no
 
 
 @promised(Can.TAGS)
-def test_jobs_are_found_by_a_tag(stage: Stage) -> None:
-    added = [schedule.add_now(stage.s, handlers.note, **stage.given(n), tags=[f"user:{n}", "all"]) for n in (1, 2)]
-    find = stage.producer.inspector.jobs
-    assert [job.id for job in find(tagged=("user:1",))] == [added[0].id]
-    assert {job.id for job in find(tagged=("all",))} == {job.id for job in added}
-    drained(stage)
-    assert list(find(tagged=("all",))) == []
+def test_jobs_are_found_and_changed_by_a_tag(stage: Stage) -> None:
+    first = schedule.add_now(stage.s, handlers.note, **stage.given(1), tags=["user:7", "paid"])
+    schedule.add_now(stage.s, handlers.note, **stage.given(2), tags=["user:77"])
+    assert [job.id for job in schedule.jobs(stage.s, tag="user:7")] == [first.id]
+    assert schedule.counts(stage.s, tag="paid").all == 1
+    assert [job.id for job in schedule.cancel(stage.s, tag="user:7")] == [first.id]
+    assert drained(stage) == [2]
 
 
 @promised(Can.ONCE)
-def test_a_key_outlasts_its_job(stage: Stage) -> None:
-    first = schedule.add_now(stage.s, handlers.note, **stage.given(1), once_key="pay:7", once_for="90 days")
+def test_the_first_job_of_a_lasting_key_is_returned_however_it_ended(stage: Stage) -> None:
+    def add(n: int) -> Job:
+        return schedule.add_now(stage.s, handlers.note, **stage.given(n), once_key="pay:7", once_for="90 days")
+
+    first, again = add(1), add(2)
+    assert (first.new, again.new, again.id, again.state, again.ending) == (True, False, first.id, "waiting", None)
     assert drained(stage) == [1]
-    again = schedule.add_now(stage.s, handlers.note, **stage.given(2), once_key="pay:7", once_for="90 days")
-    assert (again.new, again.id) == (False, first.id)
+    third = add(3)
+    assert (third.new, third.id, third.state, third.ending, third.due) == (False, first.id, "done", "done", None)
     assert drained(stage) == []
 
 

@@ -93,18 +93,18 @@ def read_filter(text: str, place: Place) -> Where:
     return _Reader(text, place).read()
 
 
-def read_where(where: object, place: Place, *, names: object = None) -> Where:
-    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. Raises
-    InvalidOptions.
+def read_where(where: object, place: Place, *, names: object = None, tag: str | None = None) -> Where:
+    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. `tag`: a tag that was
+    read. Raises InvalidOptions.
     """
     for name, value in (("where", where), ("names", names)):
         if value is not None and not isinstance(value, str):
             example = 'where="name:nightly"' if name == "where" else 'names="u/7/*"'
             raise option_error(name, value, "is not a text", f"Write for example {example}.")
     meant = read_filter(str(where or ""), place)
-    if names is None:
-        return meant
-    return replace(meant, terms=(Term(field="name", test=Has(texts=(str(names),), whole=True)), *meant.terms))
+    asked = {"name": names, "tag": tag}
+    more = (Term(field=name, test=Has(texts=(str(one),), whole=True)) for name, one in asked.items() if one is not None)
+    return replace(meant, terms=(*more, *meant.terms))
 
 
 def of_runs(where: Where, *, fn: str | None, state: str | None) -> Where:

@@ -104,18 +104,23 @@ class AddOptions(RunKeywords, total=False):
     spread: Duration | None
 
 
-class Row(AddOptions, total=False):
+class Times(TypedDict, total=False):
+    """The time of a job: exactly one of these keywords."""
+
+    when: str | None
+    at: Instant | None
+    in_: Duration | None
+    every: Duration | None
+    cron: str | None
+
+
+class Row(AddOptions, Times, total=False):
     """A row of `add_many`, or a job of a plan of `sync`: the keywords of `add`."""
 
     fn: Callable[..., Any] | str
     args: Sequence[Any]
     kwargs: Mapping[str, Any] | None
     call: FunctionCall
-    when: str | None
-    at: Instant | None
-    in_: Duration | None
-    every: Duration | None
-    cron: str | None
 
 
 class ListenOptions(TypedDict, total=False):

@@ -90,7 +90,8 @@ def add(
     crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". See
     `workkit.jobs.options.OPTIONS`.
 
-    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
+    Returns the job; `new` is False where it was there already, and `ending` tells how the first job of a `once_key`
+    ended. Warns (WorkkitWarning) where the time is likely a
     mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
     an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
     """
