@@ -49,8 +49,8 @@ def indexed(client: Any, name: str) -> set[tuple[str, str]]:
         assert len(node) >= OF_TAG or path_of(entry)[:OF_TAG] not in nodes
         assert all(nodes[node[:depth]] == b"" for depth in range(OF_TAG if len(node) >= OF_TAG else 0, len(node)))
     for node, value in nodes.items():
-        assert (
-            value or (len(node) < DEEPEST and any(other.startswith(node) and len(other) > len(node) for other in nodes))
+        assert value or (
+            len(node) < DEEPEST and any(other.startswith(node) and len(other) > len(node) for other in nodes)
         )
     pairs = [(path_of(entry)[:OF_TAG], name_of(entry).decode()) for _, entry in found]
     assert len(pairs) == len(set(pairs))
