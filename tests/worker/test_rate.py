@@ -12,7 +12,7 @@ from tests.metronome import Metronome
 from tests.processes import until
 from tests.servers import Server
 from tests.worker.observation import calls
-from workkit import job, schedule
+from workkit import current_job, job, schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 PACED, RATE, BURST = 40, 20, 2
@@ -26,6 +26,13 @@ def paced(number: int) -> None:
 @job(rate="100/minute", limit_key="who")
 def rare(who: str, number: int) -> None:
     handlers.calls.append((who, number))
+
+
+@job(rate="4/s", retries=1, base="0s", jitter=False)
+def steady(label: str) -> None:
+    handlers.calls.append((label, current_job().due))
+    if label == "fails" and current_job().attempt == 0:
+        raise OSError("disk full")
 
 
 def most_within(seconds: float, times: list[float]) -> int:
@@ -81,3 +88,22 @@ def test_a_drain_that_pretends_the_time_leaves_nothing_held(server: Server, name
     assert schedule.drain(s, now=datetime.now(UTC) + timedelta(hours=1), **HOW).ran == 2
     assert schedule.counts(s).held == 0
     assert not server.client().exists(f"{name}:turns")
+
+
+def test_an_urgent_job_and_a_retry_start_before_those_that_came_earlier(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    client = server.client()
+    schedule.add_now(s, steady, args=["fails"])
+    for number in range(8):
+        schedule.add_now(s, steady, args=[str(number)])
+    with schedule.listener(s, threads=3, **HOW):
+        until(lambda: client.zcard(f"{name}:again") >= 7, what="turns to be taken")
+        schedule.add_now(s, steady, args=["urgent"], priority=3)
+        until(calls(11), what="all to run")
+    ran = [label for label, _ in handlers.calls]
+    assert ran.index("urgent") <= 3
+    first, again = (n for n, label in enumerate(ran) if label == "fails")
+    assert again - first <= 3
+    dues = [due for label, due in handlers.calls if label.isdigit()]
+    assert dues == sorted(dues)
+    assert not client.exists(f"{name}:order", f"{name}:again")
