@@ -35,6 +35,16 @@ def steady(label: str) -> None:
         raise OSError("disk full")
 
 
+@job(rate={"gold": "1000/s", "": "2/minute", "silver": "20/s"}, limit_key="who")
+def classed(who: Any, number: int) -> None:
+    handlers.calls.append((who, number))
+
+
+@job(rate={"gold": "1/minute"}, limit_key="who")
+def partly(who: str, number: int) -> None:
+    handlers.calls.append((who, number))
+
+
 def most_within(seconds: float, times: list[float]) -> int:
     """The most of these times in any span of so many seconds."""
     times = sorted(times)
@@ -107,3 +117,29 @@ def test_an_urgent_job_and_a_retry_start_before_those_that_came_earlier(server: 
     dues = [due for label, due in handlers.calls if label.isdigit()]
     assert dues == sorted(dues)
     assert not client.exists(f"{name}:order", f"{name}:again")
+
+
+def test_each_class_of_a_limit_key_has_its_own_rate(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for who in ("gold:acme", "gold", "gold:acme", "silver:x", "bob", "bob", "goldie", "goldie", 5, 5):
+        schedule.add_now(s, classed, args=[who, 1], unique=False)
+    with schedule.listener(s, **HOW):
+        until(calls(7), what="those with a turn to run")
+        until(lambda: schedule.counts(s).running == 0, what="the listener to rest")
+        held = sorted((str(job.args[0]), job.why) for job in schedule.jobs(s))
+    function = "tests.worker.test_rate.classed"
+    assert held == [
+        ("5", f"{function} is held by its rate 2/minute for 5"),
+        ("bob", f'{function} is held by its rate 2/minute for "bob"'),
+        ("goldie", f'{function} is held by its rate 2/minute for "goldie"'),
+    ]
+
+
+def test_keys_of_no_named_class_have_no_rate(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for who in ("gold:a", "bob", "bob", "bob", "gold:a", "bob"):
+        schedule.add_now(s, partly, args=[who, 1], unique=False)
+    with schedule.listener(s, **HOW):
+        until(calls(5), what="those without a rate to run")
+        assert [job.args[0] for job in schedule.jobs(s, state="held")] == ["gold:a"]
+    assert handlers.calls.count(("bob", 1)) == 4
