@@ -295,11 +295,25 @@ def test_a_start_costs_the_same_however_many_are_held(server: Server, client: An
     assert costs[1] <= costs[0] + 4
 
 
+def test_a_held_recurring_job_shows_the_turn_that_it_will_take(
+    server: Server, client: Any, name: str, inspector: Inspector
+) -> None:
+    b = held(server, name, [(n, n, 0) for n in range(4)])
+    schedule.add(schedule.create(name, redis=server.url), "app:note", every="1 second", name="urgent", priority=3)
+    (item,) = client.zrange(f"{name}:next", 0, -1)
+    for key in (f"{name}:next", f"{name}:first:3"):
+        client.zadd(key, {item: 1_700_000_099_000})
+    assert not admit(b, RATE, 1)
+    client.zadd(f"{name}:next", {item: client.time()[0] * 1000 + 10**9})
+    (shown,) = inspector.recurring()
+    assert (shown.state, shown.due) == ("held", next(iter(inspector.jobs(state="held"))).due)
+
+
 def test_a_held_job_shows_the_turn_that_it_will_take(server: Server, name: str, inspector: Inspector) -> None:
     held(server, name, [("a", 1, 0), ("b", 2, 0), ("c", 3, 3)])
     shown = {job.args[0]: job for job in inspector.jobs(state="held")}
     dues = {label: job.due.timestamp() for label, job in shown.items() if job.due is not None}
-    assert sorted(dues, key=dues.__getitem__) == ["c", "a", "b"]
+    assert list(dues) == sorted(dues, key=dues.__getitem__) == ["c", "a", "b"]
     assert [round(dues[late] - dues[early]) for early, late in (("c", "a"), ("a", "b"))] == [10, 10]
     assert {job.why for job in shown.values()} == {"app.note is held by its rate 6/minute"}
     assert {job.args[0]: job.due for job in inspector.pulse().soon} == {label: job.due for label, job in shown.items()}
