@@ -40,9 +40,11 @@ def add(server: Server, name: str, label: Any, *, due: int, priority: int = 0, f
 
 
 def next_turn(b: NativeBroker, server: Server, name: str, *, wanted: Admission = RATE, limit: int = 10) -> list[Claim]:
-    """Start what starts at the next turn."""
+    """Start what starts at the next turn. End what is cancelled or gone."""
     passes(server, name, TURN_MS)
-    return admit(b, wanted, limit)
+    claims = b.claim(limit).claims
+    end(b, *(claim for claim in claims if claim.trouble))
+    return list(b.admit([(claim, wanted) for claim in claims if not claim.trouble]).claims)
 
 
 def order_of(b: NativeBroker, server: Server, name: str, *, wanted: Admission = RATE) -> list[Any]:
@@ -277,6 +279,16 @@ def test_a_paused_and_a_cancelled_job_hold_up_no_other(server: Server, client: A
     end(b, cancelled)
     schedule.resume(s, jobs["paused"])
     assert args(next_turn(b, server, name)) == ["paused"]
+
+
+def test_a_replaced_job_takes_no_turn(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    b = held(server, name, [("low", 1, 0)])
+    for label in ("old", "new"):
+        schedule.add_now(s, "app:note", args=[label], unique_key="k", on_conflict="replace", priority=3)
+        assert not admit(b, RATE)
+    assert args(next_turn(b, server, name)) == ["new"]
+    assert args(next_turn(b, server, name)) == ["low"]
 
 
 def test_a_start_costs_the_same_however_many_are_held(server: Server, client: Any, name: str) -> None:

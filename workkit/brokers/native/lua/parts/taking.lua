@@ -1,5 +1,5 @@
 -- taking: take due work from the queues, as much as a claim has room for.
--- KEYS next again first crashed running turns skip cancelled
+-- KEYS next again first crashed running turns skip cancelled jobs
 -- ARGV now
 -- part: entry
 -- part: due
@@ -86,11 +86,12 @@ local function remove(key, found, n) -- the first n of what was read
 end
 
 local has_marks = nil -- whether any job is cancelled
-local function is_marked(entry)
-  if has_marks == nil then has_marks = redis.call('EXISTS', cancelled) == 1 end
-  if not has_marks then return false end
+local function is_over(entry) -- its job is cancelled or replaced: it ends without a turn
   local _, due, _, _, flags = parts_of(entry)
   local id = id_in(entry)
+  if redis.call('HEXISTS', jobs, id) == 0 then return true end
+  if has_marks == nil then has_marks = redis.call('EXISTS', cancelled) == 1 end
+  if not has_marks then return false end
   return redis.call('ZSCORE', cancelled, id) or redis.call('ZSCORE', cancelled, occurrence_of(id, due, flags))
 end
 
@@ -100,8 +101,8 @@ local function forget_turn(entry) -- it is held no longer
 end
 
 local function can_start(entry) -- whether this listener may try
-  if not is_marked(entry) then return redis.call('SISMEMBER', skip, id_in(entry)) == 0 end
-  redis.call('ZADD', again, due_text(string.match(entry, '^%a (%S+)')), entry) -- it ends without a turn
+  if not is_over(entry) then return redis.call('SISMEMBER', skip, id_in(entry)) == 0 end
+  redis.call('ZADD', again, due_text(string.match(entry, '^%a (%S+)')), entry)
   forget_turn(entry)
   return 'gone'
 end
@@ -149,7 +150,7 @@ local function take_in_order(room, has_entries) -- from S:next and S:again, by d
       take(others[k])
       local entry = others[k][1]
       if string.find(entry, ';t', 1, true) and rates_in(entry)[1] then
-        if is_marked(entry) then forget_turn(entry) else held[#held + 1] = #taken end
+        if is_over(entry) then forget_turn(entry) else held[#held + 1] = #taken end
       end
       k = k + 1
     end
