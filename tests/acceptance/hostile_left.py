@@ -83,6 +83,8 @@ class Left:
                 return read_entry(value.member) is not None and score <= LAST_MS
             case "turns":
                 return self.client.zscore(self.keys.again, value.member) is not None
+            case "order":
+                return self.client.zscore(self.keys.again, value.member.partition(b"\0")[2][18:]) is not None
             case "running":  # a hash of a name that no listener has is no key of ours
                 return not LISTENER.fullmatch(value.key(self.keys).removeprefix(self.keys.running("")))
             case "waiting":

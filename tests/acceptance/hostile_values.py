@@ -394,6 +394,7 @@ MAKERS: Mapping[str, Maker] = {
     "tags": _hash("tags", _node, lambda r: r.choice((b"", noise(r), _leaf(r)))),
     "rates": _zset("rates", lambda r: r.choice((b"schedule", b"fn:hostile", noise(r)))),
     "turns": _zset("turns", entry),
+    "order": lambda r, aim: Value(name="order", kind="zset", member=_place(r), score=r.choice(("0", "0", *SCORES))),
     "counts": _hash("counts", id_of, token),
     "crashed": _hash("crashed", run_of, token),
     "first": _first,
@@ -409,6 +410,10 @@ MAKERS: Mapping[str, Maker] = {
     "trace": lambda r, aim: Value(name="trace", kind="string", of=r.choice(IDS), member=r.choice((noise(r), *TRACES))),
     "producer": _answer,
 }
+
+
+def _place(r: Random) -> bytes:
+    return r.choice((b"fn:hostile\x0030000000000001000\0" + entry(r), b"schedule\x00x\0" + entry(r), noise(r)))
 
 
 def every_key() -> set[str]:

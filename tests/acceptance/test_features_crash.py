@@ -257,14 +257,17 @@ def wide(wreck: Wreck, s: Schedule) -> Steps:
 
 
 def rate(wreck: Wreck, s: Schedule) -> Steps:
-    """Turns that were taken stay taken."""
+    """Turns that were taken stay taken. Urgent jobs overtake those that the rate holds, before the crash or after it."""
     began = time.time()
     schedule.add_many(s, [{"fn": feature_jobs.rated, "at": "now", "args": ["rated"]}] * RATED)
     yield ["rated"]
+    schedule.add_many(s, [{"fn": feature_jobs.rated, "at": "now", "args": ["rated-urgent"], "priority": 3}] * 2)
     yield []
-    wreck.cast.done(*["rated"] * RATED)
-    first = {line["id"]: line["at"] for line in reversed(wreck.cast.starts("rated"))}
+    wreck.cast.done(*["rated"] * RATED, *["rated-urgent"] * 2)
+    urgent = {line["id"]: line["at"] for line in reversed(wreck.cast.starts("rated-urgent"))}
+    first = {line["id"]: line["at"] for line in reversed(wreck.cast.starts("rated"))} | urgent
     assert [n for n, at in enumerate(sorted(first.values())) if at < began + n * RATE_APART] == []
+    assert urgent.keys().isdisjoint(sorted(first, key=first.__getitem__)[-5:])
 
 
 def priority(wreck: Wreck, s: Schedule) -> Steps:

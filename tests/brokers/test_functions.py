@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -100,6 +101,14 @@ def test_each_listener_tells_what_it_cannot_run(server: Server, name: str, shard
             return {fn for known in found.values() for fn in known}
 
         until(lambda: told() == {"#'gone/again", "#'gone/away"}, what="both functions")
+
+
+def test_rates_by_class_are_told_and_numbers_only() -> None:
+    limits: dict[str, Any] = {"limit": 2, "rate_ms": {"gold": 600.0, "": 3000}}
+    (known,) = read_text(functions_text([KnownFunction(fn="f", limits=limits)])[1])
+    assert known.limits == limits
+    for wrong in ({"gold": "x"}, {5: 1.0}, {"gold": {"": 1}}, [1], "1"):
+        assert read_text(msgpack.packb([["f", [], "", {"rate_ms": wrong, "limit": 2}]]))[0].limits == {"limit": 2}
 
 
 def test_what_is_told_is_bounded() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.brokers.test_native_order import held
 from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule
@@ -224,3 +227,13 @@ def test_list_takes_the_states(run: Run, name: str) -> None:
     records: list[dict[str, Any]] = json.loads(run("list", name, "--state", "paused", "--json").out)
     assert [record["id"] for record in records] == [id]
     assert run("list", name, "--state", "held").err.startswith(f"no held jobs in {name}.")
+
+
+def test_list_and_show_name_the_rate_and_the_turn_of_held_jobs(run: Run, on: Server, name: str) -> None:
+    held(on, name, [("a", 1, 0), ("b", 2, 0), ("c", 3, 3)])
+    listed = json.loads(run("list", name, "--state", "held", "--json").out)
+    assert [record["args"][0] for record in listed] == ["c", "a", "b"]
+    dues = [datetime.fromisoformat(record["due"]).timestamp() for record in listed]
+    assert [round(late - early) for early, late in pairwise(dues)] == [10, 10]
+    shown = json.loads(run("show", name, listed[0]["id"], "--json").out)
+    assert (shown["due"], shown["why"]) == (listed[0]["due"], "app.note is held by its rate 6/minute")

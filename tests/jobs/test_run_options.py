@@ -36,6 +36,10 @@ def odd(first: int, /, second: int) -> None: ...
         ({"rate": "100/minute"}, RunOptions(rate_ms=600.0)),
         ({"rate": "5/s", "retries": 1}, RunOptions(rate_ms=200.0, retries=1)),
         ({"cpu": False}, RunOptions(cpu=False)),
+        (
+            {"rate": {"gold": "100/minute", "": "20/minute"}, "limit_key": "customer"},
+            RunOptions(rate_ms={"gold": 600.0, "": 3000.0}, limit_key="customer"),
+        ),
     ],
     ids=str,
 )
@@ -77,6 +81,17 @@ def test_job_and_retry_refuse_what_is_no_rate_with_the_same_sentence(rate: Any) 
     ("given", "message"),
     [
         ({"limit": 0}, "limit=0 is not a number of runs at once. Accepted: 1 to 100,000."),
+        ({"rate": {}, "limit_key": "customer"},
+         'rate={} has no class. Write {"gold": "100/minute", "": "20/minute"}.'),
+        ({"rate": {"gold": "1/s", "": "fast"}, "limit_key": "customer"},
+         "rate[\"\"]='fast' is not a rate. "
+         'Write "100/minute": a number, and a second, minute, hour, day, or a duration up to 400 days.'),
+        ({"rate": {"gold:a": "1/s"}, "limit_key": "customer"},
+         'rate={\'gold:a\': \'1/s\'} has the class "gold:a", but a class ends before the first ":". Write "gold".'),
+        ({"rate": {5: "1/s"}, "limit_key": "customer"},
+         "rate={5: '1/s'} has the class 5, which is no text. Write \"5\"."),
+        ({"rate": {"gold": "1/s"}},
+         'rate= has classes, but without limit_key= no job has one. Add limit_key="customer".'),
         ({"limit": True}, "limit=True is not a number of runs at once. Accepted: 1 to 100,000."),
         ({"limit_key": "customer"},
          "limit_key='customer' without limit= or rate=: there is nothing to count by it. Add limit=1."),
@@ -98,6 +113,24 @@ def test_a_mistake_is_refused_when_the_function_is_defined(given: dict[str, Any]
     assert str(caught.value) == message
     assert export not in marks._said
     assert f"{__name__}:export" not in marks._marked
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("gold", 600.0), ("gold:acme", 600.0), (":acme", 3000.0), ("goldie", 3000.0), ("", 3000.0), (5, 60_000.0),
+        (None, 1000.0), (True, 3000.0), ([1], 3000.0), ({"gold": 1}, 3000.0),
+    ],
+)  # fmt: skip
+def test_the_rate_of_a_class_is_found_by_the_value(value: Any, ms: float) -> None:
+    rates = {"gold": "100/minute", "": "20/minute", "5": "1/minute", "null": "1/s"}
+    options = read_run_options({"rate": rates, "limit_key": "customer"}).bound_to(export)
+    assert options.turn_ms(options.limited_by([value], None)) == pytest.approx(ms)
+
+
+def test_a_value_of_no_class_has_no_rate_where_there_is_none_for_others() -> None:
+    options = read_run_options({"rate": {"gold": "1/s"}, "limit_key": "customer"}).bound_to(export)
+    assert options.turn_ms(options.limited_by(["bob"], None)) is None
 
 
 @pytest.mark.parametrize("given", [{"limit": 2}, {"rate": "1/s"}, {"limit_key": "a"}, {"cpu": True}, {"retry_on": ()}])

@@ -12,7 +12,7 @@ from tests.metronome import Metronome
 from tests.processes import until
 from tests.servers import Server
 from tests.worker.observation import calls
-from workkit import job, schedule
+from workkit import current_job, job, schedule
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 PACED, RATE, BURST = 40, 20, 2
@@ -25,6 +25,23 @@ def paced(number: int) -> None:
 
 @job(rate="100/minute", limit_key="who")
 def rare(who: str, number: int) -> None:
+    handlers.calls.append((who, number))
+
+
+@job(rate="4/s", retries=1, base="0s", jitter=False)
+def steady(label: str) -> None:
+    handlers.calls.append((label, current_job().due))
+    if label == "fails" and current_job().attempt == 0:
+        raise OSError("disk full")
+
+
+@job(rate={"gold": "1000/s", "": "2/minute", "silver": "20/s"}, limit_key="who")
+def classed(who: Any, number: int) -> None:
+    handlers.calls.append((who, number))
+
+
+@job(rate={"gold": "1/minute"}, limit_key="who")
+def partly(who: str, number: int) -> None:
     handlers.calls.append((who, number))
 
 
@@ -81,3 +98,48 @@ def test_a_drain_that_pretends_the_time_leaves_nothing_held(server: Server, name
     assert schedule.drain(s, now=datetime.now(UTC) + timedelta(hours=1), **HOW).ran == 2
     assert schedule.counts(s).held == 0
     assert not server.client().exists(f"{name}:turns")
+
+
+def test_an_urgent_job_and_a_retry_start_before_those_that_came_earlier(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    client = server.client()
+    schedule.add_now(s, steady, args=["fails"])
+    for number in range(8):
+        schedule.add_now(s, steady, args=[str(number)])
+    with schedule.listener(s, threads=3, **HOW):
+        until(lambda: client.zcard(f"{name}:again") >= 7, what="turns to be taken")
+        schedule.add_now(s, steady, args=["urgent"], priority=3)
+        until(calls(11), what="all to run")
+    ran = [label for label, _ in handlers.calls]
+    assert ran.index("urgent") <= 3
+    first, again = (n for n, label in enumerate(ran) if label == "fails")
+    assert again - first <= 3
+    dues = [due for label, due in handlers.calls if label.isdigit()]
+    assert dues == sorted(dues)
+    assert not client.exists(f"{name}:order", f"{name}:again")
+
+
+def test_each_class_of_a_limit_key_has_its_own_rate(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for who in ("gold:acme", "gold", "gold:acme", "silver:x", "bob", "bob", "goldie", "goldie", 5, 5):
+        schedule.add_now(s, classed, args=[who, 1], unique=False)
+    with schedule.listener(s, **HOW):
+        until(calls(7), what="those with a turn to run")
+        until(lambda: schedule.counts(s).running == 0, what="the listener to rest")
+        held = sorted((str(job.args[0]), job.why) for job in schedule.jobs(s))
+    function = "tests.worker.test_rate.classed"
+    assert held == [
+        ("5", f"{function} is held by its rate 2/minute for 5"),
+        ("bob", f'{function} is held by its rate 2/minute for "bob"'),
+        ("goldie", f'{function} is held by its rate 2/minute for "goldie"'),
+    ]
+
+
+def test_keys_of_no_named_class_have_no_rate(server: Server, name: str) -> None:
+    s = schedule.create(name, redis=server.url)
+    for who in ("gold:a", "bob", "bob", "bob", "gold:a", "bob"):
+        schedule.add_now(s, partly, args=[who, 1], unique=False)
+    with schedule.listener(s, **HOW):
+        until(calls(5), what="those without a rate to run")
+        assert [job.args[0] for job in schedule.jobs(s, state="held")] == ["gold:a"]
+    assert handlers.calls.count(("bob", 1)) == 4

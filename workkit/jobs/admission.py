@@ -106,7 +106,8 @@ def admission(
     control: Control,
     recurs: bool = False,
 ) -> Admission | None:
-    """Return the needs of a claim before its start; None for a plain claim, which needs nothing.
+    """Return the needs of a claim before its start; None for a plain claim, which needs nothing, whatever its arguments
+    are.
 
     Jobs that run once and share a name run one at a time. A job that recurs does so only by its `overlap`.
     """
@@ -119,14 +120,15 @@ def admission(
         keys.append((f"over:{terms.name or id}", 1))
     if terms.unique_key and not terms.unique_until:
         keys.append((f"unique:{terms.unique_key}", 1))
-    place = f"fn:{fn}"
+    place, value = f"fn:{fn}", "null"
     if options.limit_key is not None:
-        place += "=" + options.limited_by(args, kwargs)
+        value = options.limited_by(args, kwargs)
+        place += f"={value}"
     if options.limit:
         keys.append((place, options.limit))
     if control.limit:
         keys.append(("schedule", control.limit))
-    rates = ((place, options.rate_ms), ("schedule", control.turn_ms))
+    rates = ((place, options.turn_ms(value)), ("schedule", control.turn_ms))
     needed = Admission(
         keys=tuple(keys),
         turns=tuple((key, ms) for key, ms in rates if ms),
@@ -135,4 +137,5 @@ def admission(
         frees=terms.unique_key if terms.unique_until else None,
         marks=marks,
     )
-    return None if needed == NOTHING else needed
+    is_always_free = needed == NOTHING and not isinstance(options.rate_ms, Mapping)
+    return None if is_always_free else needed

@@ -341,7 +341,7 @@ class KnownFunction:
     fn: str
     parameters: tuple[Parameter, ...] = ()
     doc: str = ""
-    limits: Mapping[str, int | float] = field(default_factory=dict)
+    limits: Mapping[str, int | float | Mapping[str, float]] = field(default_factory=dict)
     listeners: int = 1
 
     __repr__ = brief_repr

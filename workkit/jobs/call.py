@@ -68,7 +68,7 @@ class JobOptions(RunKeywords, total=False):
     retry_on: ErrorTypes | None
     discard_on: ErrorTypes | None
     limit: int | None
-    rate: str | None
+    rate: str | Mapping[str, str] | None
     limit_key: str | Callable[..., Any] | None
     cpu: bool | None
     periodic: str | Iterable[str] | None

@@ -195,6 +195,21 @@ def turn_ms(value: Any, name: str = "rate") -> float:
     return period_ms / int(found[1])
 
 
+def rates(value: Any, name: str) -> float | dict[str, float]:
+    """Read a rate, or a mapping of classes of a limit key to their rates, as the milliseconds between two turns."""
+    if not isinstance(value, Mapping):
+        return turn_ms(value, name)
+    if not value:
+        raise option_error(name, value, "has no class", 'Write {"gold": "100/minute", "": "20/minute"}.')
+    for part in value:
+        if not isinstance(part, str):
+            raise option_error(name, value, f"has the class {part!r}, which is no text", f'Write "{part}".')
+        if ":" in part:
+            trouble = f'has the class "{part}", but a class ends before the first ":"'
+            raise option_error(name, value, trouble, f'Write "{part.partition(":")[0]}".')
+    return {part: turn_ms(rate, f'{name}["{part}"]') for part, rate in value.items()}
+
+
 def rate_text(turn_ms: float) -> str:
     """Write a rate of `turn_ms` between two turns, in whole starts: ``100/minute``, ``1/second``, ``1/90 s``."""
     for unit, ms in _PERIODS:

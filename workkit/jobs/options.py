@@ -184,8 +184,9 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="limit", **_FUNCTION, type=int,
                meaning="most runs at once, over all listeners (on RabbitMQ without a Redis: in each process)",
                read=read.whole(1, MOST_AT_ONCE, trouble="is not a number of runs at once")),
-    VerbOption(name="rate", **_FUNCTION, type=str, read=read.turn_ms,
-               meaning='most starts in a time, over all listeners: "100/minute", "3/10s"'),
+    VerbOption(name="rate", **_FUNCTION, type=str | Mapping[str, str], read=read.rates,
+               meaning='most starts in a time, over all listeners: "100/minute", "3/10s"; or one for each class of '
+               'limit_key, the part of its value before ":": {"gold": "100/minute", "": "20/minute"}'),
     VerbOption(name="limit_key", **_FUNCTION, type=str | Callable[..., Any], read=read.limit_key,
                meaning="limit and rate hold for each value of this parameter, or of a function of the arguments"),
     VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",

@@ -25,7 +25,7 @@ class RunOptions:
     """The options that were set; None is not set. Durations in milliseconds, at least 1.
 
     Only handlers have `retry_on` and `discard_on`, because exception types do not travel. Only handlers have `cpu` and
-    the limits over all listeners; `rate_ms` is the time between two turns.
+    the limits over all listeners; `rate_ms` is the time between two turns, or that time by the class of `limit_key`.
     """
 
     retries: int | None = None
@@ -41,7 +41,7 @@ class RunOptions:
     discard_on: Errors | None = None
     limit: int | None = None
     limit_key: str | Callable[..., Any] | None = None  # a parameter's name, until `bound_to` its function
-    rate_ms: float | None = None
+    rate_ms: float | Mapping[str, float] | None = None
     cpu: bool | None = None
     periodic: tuple[str, ...] | None = None
     periodic_args: Mapping[str, Any] | None = None
@@ -86,6 +86,16 @@ class RunOptions:
             return json.dumps(value, sort_keys=True, default=str)
         except BaseException:  # it is called in the listener's loop, which nothing that it raises may end
             return "null"
+
+    def turn_ms(self, limited_by: str) -> float | None:
+        """Return the ms between two turns for a value of `limit_key` as JSON; None if it has no rate. Its class is its
+        text before the first ``:``.
+        """
+        if not isinstance(self.rate_ms, Mapping):
+            return self.rate_ms
+        value = json.loads(limited_by)
+        part = (value if isinstance(value, str) else limited_by).partition(":")[0]
+        return self.rate_ms.get(part, self.rate_ms.get(""))
 
     def bound_to(self, fn: Callable[..., Any]) -> RunOptions:
         """Return these options bound to `fn`: a `limit_key` that names a parameter reads its value, and a function
@@ -137,7 +147,7 @@ UNSAID = RunOptions()
 
 def run_options(read: Mapping[str, Any]) -> RunOptions:
     """Make the options of runs from options that were read. Raises InvalidOptions for a `limit_key` without a limit,
-    and for `periodic_args` without `periodic`.
+    for rates by class without a `limit_key`, and for `periodic_args` without `periodic`.
     """
     found: dict[str, Any] = {}
     for name, value in read.items():
@@ -148,6 +158,9 @@ def run_options(read: Mapping[str, Any]) -> RunOptions:
     if "limit_key" in read and not {"limit", "rate"} & read.keys():
         trouble, remedy = "without limit= or rate=: there is nothing to count by it", "Add limit=1."
         raise option_error("limit_key", read["limit_key"], trouble, remedy)
+    if isinstance(read.get("rate"), Mapping) and "limit_key" not in read:
+        trouble, remedy = "has classes, but without limit_key= no job has one", 'Add limit_key="customer".'
+        raise InvalidOptions.about("rate=", trouble, remedy, where="rate", given=read["rate"])
     if "periodic_args" in read and "periodic" not in read:
         trouble, remedy = "without periodic=: no run has them", 'Add periodic="0 0 9 * * *".'
         raise option_error("periodic_args", read["periodic_args"], trouble, remedy)

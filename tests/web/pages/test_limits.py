@@ -9,7 +9,7 @@ from tests.contract.layouts import Gocraft
 from tests.processes import until
 from tests.servers import Server
 from tests.web.conftest import Browser, Open, headline, text_of
-from workkit import schedule
+from workkit import job, schedule
 from workkit.brokers.native.keys import Keys
 from workkit.contract.inspector import LimitUse, worst_first
 from workkit.schedule import Schedule
@@ -148,3 +148,20 @@ def test_a_window_of_throttle_says_when_it_ends(browser: Browser, s: Schedule) -
     found = browser.json(f"/s/{s.name}/limits.json?q=mail:9")["limits"]
     assert 'throttled by "mail:9"' in [one["text"] for one in found]
     assert "the next addition is stored in 59 min" in text_of(browser.get(f"/s/{s.name}/limits?q=mail:9"))
+
+
+@job(rate={"gold": "2/minute", "": "1/minute"}, limit_key="who")
+def classed(who: str, number: int) -> None: ...
+
+
+def test_rates_by_class_are_shown_for_each_key(browser: Browser, s: Schedule) -> None:
+    for number in range(2):
+        for who in ("gold:acme", "bob"):
+            schedule.add_now(s, classed, args=[who, number])
+    schedule.add_now(s, classed, args=["bob", 2])
+    schedule.drain(s, imports=[__name__], folder=None)
+    found = {one["text"]: one for one in browser.json(f"/s/{s.name}/limits.json")["limits"]}
+    waits = {text: (one["waiting"], one["turn_ms"]) for text, one in found.items()}
+    assert waits == {f'{__name__}.classed, for "gold:acme"': (1, 30_000), f'{__name__}.classed, for "bob"': (2, 60_000)}
+    held = next(one for one in schedule.jobs(s) if one.args[0] == "bob")
+    assert 'is held by its rate 1/minute for "bob"' in text_of(browser.get(f"/s/{s.name}/jobs/{held.id}"))

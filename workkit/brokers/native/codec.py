@@ -264,9 +264,15 @@ def _read(said: Any) -> KnownFunction | None:
                 fn=fn,
                 parameters=tuple(one for raw in parameters[:MOST_PARAMETERS] if (one := _parameter(raw)) is not None),
                 doc=doc[:LONGEST_DOC],
-                limits={name: limits[name] for name in LIMITS if type(limits.get(name)) in (int, float)},
+                limits={name: limits[name] for name in LIMITS if _is_limit(limits.get(name))},
             )
     return None
+
+
+def _is_limit(said: Any) -> bool:
+    """Say whether a value is a number, or a number for each class of keys."""
+    numbers = said.values() if type(said) is dict and all(type(part) is str for part in said) else [said]
+    return all(type(number) in (int, float) for number in numbers)
 
 
 def _parameter(said: Any) -> Parameter | None:

@@ -2,9 +2,9 @@
 
 Its form is ``<kind> <due> <attempt> <crashes> <flags> <item>``. Kind ``r``: no listener has admitted it, so it carries
 the chain of a recurring job. Kind ``o``: one occurrence. Flags are ``-``, or parts joined by ``;`` (``p``: its turns
-are paid, ``b``: its run may have begun, ``t<ms>*<key>``: it waits for its turn of this rate, ``g<limit>*<key>``: a slot
-that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then ``#<nonce>``. People can read it in
-redis-cli, and Lua can build it by concatenation.
+are paid, ``b``: its run may have begun, ``t<ms>*<key>``: it waits for its turn of this rate, ``q<priority>``: with this
+priority, ``g<limit>*<key>``: a slot that it has, ``w<times>@<ms>*<progress>``: its runs have asked to wait), then
+``#<nonce>``. People can read it in redis-cli, and Lua can build it by concatenation.
 
 Also the other texts of occurrences: regular items of `S:next`, and members of `S:waiting`, which are entries that wait
 beside the queue for a slot or for the end of a pause. Pure.
@@ -30,6 +30,7 @@ PAUSED = "paused:"
 PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
 NO_LIMIT = ("paused:", "run:")  # prefixes of keys without a limit: paused entries, open runs
 LEAST_TURN_MS = 1e-6
+_PLAIN = "/:="  # characters of keys that flags have as they are
 _RATE = re.compile(r"t(\d+(?:\.\d+)?(?:e[-+]?\d+)?)\*(\S+)", re.ASCII)
 _WAITED = re.compile(r"w(\d{1,9})(?:@(\d{1,16})\*(\S*))?", re.ASCII)
 _SLOT = re.compile(r"g(\d{1,9})\*(\S+)", re.ASCII)
@@ -96,9 +97,24 @@ class Entry:
     @property
     def rate(self) -> tuple[str, float] | None:
         """The rate key that gives its next turn, with the milliseconds between two turns; None if no rate is named."""
+        return next(iter(self.rates), None)
+
+    @property
+    def rates(self) -> list[tuple[str, float]]:
+        """The rate keys that hold it, each with the milliseconds between two turns; first the one that gives its next
+        turn.
+        """
         found = (_RATE.fullmatch(part) for part in self._parts()) if self.is_paid else ()
         rates = ((unquote(rate[2]), float(rate[1])) for rate in found if rate)
-        return next((rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS), None)
+        return [rate for rate in rates if LEAST_TURN_MS <= rate[1] <= LONGEST_MS]
+
+    def place(self, key: str) -> tuple[bytes, bytes]:
+        """Return the prefix of all members of `S:order` under a rate key, and its own member there. `parts/order.lua`
+        has the same rule.
+        """
+        prefix = quote(key, safe=_PLAIN).encode() + b"\0"
+        priority = next((int(part[1]) for part in self._parts() if part in ("q1", "q2", "q3")), 0)
+        return prefix, prefix + b"%d%016d\0" % (3 - priority, max(0, self.due_ms)) + self.encode()
 
     @property
     def waited(self) -> Waited | None:
@@ -140,20 +156,20 @@ class Entry:
 
 def rate_flag(key: str, turn_ms: float) -> str:
     """Write the flag of the rate that holds an entry."""
-    return f"t{turn_ms:.15g}*{quote(key, safe='/:=')}"
+    return f"t{turn_ms:.15g}*{quote(key, safe=_PLAIN)}"
 
 
 def waited_flag(waited: Waited | None) -> str:
     """Write the flag of an occurrence that has asked to wait; empty if it has not."""
     if waited is None:
         return ""
-    until = "" if waited.until_ms is None else f"@{waited.until_ms}*{quote(waited.progress, safe='/:=')}"
+    until = "" if waited.until_ms is None else f"@{waited.until_ms}*{quote(waited.progress, safe=_PLAIN)}"
     return f"w{waited.times}{until}"
 
 
 def slot_flag(key: str, limit: int) -> str:
     """Write the flag of a slot."""
-    return f"g{limit}*{quote(key, safe='/:=')}"
+    return f"g{limit}*{quote(key, safe=_PLAIN)}"
 
 
 def due_ms(text: str) -> int:

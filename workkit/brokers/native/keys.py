@@ -48,6 +48,9 @@ class Keys:
         self.tags = f"{schedule}:tags"  # hash: the index of tags. See the spec
         self.rates = f"{schedule}:rates"  # sorted set: rate key -> its next free turn
         self.turns = f"{schedule}:turns"  # sorted set: entry of `again` that a rate holds -> its turn. An index
+        self.order = (
+            f"{schedule}:order"  # sorted set of entries that rates hold, in the order of their starts. An index
+        )
         self.counts = f"{schedule}:counts"  # hash: id -> occurrences admitted
         self.missed = f"{schedule}:missed"  # stream of occurrences that did not run
         self.lately = f"{schedule}:lately"  # hash: recurring job -> its last runs

@@ -265,6 +265,7 @@ def admission_request(
         "paid": entry.is_paid,
         "turns": [part for turn in turns for part in turn],
         "rates": [rate_flag(*turn) for turn in turns],
+        "level": (claim.terms.priority or 0) if turns else None,
         "keys": [[key, limit, slot_flag(key, limit), int(key in has)] for key, limit in needs.items()],
         "drops": [key for key in has if key not in needs],
         "pause": wanted.pause,

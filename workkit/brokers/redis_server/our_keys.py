@@ -170,13 +170,17 @@ class UnreadKeys:
                 if not reads(member, score):
                     yield self.found(key, member, what, Garbled(key=key, kind=kind, name=member, value=repr(score)))
 
-    def alone(self, key: str, index: str, kind: str, what: str) -> Iterator[Finding]:
-        """Report members of one key that are missing in another key. Read each of them again in one step."""
+    def alone(
+        self, key: str, index: str, kind: str, what: str, *, of: Callable[[bytes], bytes] = bytes
+    ) -> Iterator[Finding]:
+        """Report members of one key that are missing in another key. Read each of them again in one step. `of`: what
+        the other key has in place of a member.
+        """
         for page in hash_pages(self.server, key) if kind == "hash" else map(dict, scored_pages(self.server, key)):
             names = list(page)
-            scores = piped(self.server, partial(_scores, index, names))
+            scores = piped(self.server, partial(_scores, index, [*map(of, names)]))
             for name in (name for name, score in zip(names, scores, strict=True) if score is None):
-                if (value := self._still(key, index, kind, name)) is not None:
+                if (value := self._still(key, index, kind, name, of(name))) is not None:
                     yield self.found(key, name, what, Garbled(key=key, kind=kind, name=name, value=value))
 
     def found(self, key: str, name: bytes, what: str, subject: object) -> Finding:
@@ -184,10 +188,13 @@ class UnreadKeys:
         said = f"{key} holds {brief_bytes(name) or 'an empty name'}, which is not {what}"
         return UNREAD.found(said, subject=subject, about=(bytes_text(name),))
 
-    def _still(self, key: str, index: str, kind: str, name: bytes) -> bytes | str | None:
+    def _still(self, key: str, index: str, kind: str, name: bytes, other: bytes) -> bytes | str | None:
         value, score = piped(
             self.server,
-            lambda pipe: (pipe.hget(key, name) if kind == "hash" else pipe.zscore(key, name), pipe.zscore(index, name)),
+            lambda pipe: (
+                pipe.hget(key, name) if kind == "hash" else pipe.zscore(key, name),
+                pipe.zscore(index, other),
+            ),
             whole=True,
         )
         if value is None or score is not None:

@@ -364,8 +364,16 @@ def unread(places: Places) -> Iterator[Finding]:
                 yield of.found(k.missed, number, "a missed run", Garbled(key=k.missed, kind="stream", name=number))
     yield from of.alone(k.graves, k.dead, "hash", "what is kept of a dead job")
     yield from of.alone(k.turns, k.again, "zset", "an entry that waits for its turn")
+    yield from of.alone(k.order, k.again, "zset", "a place of an entry that waits for its turn", of=_placed)
     for level in (1, 2, 3):
         yield from of.alone(k.first(level), k.next, "zset", "an item that waits")
+
+
+def _placed(member: bytes) -> bytes:
+    """Read the entry of a member of `S:order`; empty if it has none."""
+    entry = member.split(b"\0", 2)[2] if member.count(b"\0") > 1 else b""
+    found = read_entry(entry)
+    return entry if found is not None and any(found.place(key)[1] == member for key, _ in found.rates) else b""
 
 
 def _is_until(latest: float, _: bytes, score: float) -> bool:

@@ -187,7 +187,9 @@ class AllJobs:
             key=lambda row: row.when,
         )
         for page in chain(_in_pages(rows), [[]]):
-            yield from self._shown(self._listing.queued(page, now, self._control))
+            found = self._shown(self._listing.queued(page, now, self._control))
+            has_entries = any(row.entry.flags != "-" for row in page)  # a rate may start them in another order
+            yield from sorted(found, key=_due) if has_entries else found
             claimed, self._claimed = self._claimed, []
             yield from sorted(self._shown(self._listing.held(claimed, self._marked)), key=_due)
 

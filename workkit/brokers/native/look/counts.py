@@ -23,6 +23,7 @@ from workkit.brokers.native.look.listing import (
     claim_facts,
     entry_rows,
     item_rows,
+    next_turns,
     pause_of,
     record_rows,
 )
@@ -304,10 +305,10 @@ def _jobs(
         [listing.read(row.id, payloads[row.id], **claim_facts(row, row.said, marked=marked)) for row in rows]
         for rows in claims
     ]
-    waiting = []
+    waiting, turns = [], next_turns(listing, soon, now)
     for row in soon:
         entry = row.entry
-        known: dict[str, Any] = {"due": instant_of(whole_ms(row.when)), "attempt": entry.failures}
+        known: dict[str, Any] = {"due": instant_of(whole_ms(turns.get(row, row.when))), "attempt": entry.failures}
         if entry.is_held(row.when, now):
             known |= {"state": "held", "why": why_of_rate(entry)}
         elif entry.attempt and not entry.is_waiting:

@@ -184,8 +184,9 @@ class Listing:
         """Show items of `S:next` and entries of `S:again`."""
         attempted = [row for row in rows if row.entry.attempt]
         errors = self._last_errors(attempted) if attempted else {}
+        turns = next_turns(self, rows, now)
         for row, payload in self._with_payloads(rows):
-            when, apart = row.when, None
+            when, apart = turns.get(row, row.when), None
             known = {"due": instant_of(whole_ms(when)), "state": "due" if when <= now else "waiting"}
             if row.entry.attempt or row.entry.flags != "-":
                 known |= (apart := _apart(row, now, errors))
@@ -255,6 +256,28 @@ def _apart(row: Row, now: int, errors: Mapping[str, Mapping[str, Any]]) -> dict[
     if waited is not None and waited.until_ms is not None:
         return {"progress": progress_of(row), **known}
     return {"state": "retrying", **known} if entry.attempt else {}
+
+
+def next_turns(listing: Listing, rows: Iterable[Row], now: int) -> dict[Row, float]:
+    """Estimate the starts of entries that rates hold, in epoch ms: all before them in the order start first, and no
+    other job comes. An entry without a place in `S:order` keeps the turn that it has.
+    """
+    k = listing.keys
+    owed = [row for row in rows if row.entry.flags != "-" and row.entry.is_held(row.when, now)]
+    held = [(row, *rate) for row in owed for rate in row.entry.rates]
+
+    def ask(pipe: Any) -> None:
+        for row, key, _ in held:
+            prefix, place = row.entry.place(key)
+            pipe.zscore(k.order, place)
+            pipe.zlexcount(k.order, b"[" + prefix, b"(" + place)
+            pipe.zscore(k.rates, f"start:{key}")
+
+    answers, found = piped(listing.server, ask) if held else [], dict[Row, float]()
+    for (row, _, turn_ms), place, before, start in zip(held, answers[::3], answers[1::3], answers[2::3], strict=True):
+        if place is not None:
+            found[row] = max(found.get(row, 0.0), now + 1, max(now, start or 0.0) + before * turn_ms)
+    return found
 
 
 def progress_of(row: Row) -> Progress | None:

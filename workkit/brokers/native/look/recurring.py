@@ -18,7 +18,7 @@ from typing import Any, Final
 from workkit import wire
 from workkit.brokers.native.entry import Entry, Parked, item_id, plain_item, read_entry, read_parked, why_of_rate
 from workkit.brokers.native.look.all_jobs import named_entry
-from workkit.brokers.native.look.listing import Listing, pause_of, record_rows
+from workkit.brokers.native.look.listing import Listing, Row, entry_rows, next_turns, pause_of, record_rows
 from workkit.brokers.redis_server.control import ask_slots, bounds, grouped, standing, whole_ms
 from workkit.brokers.redis_server.pages import is_text, ms_of, piped
 from workkit.contract.inspector import (
@@ -38,7 +38,6 @@ from workkit.jobs.terms import instant_of
 MOST: Final = 50_000  # jobs that are kept
 HEAD: Final = 500  # members of `S:next`, `S:again` and `S:waiting` that are looked at
 PAGE: Final = 1_000  # fields of one command
-Scored = Sequence[tuple[bytes, float]]
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +133,8 @@ def read_recurring(listing: Listing, kept: KeptJobs) -> list[Recurs]:
     others.update(one.decode() for item, _ in head if (one := item_id(item)) is not None and is_text(one))
     ids = list(dict.fromkeys([*keys, *sorted(others)]))
     jobs, scores = _read(listing, kept, ids)
-    aside = _Aside(again, parked, now)
+    owed = entry_rows(listing.keys.again, again)
+    aside = _Aside(owed, next_turns(listing, owed, now), parked, now)
     rows = []
     for id, job in jobs.items():
         key = keys.get(id) or job.name or id
@@ -175,12 +175,12 @@ def _pages(ids: list[str]) -> list[list[str]]:
 class _Aside:
     """Jobs that wait beside the queue, by id: for another attempt, for a turn of a rate, or for a slot."""
 
-    def __init__(self, again: Scored, parked: Sequence[bytes], now: int) -> None:
+    def __init__(self, again: Sequence[Row], turns: Mapping[Row, float], parked: Sequence[bytes], now: int) -> None:
         self.again: dict[bytes, tuple[Entry, int]] = {}  # and its due ms
-        for text, when in again:
-            entry = read_entry(text)
-            if entry is not None and (entry.attempt or entry.is_held(when, now)) and (id := item_id(entry.item)):
-                self.again.setdefault(id, (entry, whole_ms(when)))
+        for row in again:
+            entry = row.entry
+            if (entry.attempt or entry.is_held(row.when, now)) and (id := item_id(entry.item)):
+                self.again.setdefault(id, (entry, whole_ms(turns.get(row, row.when))))
         read = (one for text in parked if (one := read_parked(text)) is not None)
         self.parked: Mapping[bytes, Parked] = {id: one for one in read if (id := item_id(one.entry.item))}
 

@@ -1,6 +1,6 @@
 -- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
--- KEYS first(1) first(2) first(3) lately days runs turns tags held
+-- KEYS first(1) first(2) first(3) lately days runs turns order tags held
 -- ARGV number claims...
 --      claims: one msgpack map for each:
 --        receipt, id
@@ -13,7 +13,8 @@
 --        late: it is too late to run; times: how many ticks it leaves out; missed {id, name, fn, due}: what S:missed records
 --        ring {field, listener}: the job in S:lately, and who records there what did not run
 --        overlap: what happens if its first key is full: skip, queue, cancel
---        turns {rate key, ms, ...}; rates: for each of them, the flag of an entry that it holds; paid: it has taken them, and they are checked once more
+--        turns {rate key, ms, ...}; rates: for each of them, the flag of an entry that it holds; level: its priority; paid: it has
+--        taken them, and they are checked once more
 --        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
 --        frees: the unique key that it gives up when it starts
 -- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn for which a claim
@@ -31,7 +32,7 @@
 local ms, past = server_ms()
 local now = tonumber(ms) + past
 
-local function gives_way(m) -- its letter if an earlier run keeps it from starting, else nil
+local function overlaps(m) -- its letter if an earlier run keeps it from starting, else nil
   local key, limit, _, is_its_own = unpack(m.overlap and m.keys[1] or {})
   if not key or is_its_own ~= 0 or count_slots(key) < limit then return nil end
   if m.overlap == 'skip' or first_parked(key) then
@@ -56,14 +57,14 @@ local function admit(m)
     miss(m, 'late', now)
     return 'm'
   end
-  local letter = gives_way(m)
+  local letter = overlaps(m)
   if letter then return letter end
   if m.chain then open(m, now) end
   for _, key in ipairs(m.drops) do give_up(m, key) end
   local flags = {}
   if m.paid or #m.turns > 0 then flags[1] = 'p' end
   local at = #m.turns > 0 and turns_of(m, now) or now
-  if at > now + 1 then return put_off(m, at, flags) end
+  if at > now + 1 or #m.turns > 0 and not m.paid and gives_way(m, now) then return put_off(m, at, flags) end
   for k, key in ipairs(m.keys) do
     flags[#flags + 1] = key[3]
     if key[4] == 0 then

@@ -1,6 +1,6 @@
 -- beat: show that a listener lives, and answer what it should know. Trim what is old, at most 100 of each kind.
 -- KEYS listeners running(listener) next again watch cancelled dead graves stats rates windows held control slots waiting
--- KEYS turns jobs tags
+-- KEYS turns order jobs tags
 -- ARGV me lease marks_after most_dead longest_dead version info
 --      me: the listener; lease: after this many ms without a beat another listener looks dead
 --      marks_after: the time of the last cancellation that it knows of, ms
@@ -52,10 +52,16 @@ elseif excess > -tonumber(most_dead) then
   old = redis.call('ZRANGEBYSCORE', dead, '-inf', tonumber(now) - tonumber(longest_dead), 'LIMIT', 0, 100)
 end
 if #old > 0 then leave_dead(old) end
-if redis.call('EXISTS', rates, windows, turns) > 0 then
+if redis.call('EXISTS', rates, windows, turns, order) > 0 then
   redis.call('ZREMRANGEBYSCORE', rates, '-inf', now)
   local come = redis.pcall('ZRANGEBYSCORE', turns, '-inf', now, 'LIMIT', 0, 100)
   if #come > 0 then redis.call('ZREM', turns, unpack(come)) end
+  redis.pcall('ZREMRANGEBYSCORE', order, '-inf', '(0')
+  redis.pcall('ZREMRANGEBYSCORE', order, '(0', '+inf')
+  for _, place in ipairs(redis.pcall('ZRANDMEMBER', order, -5)) do
+    local entry = string.match(place, '^[^%z]*%z%d+%z(.*)$')
+    if not entry or not redis.call('ZSCORE', again, entry) then redis.call('ZREM', order, place) end
+  end
   forget_windows(now)
 end
 if redis.call('HLEN', stats) > 500 then

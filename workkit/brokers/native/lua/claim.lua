@@ -1,6 +1,6 @@
 -- claim: take due work and write this listener's records in the same step. A claim is also a beat.
 -- KEYS next jobs running(listener) listeners watch wake again skip(listener) cancelled control first(3) first(2) first(1)
--- KEYS crashed turns
+-- KEYS crashed turns order rates
 -- ARGV me number limit now version cursors
 --      me: the listener; limit: 1 to 1000
 --      now: ms, a time that a drain pretends; '' = by this server's clock

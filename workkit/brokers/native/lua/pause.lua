@@ -1,5 +1,5 @@
 -- pause: pause a schedule, a function or a job. Park what waits of a job in the same step. A repetition changes nothing.
--- KEYS control next again waiting first(1) first(2) first(3) changes turns
+-- KEYS control next again waiting first(1) first(2) first(3) changes turns order
 -- ARGV target pause id change count texts...
 --      pause: msgpack [reason, until ms]; id: of the job, '' for another target
 --      texts: first `count` items of it in S:next, then two for each of its entries in S:again: the entry, and the member of
@@ -7,6 +7,7 @@
 -- ->   how many were parked
 -- part: control
 -- part: parked
+-- part: order
 -- part: queue
 -- part: changed
 local field, entries_at = 'paused:' .. target, texts_at + tonumber(count)
@@ -30,6 +31,7 @@ end
 for i = entries_at, #ARGV, 2 do
   if redis.call('ZREM', again, ARGV[i]) == 1 then
     redis.pcall('ZREM', turns, ARGV[i])
+    leave_line(ARGV[i])
     redis.call('ZADD', waiting, 0, ARGV[i + 1])
     parked = parked + 1
   end

@@ -1,6 +1,7 @@
 -- aside: move an occurrence that cannot start now out of its listener's record. `m` is as in admit.
 -- KEYS running waiting again turns
 -- part: promote
+-- part: order
 local first_turn = nil -- ms: the first turn for which an occurrence waits
 local due_now = false -- whether a freed slot promoted an entry
 
@@ -15,13 +16,16 @@ local function park(m, key, entry) -- under a limit key that is full, or under a
 end
 
 local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
-  flags[#flags + 1] = m.rates[m.rate]
+  flags[#flags + 1] = table.remove(m.rates, m.rate)
+  for _, flag in ipairs(m.rates) do flags[#flags + 1] = flag end
+  if m.level > 0 then flags[#flags + 1] = 'q' .. m.level end
   for _, key in ipairs(m.keys) do
     if key[4] == 1 then flags[#flags + 1] = key[3] end
   end
   local entry, turn = entry_of(m, flags), string.format('%.0f', math.ceil(at))
   redis.call('ZADD', again, turn, entry)
   redis.pcall('ZADD', turns, turn, entry) -- an index: a key of another type must not stop anything
+  line_up(entry)
   redis.call('HDEL', running, m.receipt)
   if not first_turn or at < first_turn then first_turn = at end
   return 'p'

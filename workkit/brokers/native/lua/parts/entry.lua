@@ -21,3 +21,7 @@ end
 local function occurrence_of(id, due, flags) -- the name of an occurrence; it ends with the nonce of the flags
   return id .. '@' .. due_text(due) .. (string.match(flags, '#.*$') or '')
 end
+
+local function unquoted(text)
+  return (string.gsub(text, '%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end))
+end

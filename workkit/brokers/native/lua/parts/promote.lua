@@ -6,10 +6,6 @@
 -- part: entry
 -- part: slots
 -- part: parked
-local function unquoted(text)
-  return (string.gsub(text, '%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end))
-end
-
 local function next_parked(key) -- the first, if there is room for it: member, due time, occurrence, entry. A member that
   -- cannot wait here has no due time and no occurrence
   local member = first_parked(key)

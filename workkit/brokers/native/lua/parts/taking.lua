@@ -1,8 +1,9 @@
 -- taking: take due work from the queues, as much as a claim has room for.
--- KEYS next again first crashed running turns
+-- KEYS next again first crashed running turns skip cancelled jobs
 -- ARGV now
 -- part: entry
 -- part: due
+-- part: line
 local taken, dues, ids = {}, {}, {} -- for each that is taken: member or entry; due text, '' of an entry; id
 local told = {} -- the ids that the listener cannot read from an item by itself
 local MANY = 20 -- jobs that are due at one time: then two more questions to the server pay
@@ -84,24 +85,79 @@ local function remove(key, found, n) -- the first n of what was read
   took_from(key, found, n)
 end
 
+local has_marks = nil -- whether any job is cancelled
+local function is_over(entry) -- its job is cancelled or replaced: it ends without a turn
+  local _, due, _, _, flags = parts_of(entry)
+  local id = id_in(entry)
+  if redis.call('HEXISTS', jobs, id) == 0 then return true end
+  if has_marks == nil then has_marks = redis.call('EXISTS', cancelled) == 1 end
+  if not has_marks then return false end
+  return redis.call('ZSCORE', cancelled, id) or redis.call('ZSCORE', cancelled, occurrence_of(id, due, flags))
+end
+
+local function forget_turn(entry) -- it is held no longer
+  redis.pcall('ZREM', turns, entry) -- a key of another type must not stop a claim
+  leave_line(entry)
+end
+
+local function can_start(entry) -- whether this listener may try
+  if not is_over(entry) then return redis.call('SISMEMBER', skip, id_in(entry)) == 0 end
+  redis.call('ZADD', again, due_text(string.match(entry, '^%a (%S+)')), entry)
+  forget_turn(entry)
+  return 'gone'
+end
+
+local function give_turns(held) -- of the entries at these places of `taken`: the first of each rate take them, others wait on
+  local own, mine, next_starts, vacant, left = {}, {}, {}, {}, 1
+  for n, i in ipairs(held) do
+    own[n], mine[taken[i]] = taken[i], true
+    line_up(taken[i])
+  end
+  for n, i in ipairs(held) do
+    local entry, turn = first_in_line(rates_in(own[n])[1], tonumber(now), next_starts, mine, can_start)
+    while not entry and not mine[own[left]] do left = left + 1 end
+    entry = entry or own[left]
+    if mine[entry] then
+      mine[entry] = nil
+    else
+      vacant[#vacant + 1] = turn
+      redis.call('ZREM', again, entry)
+    end
+    forget_turn(entry)
+    note_next_starts(entry, tonumber(now), next_starts)
+    taken[i], ids[i] = entry, id_in(entry)
+    told[i] = ids[i]
+  end
+  for _, entry in ipairs(own) do
+    if mine[entry] then
+      local turn = table.remove(vacant, 1)
+      redis.call('ZADD', again, turn, entry)
+      redis.pcall('ZADD', turns, turn, entry)
+    end
+  end
+end
+
 local function take_in_order(room, has_entries) -- from S:next and S:again, by due time
   local others = has_entries and #taken < room and read(again, room - #taken, true) or {}
   if #taken == 0 and #others == 0 and not cursor_of[next_] then return take_plain(room) end
   local queue = #taken < room and read(next_, room - #taken, false) or {}
-  local i, k, held = 1, 1, {} -- held: by a rate, until now
+  local i, k, held = 1, 1, {} -- held: the places in `taken` of those that a rate has held until now
   while #taken < room and (queue[i] or others[k]) do
     if queue[i] and (not others[k] or queue[i][4] <= others[k][4]) then
       take(queue[i])
       i = i + 1
     else
       take(others[k])
-      if string.find(others[k][1], '^%a %S+ %d+ %d+ p;t') then held[#held + 1] = others[k][1] end
+      local entry = others[k][1]
+      if string.find(entry, ';t', 1, true) and rates_in(entry)[1] then
+        if is_over(entry) then forget_turn(entry) else held[#held + 1] = #taken end
+      end
       k = k + 1
     end
   end
-  if #held > 0 then redis.pcall('ZREM', turns, unpack(held)) end -- a key of another type must not stop a claim
   remove(next_, queue, i - 1)
   remove(again, others, k - 1)
+  if #held > 0 then give_turns(held) end
 end
 
 local function take_crashes() -- of items that dead listeners held: they become entries, which contain their crashes

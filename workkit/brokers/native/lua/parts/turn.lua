@@ -1,8 +1,7 @@
 -- turn: rates spread the starts of occurrences. Each occurrence takes the next free turn, and starts then if the last starts
 -- allow it. `m` is as in admit; `m.rate` becomes the number of the rate with the latest turn.
 -- KEYS again
--- part: entry
--- part: starts
+-- part: line
 local function turns_of(m, now) -- when it may start, ms: now, or at the latest of the turns that it takes
   local last = due_of(redis.call('ZRANGE', again, -1, -1, 'WITHSCORES')[2] or '0')
   local furthest = math.max(now, last) + LONGEST -- a turn far beyond all entries of S:again does not count
@@ -19,4 +18,15 @@ local function turns_of(m, now) -- when it may start, ms: now, or at the latest 
   local at = math.max(free, m.paid and next_start or next_start - SLACK)
   for k = 1, #m.turns, 2 do note_time(m.turns[k], at + m.turns[k + 1]) end
   return at
+end
+
+local function gives_way(m, now) -- whether one before it in the order may start: it leaves its turn to that one
+  local rank = rank_of(m.level, string.match(m.head, '^%a (%S+)'))
+  for k, flag in ipairs(m.rates) do
+    local _, _, first = first_in_line(string.match(flag, '%*(.*)$'), now, {}, {}, function() return true end)
+    if first and first < rank then
+      m.rate = k
+      return true
+    end
+  end
 end
