@@ -50,7 +50,8 @@ class Job(Generic[R_co]):
     rate holds it until about `due`, when its turn comes). `dead_id` names its record in the dead set, if it is there.
     `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead job:
     "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md). `args_kept` is False for
-    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name. `source`: the Schedule
+    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name. `followed_by`: the id
+    of the job that its failure has added (`on_failure`). `source`: the Schedule
     that added it or found it by its id, which the methods use; None for a job of a listing.
     """
 
@@ -78,6 +79,7 @@ class Job(Generic[R_co]):
     ending: str | None = None
     meta: dict[str, str] | None = None
     args_kept: bool = True
+    followed_by: str | None = None
     source: Any = field(default=None, repr=False, compare=False)
 
     __repr__ = brief_repr

@@ -8,6 +8,7 @@
 --        unique, name: its unique key and its name, removed with the payload
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
+--        follower {id, payload}: of the job that follows a dead one, due now
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
@@ -44,6 +45,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: handback
 -- part: ending
 -- part: holder
+-- part: burial
 -- part: wake
 -- part: ran
 -- part: logs
@@ -85,10 +87,7 @@ for _, e in ipairs(others) do
       redis.call('ZADD', again, string.format('%.0f', tonumber(now) + e.again[2]), e.again[1])
       if e.again[2] == 0 then due_now = true end
     end
-    if e.dead then
-      redis.call('ZADD', dead, now, e.dead[1])
-      redis.call('HSET', graves, e.dead[1], e.dead[2])
-    end
+    if e.dead then due_now = bury(now, e.dead[1], e.dead[2], e.follower) or due_now end
     if e.error then
       if e.error[2] == '' then redis.call('HDEL', errors, e.error[1])
       else redis.call('HSET', errors, e.error[1], e.error[2]) end
