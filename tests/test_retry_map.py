@@ -13,7 +13,7 @@ import pytest
 from tests.brokers.gocraft.serving.fleet import Namespace
 from tests.servers import Server
 from workkit import aio, job, schedule
-from workkit.errors import InvalidArguments, InvalidOptions
+from workkit.errors import CorruptRecord, InvalidArguments, InvalidOptions
 
 HERE: dict[str, Any] = {"imports": [__name__], "folder": None}
 RAN: list[Any] = []
@@ -201,3 +201,14 @@ def test_the_payload_keeps_members_that_are_unknown(s: schedule.Schedule, server
     schedule.retry(s, map=to_tuple)
     (stored,) = map(json.loads, client.hvals(f"{s.name}:jobs"))
     assert (stored["theirs"], stored["opts"], stored["args"]) == ({"a": 1}, payload["opts"], [107, "monday"])
+
+
+def test_a_record_that_cannot_be_read_stays_dead_beside_the_others(s: schedule.Schedule, server: Server) -> None:
+    client = server.client()
+    client.hset(f"{s.name}:jobs", "f" * 40, "no payload")
+    client.zadd(f"{s.name}:next", {f'{{"id":"{"f" * 40}"}}': 1})
+    die(s, "@mapped.export", 7)
+    assert schedule.retry(s, map=to_tuple) == 1
+    assert [dead.id for dead in schedule.dead(s)] == ["f" * 40]
+    with pytest.raises(CorruptRecord):
+        schedule.retry(s, "f" * 40, map=to_tuple)

@@ -36,6 +36,8 @@ from workkit.verbs.opening import author_of, present, producer_of
 
 SHORTEST = 6  # the fewest digits that select a job by its id
 
+UNREAD = "?"  # the function of a dead job whose record cannot be read
+
 T = TypeVar("T")
 Report = Callable[[int], object]
 """Called with the number of jobs that a long verb has finished so far."""
@@ -271,6 +273,8 @@ def other_arguments(
     """
     kept: tuple[Any, ...] | None = None  # its arguments by position that stay; None: all
     if map is not None:
+        if job.fn == UNREAD:
+            return ()  # `revive` reports it
         from workkit.jobs.lifting import mapped
 
         given, named = mapped(map, (job.args, job.kwargs))
