@@ -151,3 +151,12 @@ def wait_until_cancelled(folder: str) -> None:
     while True:
         current_job().checkin("still here")
         time.sleep(0.01)
+
+
+def lifted_v1(folder: str) -> tuple[str, int]:
+    return folder, 8
+
+
+@job(cpu=True, accepts=[lifted_v1])
+def lifted(folder: str, number: int) -> None:
+    note(folder, "lifted", number, current_job().args)

@@ -83,6 +83,18 @@ async def post(to: str) -> int:
     return 1
 
 
+def from_v1(to: str) -> tuple[str, int]:
+    return to, 1
+
+
+def tell(id: str, error: str) -> None: ...
+
+
+@job(accepts=[from_v1], on_failure=tell)
+def letter(to: str, copies: int) -> None: ...
+
+
+print(schedule.retry(s, map=from_v1), schedule.create("mail", on_failure="app.mail:tell").on_failure)
 options: AddOptions = {"retries": 3, "timeout": timedelta(minutes=1), "tz": ZoneInfo("Europe/Paris"), "name": None}
 added: Job = schedule.add(s, send, when="every weekday at 9am", args=["a@b.c"], **options)
 schedule.add(s, at=datetime(2050, 1, 1, tzinfo=UTC), fn=send)

@@ -340,3 +340,20 @@ def test_to_cancel_a_dead_job_names_the_command_that_forgets_it(run: Run, dying:
     ran = run("cancel", s.name, dead.id[:8])
     said = f"{dead.id[:8]} tests.handlers.fail is dead, and does not run. Forget it: workkit discard"
     assert (ran.status, ran.err) == (3, f"error: {said} {s.name} {dead.id[:8]}.\n")
+
+
+def test_a_dead_job_names_the_job_that_followed_it(
+    run: Run, server: Server, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
+    s = schedule.create(name, on_failure="tests.handlers:note")
+    dead = schedule.add_now(s, "tests.handlers:fail")
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False, limit=1)
+    (then,) = schedule.jobs(s, state="due")
+    assert then.args == (dead.id, schedule.job(s, dead.id).error)
+    assert f"followed  by job {then.id}\n" in run("show", name, dead.id).out
+    assert json.loads(run("show", name, dead.id, "--json").out)["followed_by"] == then.id
+    assert json.loads(run("dead", name, "--json").out)[0]["followed_by"] == then.id
+    assert "followed" not in run("show", name, then.id).out
+    schedule.retry(s, dead.id)
+    assert schedule.job(s, dead.id).followed_by is None

@@ -94,3 +94,16 @@ async def wait_for_another_async(name: str) -> None:
 
 def sleep_long(_: str) -> None:
     time.sleep(3600)
+
+
+def lifted_v1(user: int) -> tuple[int, str]:
+    return user, "monday"
+
+
+def tell(id: str, error: str) -> None:
+    calls.append((id, error.partition(" (")[0]))
+
+
+@job("testing.lifted", accepts=[lifted_v1], on_failure=tell)
+def lifted(user: int, day: str) -> None:
+    raise OSError(f"{user} {day}")

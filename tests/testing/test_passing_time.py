@@ -267,3 +267,11 @@ def test_that_a_handler_of_a_worker_process_runs_in_the_test_is_said_once(wk: Wo
     schedule.add_now(s, jobs.compute)
     wk.run_due()
     assert jobs.calls == [os.getpid()] * 2
+
+
+def test_arguments_are_lifted_and_a_failure_is_followed(wk: Workkit, s: schedule.Schedule) -> None:
+    added = schedule.add_now(s, "@testing.lifted", args=[7])
+    first, second = wk.run_until(wk.now + timedelta(seconds=1), raise_errors=False)
+    assert (first.ending, second.ending) == ("dead", "done")
+    assert jobs.calls == [(added.id, "OSError: 7 monday")]
+    assert schedule.job(s, added.id).followed_by == second.job.id

@@ -37,7 +37,7 @@ _MODULES = {
 does not use.
 """
 
-COMMON: Final = ("redis", "shards", "limit", "rate", "history")
+COMMON: Final = ("redis", "shards", "limit", "rate", "history", "on_failure")
 """Options of `create` that any layout may take; others belong to some layouts only."""
 
 _UNSET: Final = {"shards": 1}
@@ -185,12 +185,13 @@ class Layout:
         """Read the options of a schedule: the server, and the options of its own. No I/O. Raises InvalidSchedule."""
         for option, value in given.items():
             if value is not None and value != _UNSET.get(option):
-                self._refuse(option, value, given)
+                self.refuse(option, value, given)
         held = {one.name: given.get(one.name) or os.environ.get(one.variable) or one.default for one in self.own}
         return self.check(name, {**given, **held})
 
-    def _refuse(self, option: str, value: Any, given: Mapping[str, Any]) -> None:
-        refusal, shown = self.refuses.get(option), value
+    def refuse(self, option: str, value: Any, given: Mapping[str, Any]) -> None:
+        """Refuse an option that this layout does not take. `given`: all options. Raises InvalidSchedule."""
+        refusal, shown = self.refuses.get(option), getattr(value, "__qualname__", value)
         if not self.takes(option) and refusal is None:
             others = owners(option)
             names = " or layout=".join(repr(one.name) for one in others)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from workkit.jobs.marks import job_name_of
 from workkit.jobs.names import (
     NO_YIELD,
     Name,
+    brief,
     clojure,
     hidden_part,
     is_consumed,
@@ -43,11 +44,14 @@ FOREIGN = ("site-packages", "dist-packages")
 Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 
 
-def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[str, str | None]:
+def checked(
+    text: str, folder: Path, *, call: Arguments | None = None, is_stored: bool = False
+) -> tuple[str, str | None]:
     """Return FUNCTION as `schedule.add` takes it, and a note if the files of this folder do not confirm it.
 
     Raises InvalidFunction for a function that no listener runs, and if the module is here without such a function,
     naming the nearest. `call` holds the arguments: InvalidArguments if the function is here and does not accept them.
+    `is_stored`: they are those of a stored job, which may be of an earlier version of the function.
     """
     layout = chosen_layout()
     if layout.has_any_name:
@@ -80,17 +84,27 @@ def checked(text: str, folder: Path, *, call: Arguments | None = None) -> tuple[
     file = find_function(name.space, place)
     if file is None:
         return text, _elsewhere(name.space, folder)
-    note = _look(name, file, text, place, call)
+    note = _look(name, file, text, place, call, is_stored)
     return text, f"a listener runs {name.space} only where it is told: --import {name.space}" if is_ours else note
 
 
 def check_arguments(job: Job, *, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> None:
     """Refuse other arguments for a stored job if its function is in this folder and does not accept them. Absent
-    arguments are those of the job. Raises InvalidArguments.
+    arguments are those of the job; `accepts` of its function may lift them. Raises InvalidArguments.
     """
     call = job.args if args is None else args, (job.kwargs if kwargs is None else kwargs) or {}
     with suppress(InvalidFunction):  # the job keeps its function, even if it is elsewhere
-        checked(spoken(job.fn), Path.cwd(), call=call)
+        checked(spoken(job.fn), Path.cwd(), call=call, is_stored=args is None and kwargs is None)
+
+
+def function_at(option: str, text: str) -> Callable[..., Any]:
+    """Import the function that an option names as MODULE:FUNCTION, as a listener of this folder does. Raises
+    InvalidFunction.
+    """
+    from workkit.jobs.consumers import located
+
+    sys.path.insert(0, str(Path.cwd()))
+    return located(text, f'{option}="{brief(text)}"', folder=Path.cwd(), option=option)
 
 
 def _no_message(call: Arguments | None) -> str:
@@ -119,7 +133,7 @@ def _refuse_file(text: str) -> None:
         raise InvalidFunction(message, given=text, accepted="pkg.mod:func", suggestion=hint)
 
 
-def _look(name: Name, file: Path, text: str, folder: Path, call: Arguments | None) -> str | None:
+def _look(name: Name, file: Path, text: str, folder: Path, call: Arguments | None, is_stored: bool) -> str | None:
     shown = _shown(file, folder)
     try:
         names = names_in(file.read_bytes())
@@ -134,7 +148,8 @@ def _look(name: Name, file: Path, text: str, folder: Path, call: Arguments | Non
             raise _missing(text, part, shown, f"{name.space}:", names.classes)
         names = names.classes[part]
     if last in names.functions and last not in names.others:
-        _check(names.functions[last], name, text, shown, call)
+        lifts = is_stored and _lifts(names.functions[last])
+        _check(names.functions[last], name, text, shown, None if lifts else call)
     if last in names.functions or names.may_bind(last):
         return None
     if last in names.classes:
@@ -259,6 +274,12 @@ def signature_of(function: Function) -> inspect.Signature | None:
     if given.kwarg:
         found.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
     return inspect.Signature(found)
+
+
+def _lifts(function: Function) -> bool:
+    """Return whether a decorator names functions that lift arguments of earlier versions."""
+    calls = [one for one in function.decorator_list if isinstance(one, ast.Call)]
+    return any(keyword.arg == "accepts" for call in calls for keyword in call.keywords)
 
 
 def yields(function: Function) -> bool:

@@ -234,9 +234,10 @@ class Admin(Protocol):
         """
 
     def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, whole: bool = False, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
-        """Take jobs out of the dead set to run again, at once or each after its delay (ms); `args` make a new job.
+        """Take jobs out of the dead set to run again, at once or each after its delay (ms). `args` make a new job. It
+        keeps its other arguments, unless `args` are the `whole` call.
 
         Returns the result for each. Takes at most `Layout.at_once` jobs. Raises InvalidArguments.
         """

@@ -67,7 +67,7 @@ def dead_record(job: Job) -> dict[str, Any]:
         "traceback": failed.traceback if failed else None,
         "reason": job.why,
     }
-    return job_record(job) | known
+    return job_record(job) | known | ({"followed_by": job.followed_by} if job.followed_by else {})
 
 
 def full_record(job: Job) -> dict[str, Any]:

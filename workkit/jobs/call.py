@@ -71,6 +71,8 @@ class JobOptions(RunKeywords, total=False):
     rate: str | Mapping[str, str] | None
     limit_key: str | Callable[..., Any] | None
     cpu: bool | None
+    accepts: Iterable[Callable[..., Any]] | None
+    on_failure: str | Callable[..., Any] | None
     periodic: str | Iterable[str] | None
     periodic_args: Mapping[str, Any] | None
 

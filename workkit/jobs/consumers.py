@@ -39,7 +39,7 @@ class Functions(Registry):
         super().load()
         for name, target in self._given:
             where = f'consumers="{brief(name)}={brief(target if isinstance(target, str) else _called(target))}"'
-            fn = self._located(target, where) if isinstance(target, str) else _checked(target, where)
+            fn = located(target, where, folder=self.folder) if isinstance(target, str) else _checked(target, where)
             known = marked(name)
             if known not in (None, fn):
                 trouble = f"takes a name that belongs to {known.__module__}.{known.__qualname__} already"
@@ -54,17 +54,20 @@ class Functions(Registry):
     def _find(self, job: str) -> Handler:
         return self.consumers[job] if job in self.consumers else super()._find(job)
 
-    def _located(self, target: str, where: str) -> Handler:
-        """Import the module of a consumer, and find the function. Its name in `consumers` allows the module."""
-        name = read_name(target)
-        if name is None or not name.is_python:
-            trouble, remedy = "names no function", "Write it as MODULE:FUNCTION, for example app.orders:on_created."
-            raise InvalidFunction.about(where, trouble, remedy, where="consumers", given=target)
-        try:
-            return Registry(imports=(name.space,), folder=self.folder).resolve(target)
-        except CannotRun as error:
-            message = f"{where}: {error.trouble}."
-            raise InvalidFunction(message, where="consumers", given=target, trouble=error.trouble) from error
+
+def located(target: str, where: str, *, folder: Path | None, option: str = "consumers") -> Handler:
+    """Import the module of ``MODULE:FUNCTION``, and find the function. The option that names it allows the module.
+    Raises InvalidFunction.
+    """
+    name = read_name(target)
+    if name is None or not name.is_python:
+        trouble, remedy = "names no function", "Write it as MODULE:FUNCTION, for example app.orders:on_created."
+        raise InvalidFunction.about(where, trouble, remedy, where=option, given=target)
+    try:
+        return Registry(imports=(name.space,), folder=folder).resolve(target)
+    except CannotRun as error:
+        message = f"{where}: {error.trouble}."
+        raise InvalidFunction(message, where=option, given=target, trouble=error.trouble) from error
 
 
 def _checked(fn: Callable[..., Any], where: str) -> Handler:

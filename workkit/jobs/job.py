@@ -51,8 +51,9 @@ class Job(Generic[R_co]):
     `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead job:
     "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md), and of an addition under
     a `once_key` how the first job of that key ended. `args_kept` is False for an ended job if the history has not kept
-    its arguments. `meta`: its metadata, texts by name. `source`: the Schedule that added it or found it by its id,
-    which the methods use; None for a job of a listing.
+    its arguments. `meta`: its metadata, texts by name. `followed_by`: the id of the job that its failure has added
+    (`on_failure`). `source`: the Schedule that added it or found it by its id, which the methods use; None for a job of
+    a listing.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Job(Generic[R_co]):
     ending: str | None = None
     meta: dict[str, str] | None = None
     args_kept: bool = True
+    followed_by: str | None = None
     source: Any = field(default=None, repr=False, compare=False)
 
     __repr__ = brief_repr

@@ -40,6 +40,7 @@ _marked: dict[str, Handler] = {}  # registered name -> function, filled by @job 
 _given: dict[str, Handler] = {}  # job name as @job has it, any text -> function
 _said: dict[Handler, RunOptions] = {}  # function -> its options of @job; those of a factory have one name
 _said_by_name: dict[tuple[str, str], RunOptions] = {}  # the same by module and name, for wrappers of a function
+FOLLOWERS: dict[str, str] = {}  # name of a schedule, or of its shard -> the stored name of the function of `on_failure`
 
 
 @overload
@@ -56,9 +57,11 @@ def job(name: Any = None, /, **options: Any) -> Any:
     timeout="2m", crashes=0, keep="1 day", keep_most="5MB")``: the options of its runs; an option of `add` wins.
     ``@job(limit=2, limit_key="customer", rate="100/minute", cpu=True)``: how many run at once, and how many start in a
     time, over all listeners, for each value of the parameter (or of a function of the same arguments); `cpu`: in a
-    worker process. ``@job("clean", periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the
-    gocraft layout enqueue. `workkit.jobs.options.OPTIONS` explains each option. Raises InvalidFunction if another
-    function has the name, InvalidOptions, TriggerError for a duration.
+    worker process. ``@job(accepts=[from_v1])``: functions that lift arguments of earlier versions to those of today.
+    ``@job(on_failure=tell)``: when a job is dead, ``tell(id, error)`` runs as a job. ``@job("clean",
+    periodic="0 0 * * * *", periodic_args={"days": 30})``: runs that pools of the gocraft layout enqueue.
+    `workkit.jobs.options.OPTIONS` explains each option. Raises InvalidFunction if another function has the name,
+    InvalidOptions, TriggerError for a duration.
     """
     read = run_options(read_options(options, place=JOB, verb="@job"))
     if callable(name):

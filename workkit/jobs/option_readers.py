@@ -7,13 +7,15 @@ Durations are kept in milliseconds. Errors are InvalidOptions, and TriggerError 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Literal
 
-from workkit.errors import Invalid, InvalidOptions
-from workkit.jobs.names import is_consumed
+from workkit.errors import Invalid, InvalidArguments, InvalidFunction, InvalidOptions
+from workkit.jobs.arguments import check_call
+from workkit.jobs.names import function_of, generator, is_consumed, stored_name
 
 MOST_PRIORITY = 100_000
 LONGEST_MS = 400 * 86_400_000  # limit of every duration here, in milliseconds
@@ -242,6 +244,40 @@ def error_types(value: Any, name: str) -> tuple[type[BaseException], ...]:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
             raise option_error(name, one, "is not an exception type", f"Write {name}=(OSError, TimeoutError).")
     return tuple(types)
+
+
+def lifters(value: Any, name: str) -> tuple[Callable[..., Any], ...]:
+    """Read a list of plain functions that lift old arguments."""
+    remedy = f"Write {name}=[from_v1]."
+    if callable(value) or isinstance(value, str) or not isinstance(value, Iterable):
+        raise option_error(name, value, "is no list of functions", remedy)
+    found = tuple(value)
+    for one in found:
+        if trouble := lifter_trouble(one):
+            raise option_error(name, one, trouble, remedy)
+    return found
+
+
+def lifter_trouble(value: Any) -> str | None:
+    """Return why a value cannot lift arguments; None if it can."""
+    if not callable(value) or isinstance(value, type):
+        return "is no function"
+    kind = generator(value) or ("a coroutine function" if iscoroutinefunction(value) else None)
+    return kind and f"is {kind}, not a plain one that returns the new arguments"
+
+
+def follower(value: Any, name: str) -> str:
+    """Read the function of the job that follows a failure, as its stored name. It takes two arguments."""
+    remedy = f"Write {name}=tell, with a function of a module: def tell(id: str, error: str) -> None."
+    if not callable(value) and not isinstance(value, str):
+        raise option_error(name, value, "is no function", remedy)
+    try:
+        if callable(value):
+            check_call(function_of(value), args=("5c0d41ab", "OSError: disk full"), kwargs=None)
+        return stored_name(value)
+    except (InvalidArguments, InvalidFunction) as error:
+        trouble = f"cannot follow a failure: {str(error).removesuffix('.')}"
+        raise option_error(name, getattr(value, "__qualname__", value), trouble, remedy) from error
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:

@@ -192,6 +192,11 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="cpu", **_FUNCTION, type=bool, read=read.boolean, default="False",
                meaning="True: in a worker process"),
 
+    VerbOption(name="accepts", **_FUNCTION, type=Iterable[Callable[..., Any]], read=read.lifters, default="()",
+               meaning="functions that lift arguments of earlier versions: each returns a tuple or a dict"),
+    VerbOption(name="on_failure", **_FUNCTION, type=str | Callable[..., Any], read=read.follower,
+               meaning="a function that runs as a job, with the id and the error, when a job of this one is dead"),
+
     VerbOption(name="periodic", **_FUNCTION, type=str | Iterable[str], read=read.one_or_more_texts,
                meaning="in the gocraft layout: the specs by which pools enqueue runs, five or six fields as in Go"),
     VerbOption(name="periodic_args", **_FUNCTION, type=Mapping[str, Any], read=read.keyword_arguments,

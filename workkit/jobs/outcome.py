@@ -84,12 +84,15 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dead:
-    """The occurrence failed for good, or its record is not usable; it goes to the dead set."""
+    """The occurrence failed for good, or its record is not usable; it goes to the dead set. `follower`: the stored name
+    of the function that then runs as a job (`on_failure`).
+    """
 
     failure: Failure
     reason: str = "failed"
     ran: Ran | None = field(default=None, repr=False, compare=False)
     kept: Kept | None = None
+    follower: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

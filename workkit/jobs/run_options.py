@@ -24,8 +24,9 @@ Errors = tuple[type[BaseException], ...]
 class RunOptions:
     """The options that were set; None is not set. Durations in milliseconds, at least 1.
 
-    Only handlers have `retry_on` and `discard_on`, because exception types do not travel. Only handlers have `cpu` and
-    the limits over all listeners; `rate_ms` is the time between two turns, or that time by the class of `limit_key`.
+    Only handlers have `retry_on` and `discard_on`, because exception types do not travel. Only handlers have `cpu`,
+    `accepts`, `on_failure` and the limits over all listeners; `rate_ms` is the time between two turns, or that time by
+    the class of `limit_key`.
     """
 
     retries: int | None = None
@@ -43,6 +44,8 @@ class RunOptions:
     limit_key: str | Callable[..., Any] | None = None  # a parameter's name, until `bound_to` its function
     rate_ms: float | Mapping[str, float] | None = None
     cpu: bool | None = None
+    accepts: tuple[Callable[..., Any], ...] | None = None
+    on_failure: str | None = None  # the stored name of a function
     periodic: tuple[str, ...] | None = None
     periodic_args: Mapping[str, Any] | None = None
 
@@ -103,8 +106,10 @@ class RunOptions:
         """
         key = self.limit_key
         found = _parameter(fn, key) if isinstance(key, str) else key
-        if found is not None and takes_whole(fn):
-            return replace(self, limit_key=lambda *args, **kwargs: found(*(args or (kwargs,))))
+        if (by := found) is not None and takes_whole(fn):
+            found = lambda *args, **kwargs: by(*(args or (kwargs,)))  # noqa: E731
+        if found is not None and self.accepts:
+            found = _lifting(fn, self.accepts, found)
         return self if found is key else replace(self, limit_key=found)
 
     def keywords(self) -> list[str]:
@@ -182,6 +187,18 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
         return lambda *args, **kwargs: kwargs.get(name, default)
     place = names.index(name)
     return lambda *args, **kwargs: args[place] if place < len(args) else kwargs.get(name, default)
+
+
+def _lifting(fn: Callable[..., Any], lifters: Sequence[Callable[..., Any]], key: Callable[..., Any]) -> Any:
+    """Return a function that takes the arguments of `fn`, old or of today, and passes those of today to `key`."""
+
+    def of_today(*args: Any, **kwargs: Any) -> Any:
+        from workkit.jobs.lifting import lifted  # most programs need none of it
+
+        given, named = lifted(fn, lifters, (args, kwargs or None)) or (args, kwargs)
+        return key(*given, **(named or {}))
+
+    return of_today
 
 
 def _first(value: Any, under: Any) -> Any:

@@ -17,6 +17,7 @@ from workkit.errors import InvalidSchedule
 from workkit.jobs import middleware
 from workkit.jobs.admission import HISTORIES, History
 from workkit.jobs.call import AddOptions, JobOptions
+from workkit.jobs.marks import FOLLOWERS
 from workkit.jobs.marks import job as mark
 from workkit.jobs.option_readers import size_bytes
 from workkit.jobs.options import BY_NAME
@@ -57,6 +58,7 @@ class CreateOptions(TypedDict, total=False):
     management: str | None
     history: History | None
     max_payload: int | str | None
+    on_failure: str | Callable[..., Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,8 @@ class Schedule:
     """A named set of jobs on one server. A value without a connection; `create` makes it. `limit`: the most jobs that
     run at once; `turn_ms`: the time between two starts; None for either: not set here. `own`: the options of its layout
     alone. If they name its server, `redis` is a Redis beside it, or None. `history`: the detail in which past runs are
-    kept; None: not set here. `max_payload`: the most bytes of an added job. `is_late`: its program names no server, so
+    kept; None: not set here. `max_payload`: the most bytes of an added job. `on_failure`: the
+    stored name of the function that runs after a failure. `is_late`: its program names no server, so
     in a job it has the server of the listener. `_given`: the keywords of `create`. `_fixed`: the options that can no
     longer change, each with the reason; "" means all of them.
     """
@@ -80,6 +83,7 @@ class Schedule:
     own: Own | None = field(default=None, metadata={"inline": True})
     history: History | None = None
     max_payload: int = MOST_BYTES
+    on_failure: str | None = None
     is_late: bool = field(default=False, repr=False, compare=False)
     _given: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _fixed: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -141,6 +145,8 @@ class Schedule:
         longer, keep=None not at all. Returns the function itself, with the methods of a `JobFunction`. Raises
         InvalidFunction for a method, a class or a local function, InvalidOptions, TriggerError.
         """
+        if (follower := options.get("on_failure")) is not None:
+            layout_of(self.layout).refuse("on_failure", follower, options)
         if name is None or isinstance(name, str):
             return lambda fn: attached(self, fn, mark(name, **_kept(self, fn, options)))
         return attached(self, name, mark(None, **_kept(self, name, {})))
@@ -234,11 +240,7 @@ def _registered(fn: Any, *, on: str, schedule: str, shards: int) -> Any:
     """
     if fn is None:
         return partial(_registered, on=on, schedule=schedule, shards=shards)
-    if shards == 1 or on == "add":
-        return middleware.register((schedule,), fn, on=on)
-    from workkit.brokers.shards import shard_names
-
-    return middleware.register(shard_names(schedule, shards), fn, on=on)
+    return middleware.register((schedule,) if on == "add" else _served_names(schedule, shards), fn, on=on)
 
 
 def create(
@@ -256,6 +258,7 @@ def create(
     management: str | None = None,
     history: History | None = None,
     max_payload: int | str | None = None,
+    on_failure: str | Callable[..., Any] | None = None,
 ) -> Schedule:
     """Create a schedule as a value. No I/O.
 
@@ -275,7 +278,9 @@ def create(
     the host and login of `amqp` with port 15672, with TLS 15671). `history` ("full", "counts", "off") selects the
     detail in which past runs are kept, also on the server; None leaves it as it is, at first "full" (spec/history.md).
     An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB"; else
-    WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. Raises InvalidSchedule, InvalidOptions, TriggerError.
+    WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. `on_failure` is a function, or its name: when a job is
+    dead, it runs as a job here, with the id and the error (spec/features.md 16). The programs of listeners create the
+    schedule so. Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         remedy = 'Write a text such as "app-tasks".'
@@ -303,7 +308,8 @@ def create(
     if history is not None and history not in HISTORIES:
         remedy = f"Accepted: {', '.join(HISTORIES)}."
         raise InvalidSchedule.about(f"history={history!r}", "is not known", remedy, where="history", given=history)
-    given = {"redis": redis, "shards": shards, "limit": limit, "rate": rate, "history": history}
+    given: dict[str, Any] = {"redis": redis, "shards": shards, "limit": limit, "rate": rate, "history": history}
+    given["on_failure"] = on_failure
     given |= {"amqp": amqp, "namespace": namespace, "management": management}
     server, own = chosen.read(name, given)
     return Schedule(
@@ -318,6 +324,7 @@ def create(
         own=own,
         history=history,
         max_payload=_read_max_payload(max_payload),
+        on_failure=_read_follower(name, on_failure, shards),
         is_late=redis is None and amqp is None,
         _given={**given, "tz": tz, "dialect": asked, "layout": layout, "max_payload": max_payload},
     )
@@ -326,6 +333,24 @@ def create(
 def _read_max_payload(size: int | str | None) -> int:
     given = size if size is not None else os.environ.get("WORKKIT_MAX_PAYLOAD") or MOST_BYTES
     return int(size_bytes(LARGEST)(given, "max_payload"))
+
+
+def _read_follower(name: str, follower: Any, shards: int) -> str | None:
+    """Read `on_failure`, for the listeners of this process too: they know a schedule, or its shards, by their names."""
+    if follower is None:
+        return None
+    found = str(BY_NAME["on_failure"].read(follower, "on_failure"))
+    FOLLOWERS.update(dict.fromkeys(_served_names(name, shards), found))
+    return found
+
+
+def _served_names(schedule: str, shards: int) -> tuple[str, ...]:
+    """Return the names by which listeners know a schedule: its own, or those of its shards."""
+    if shards == 1:
+        return (schedule,)
+    from workkit.brokers.shards import shard_names
+
+    return tuple(shard_names(schedule, shards))
 
 
 def _read_limit(limit: int | None) -> int | None:

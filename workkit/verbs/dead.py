@@ -16,17 +16,27 @@ from workkit.contract.broker import Admin, Inspector
 from workkit.contract.filters import read_where
 from workkit.contract.producer import MOST_BYTES, check_size
 from workkit.contract.where import meant_jobs
-from workkit.errors import CorruptRecord, InvalidArguments, InvalidFunction, InvalidOptions, NotFound, WorkkitError
+from workkit.errors import (
+    CorruptRecord,
+    InvalidArguments,
+    InvalidFunction,
+    InvalidOptions,
+    NotFound,
+    WorkkitError,
+    located,
+)
 from workkit.jobs.arguments import check_list
-from workkit.jobs.job import Job
+from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import is_plain, shown
-from workkit.jobs.option_readers import turn_ms
+from workkit.jobs.option_readers import lifter_trouble, option_error, turn_ms
 from workkit.verbs.control import Which, read_tag
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import recalled
 from workkit.verbs.opening import author_of, present, producer_of
 
 SHORTEST = 6  # the fewest digits that select a job by its id
+
+UNREAD = "?"  # the function of a dead job whose record cannot be read
 
 T = TypeVar("T")
 Report = Callable[[int], object]
@@ -49,6 +59,7 @@ def retry(
     tag: str | None = None,
     args: Sequence[Any] | Mapping[str, Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
+    map: Callable[..., Any] | None = None,
     rate: str | None = None,
     by: str | None = None,
 ) -> int:
@@ -56,15 +67,16 @@ def retry(
 
     `which` is a name, an id, the beginning of one, or a Job. `where` is a filter as in `jobs`; a text without a
     qualifier may be a part of any field. `tag` takes the jobs with this tag. All that are given must hold; none means
-    all. `args` makes a new job of each: a list replaces the
-    positional arguments, a dictionary the named ones. `kwargs` does so too: it overrides single named arguments. All
-    are checked before the first job is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
+    all. `args` makes a new job of each: a list replaces the positional arguments, a dictionary the named ones. `kwargs`
+    does so too: it overrides single named arguments. `map` is a function that is called with the arguments of each job,
+    and returns those of the new one: a tuple by position, or a dictionary by name. All are checked before the first job
+    is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
     Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the named job's record cannot be read.
     """
     pause_ms(rate)
     author, found = author_of(by), dead(s, which, where=where, tag=tag)
     return retry_dead(
-        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, rate=rate, one=which is not None,
+        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, map=map, rate=rate, one=which is not None,
         most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
     )  # fmt: skip
 
@@ -151,6 +163,7 @@ def retry_dead(
     *,
     args: Arguments | None,
     kwargs: Mapping[str, Any] | None = None,
+    map: Callable[..., Any] | None = None,
     rate: str | None,
     one: bool,
     most_bytes: int = MOST_BYTES,
@@ -158,11 +171,19 @@ def retry_dead(
 ) -> int:
     """Put dead jobs back, oldest first; return how many. With `one`, raise for a job that cannot be put back.
 
-    Raises InvalidOptions for `rate`, InvalidArguments for `args` and `kwargs`, CorruptRecord for a record that cannot
-    be read.
+    Raises InvalidOptions for `rate`, InvalidArguments for `args`, `kwargs` and `map`, CorruptRecord for a record that
+    cannot be read.
     """
-    revived = 0
-    for job, answer in revive(admin, dead, args=args, kwargs=kwargs, rate=rate, most_bytes=most_bytes, at_once=at_once):
+    check_other(args, kwargs, map)
+    others, revived = None, 0
+    if (args, kwargs, map) != (None, None, None):
+        others = []
+        for job in dead:
+            try:
+                others.append(other_arguments(job, args=args, kwargs=kwargs, map=map, most_bytes=most_bytes))
+            except InvalidArguments as misfit:
+                raise misfit if map is None else at_job(job, misfit) from misfit.__cause__
+    for job, answer in revive(admin, dead, others=others, whole=map is not None, rate=rate, at_once=at_once):
         if one and (refused := revival_refusal(job, answer)):
             raise refused
         revived += answer == "revived"
@@ -173,23 +194,20 @@ def revive(
     admin: Admin,
     dead: Sequence[Job],
     *,
-    args: Arguments | None,
-    kwargs: Mapping[str, Any] | None = None,
+    others: Sequence[Arguments] | None = None,
+    whole: bool = False,
     rate: str | None,
-    most_bytes: int = MOST_BYTES,
     at_once: int = AT_ONCE,
 ) -> Iterator[tuple[Job, Revival]]:
     """Put dead jobs (latest first, as `chosen` finds them) back, oldest first, a page at a time while this is read.
-    Yield each with the answer. Raises as `retry`, before the first job is put back.
+    Yield each with the answer. `others`: the new arguments of each, of `other_arguments`; `whole`: see `Admin.retry`.
+    Raises InvalidOptions for `rate`, before the first job is put back.
     """
-    every_ms, others = pause_ms(rate), None
-    if args is not None or kwargs is not None:
-        check_other(args, kwargs)
-        others = [other_arguments(job, args=args, kwargs=kwargs, most_bytes=most_bytes) for job in reversed(dead)]
+    every_ms, how = pause_ms(rate), {"whole": True} if whole else {}
     for page in _pages(enumerate(reversed(dead)), 1 if others else at_once):
         delays = [round(place * every_ms) for place, _ in page] if every_ms else ()
-        jobs, other = [job for _, job in page], others[page[0][0]] if others else None
-        yield from zip(jobs, admin.retry(jobs, args=other, delays_ms=delays), strict=True)
+        jobs, other = [job for _, job in page], others[-1 - page[0][0]] if others else None
+        yield from zip(jobs, admin.retry(jobs, args=other, delays_ms=delays, **how), strict=True)
 
 
 def revival_refusal(job: Job, answer: Revival) -> WorkkitError | None:
@@ -229,40 +247,66 @@ def pause_ms(rate: str | None) -> float:
     return 0.0 if rate is None else turn_ms(rate)
 
 
-def check_other(args: Any, kwargs: Any) -> None:
-    """Refuse new arguments that are neither a list nor an object, or come twice. Raises InvalidArguments,
-    InvalidOptions.
+def check_other(args: Any, kwargs: Any, map: Any = None) -> None:
+    """Refuse new arguments that are neither a list nor an object, or come twice, and a `map` that cannot be called.
+    Raises InvalidArguments, InvalidOptions.
     """
-    if args is not None and kwargs is not None:
+    given = [(name, value) for name, value in (("args", args), ("kwargs", kwargs), ("map", map)) if value is not None]
+    if len(given) > 1:
+        names, (where, value) = " and ".join(f"{name}=" for name, _ in given), given[-1]
         remedy = "Keep one: the other arguments of each job stay."
-        raise InvalidOptions.about("args= and kwargs=", "were both given", remedy, where="kwargs", given=kwargs)
-    where, given = ("args", args) if kwargs is None else ("kwargs", kwargs)
-    if not isinstance(given, Mapping):
+        raise InvalidOptions.about(names, "were both given", remedy, where=where, given=value)
+    if map is not None and (trouble := lifter_trouble(map)):
+        raise option_error("map", map, trouble, "Write map=from_v1.")
+    if not given or map is not None:
+        return
+    ((where, value),) = given
+    if not isinstance(value, Mapping):
         if where == "args":
             check_list(args)
             return
         remedy = 'Write {"user": 42}.'
-        raise InvalidArguments.about(f"kwargs={kwargs!r}", "is no object", remedy, where=where, given=given)
-    if (name := next((name for name in given if not isinstance(name, str)), None)) is not None:
+        raise InvalidArguments.about(f"kwargs={kwargs!r}", "is no object", remedy, where=where, given=value)
+    if (name := next((name for name in value if not isinstance(name, str)), None)) is not None:
         trouble = "is not a text, and arguments are named by texts"
-        raise InvalidArguments.about(f"{where}: {name!r}", trouble, 'Write {"user": 42}.', where=where, given=given)
+        raise InvalidArguments.about(f"{where}: {name!r}", trouble, 'Write {"user": 42}.', where=where, given=name)
 
 
 def other_arguments(
-    job: Job, *, args: Arguments | None, kwargs: Mapping[str, Any] | None, most_bytes: int = MOST_BYTES
+    job: Job,
+    *,
+    args: Arguments | None,
+    kwargs: Mapping[str, Any] | None,
+    map: Callable[..., Any] | None = None,
+    most_bytes: int = MOST_BYTES,
 ) -> Arguments:
-    """Return the new arguments of one dead job as JSON has them: `args`, or its own named ones with `kwargs` over them.
-    Refuse those that its function does not accept, or that are too large. Raises InvalidArguments.
+    """Return the new arguments of one dead job as JSON has them: `args`, or its own named ones with `kwargs` over them,
+    or what `map` makes of its own. Refuse those that its function does not accept, or that are too large. Raises
+    InvalidArguments.
     """
-    args = args if kwargs is None else {**(job.kwargs or {}), **kwargs}
-    assert args is not None, "one of both"
+    kept: tuple[Any, ...] | None = None  # its arguments by position that stay; None: all
+    if map is not None:
+        if job.fn == UNREAD:
+            return ()  # `revive` reports it
+        from workkit.jobs.lifting import mapped
+
+        given, named = mapped(map, (job.args, job.kwargs))
+        kept, args = (), given if named is None else named
+    elif kwargs is not None:
+        args = {**(job.kwargs or {}), **kwargs}
+    assert args is not None, "one of the three"
     with suppress(InvalidFunction):  # an unreadable record: `revive` reports it
         if isinstance(args, Mapping):
-            args = recalled(job, kwargs=args, plain=is_plain(job.fn)).kwargs or {}
+            args = recalled(job, args=kept, kwargs=args, plain=is_plain(job.fn)).kwargs or {}
         else:
-            args = recalled(job, args=args, plain=is_plain(job.fn)).args
+            args = recalled(job, args=args, kwargs=None if kept is None else {}, plain=is_plain(job.fn)).args
     check_size(wire.json_text(args), fn=job.fn, most=most_bytes, given=args)
     return args
+
+
+def at_job(job: Job, misfit: InvalidArguments) -> InvalidArguments:
+    """Put a dead job before the sentence about its new arguments: they differ from job to job."""
+    return located(misfit, f"{job.short_id} {call_text(job)}")
 
 
 def _counted(jobs: Iterable[Job], report: Report) -> Iterator[Job]:

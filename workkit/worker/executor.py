@@ -24,7 +24,7 @@ from workkit.jobs.registry import MOST_NAMES, Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.structured import needs_fitting
 from workkit.worker.run import interruption
-from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value, line_of, name_misfit
+from workkit.worker.run.call import failure_of, invoke_of, is_coroutine, kept_value, lift, line_of, name_misfit
 from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
 from workkit.worker.run.interruption import Clock, TestClock, Timeouts
 from workkit.worker.run.run import Run, capture_logs, current
@@ -142,6 +142,7 @@ class Executor:
         if run.clock is not None:
             self._timeouts.watch(run.clock)
         run.begin()
+        lift(run, handler, options)
         if around is None:
             self._call(run, handler, None)
         else:
@@ -150,7 +151,7 @@ class Executor:
 
     def _call(self, run: Run, handler: Handler, around: Around | None) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""
-        if (result := invoke(handler, run.claim.args, run.claim.kwargs)) is not None:
+        if (result := invoke_of(run, handler)) is not None:
             run.returned = self._await(run, result, around) if is_coroutine(result) else result
 
     def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any], around: Around | None) -> Any:

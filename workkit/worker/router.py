@@ -5,12 +5,13 @@ it; there are two of them: the threads of `runner.py`, and `publisher.py` for a 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from workkit.contract.listener import Claim, Serving, Turn
 from workkit.errors import CannotRun, InvalidOptions
 from workkit.jobs.admission import Admission, Control
+from workkit.jobs.marks import FOLLOWERS
 from workkit.jobs.names import LONGEST
 from workkit.jobs.outcome import Dead, Done, Failure, NotBegun, Released, of_cancelled, with_result
 from workkit.jobs.registry import MOST_NAMES
@@ -194,6 +195,11 @@ class Router:
 
     def _end_troubled(self, lane: Lane, claim: Claim) -> None:
         report.trouble(claim)
+        if claim.trouble in ("corrupt", "broken"):
+            failure = Failure(type="CorruptRecord", message=claim.reason or "")
+            dead = self.followed(lane, claim, Dead(failure=failure, reason=claim.trouble))
+            lane.ends.append((claim, Done() if dead.follower is None else dead))
+            return
         ms = self.runner.options(claim).keep_ms if claim.trouble == "cancelled" else None
         lane.ends.append((claim, Done(kept=None if ms is None else of_cancelled(ms, claim.reason or "cancelled"))))
 
@@ -243,7 +249,16 @@ class Router:
         report.dead(claim, failure)
         if self.pings is not None:
             self.pings.put(claim, "fail")
-        lane.ends.append((claim, with_result(Dead(failure=failure, reason="crashed"), self.runner.options(claim))))
+        dead = self.followed(lane, claim, Dead(failure=failure, reason="crashed"))
+        lane.ends.append((claim, with_result(dead, self.runner.options(claim))))
+
+    def followed(self, lane: Lane, claim: Claim, dead: Dead) -> Dead:
+        """Return the end of a job with the function that follows it: that of its own function, or of its schedule."""
+        follower = self.runner.options(claim).on_failure or FOLLOWERS.get(lane.broker.schedule)
+        if follower is None:
+            return dead
+        lane.look = True  # its job is due with this ending
+        return replace(dead, follower=follower)
 
     def cannot_run(self, lane: Lane, claim: Claim, error: BaseException, *, unfit_ms: int = 0) -> None:
         """Leave a job for other listeners, and report why, once for each function. `unfit_ms`: its arguments do not fit

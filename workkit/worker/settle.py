@@ -214,6 +214,8 @@ class Settle:
         outcome, has_begun = outcome_of(run), not run.is_prevented
         if has_begun and (outcome is not DONE or claim.standing is not None):
             outcome = measured(outcome, Ran(late_ms=run.late_ms, took_ms=round(run.took_ms)))
+        if isinstance(outcome, Dead):
+            outcome = self.router.followed(lane, claim, outcome)
         if run.reports is not None:
             if isinstance(outcome, Again) and outcome.is_wait and run.reports.latest is not None:
                 outcome = replace(outcome, progress=json.dumps(run.reports.latest))

@@ -38,7 +38,7 @@ from workkit.jobs.registry import Registry
 from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext
 from workkit.worker.run import interruption
-from workkit.worker.run.call import failure_of, invoke, is_coroutine, kept_value
+from workkit.worker.run.call import failure_of, invoke_of, is_coroutine, kept_value, lift
 from workkit.worker.run.event_loop import Watched, run_alone
 from workkit.worker.run.interruption import Clock
 from workkit.worker.run.run import Run, capture_logs, current
@@ -206,7 +206,7 @@ class Worker:
         job = order.job
         logging.root.removeHandler(self._logs)  # so that the modules may configure logging
         _import({module for module, _ in (order.handler, *order.around)}, fn=job.fn)
-        handler, _ = registry.handler(order.fn)
+        handler, options = registry.handler(order.fn)
         around = _around(order)
         self._logs.start()
         claim = Claim(
@@ -229,6 +229,7 @@ class Worker:
         metadata.is_used = metadata.is_used or job.meta is not None
         try:
             with tracing.within(order.trace):
+                lift(run, handler, options)
                 within(around.plain, partial(_call, handler, run, around))
         except BaseException as error:  # a handler may raise anything, SystemExit included
             return _ended(error)
@@ -320,7 +321,7 @@ class _Clock(Clock):
 
 
 def _call(handler: Handler, run: Run, around: Around) -> None:
-    result = invoke(handler, run.claim.args, run.claim.kwargs)
+    result = invoke_of(run, handler)
     run.returned = run_alone(within_async(around.coroutines, Watched(result))) if is_coroutine(result) else result
 
 

@@ -78,6 +78,15 @@ def test_a_job_that_died_is_one_record_of_it(browser: Browser, s: Schedule) -> N
     assert f'href="/s/{s.name}/jobs/{id}"' in gone.text
 
 
+def test_a_dead_job_names_the_job_that_followed_it(browser: Browser, s: Schedule, server: Server) -> None:
+    schedule.create(s.name, redis=server.url, on_failure="tests.handlers:note")
+    schedule.add_now(s, handlers.fail)
+    schedule.drain(s, imports=["tests.handlers"], folder=None, raise_errors=False)
+    (dead,) = schedule.dead(s)
+    assert dead.followed_by is not None
+    assert f"Followed by {dead.followed_by}" in text_of(browser.get(f"/s/{s.name}/jobs/{dead.id}"))
+
+
 def test_a_job_that_runs_and_one_that_is_over(browser: Browser, s: Schedule) -> None:
     handlers.calls.clear()
     handlers.gate.clear()

@@ -162,7 +162,7 @@ class GocraftAdmin:
         return replace(job, state="due", due=due, **anew)
 
     def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, whole: bool = False, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again: see `Admin.retry`. `args`: an object of keyword arguments. The
         bytes of a job stay as they are, except `t` and the fields of its failures.

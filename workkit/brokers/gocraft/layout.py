@@ -42,7 +42,7 @@ GOCRAFT = Layout(
     schemes=SCHEMES,
     has_job_names=True,
     has_any_name=True,
-    refuses=dict.fromkeys(("shards", "limit", "rate", "history"), _UNKNOWN),
+    refuses=dict.fromkeys(("shards", "limit", "rate", "history", "on_failure"), _UNKNOWN),
     keeps=frozenset({
         Keeps.UNIQUE, Keeps.PAUSE, Keeps.CANCEL_DELAYED, Keeps.CANCEL, Keeps.RUN, Keeps.BATCH, Keeps.LOOK,
         Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.LIST_LISTENERS, Keeps.BY_TIME, Keeps.LIMITS, Keeps.CHECK,

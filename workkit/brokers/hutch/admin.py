@@ -144,7 +144,7 @@ class HutchAdmin:
         raise Unsupported.about(what, trouble, remedy)
 
     def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, whole: bool = False, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Make messages of the dead queue run again: see `Admin.retry`. Not atomic: each copy is confirmed before its
         message is taken out.

@@ -143,7 +143,10 @@ def _layout(name: str) -> Layout:
         has_job_names=True,
         has_patterns=name == "hutch",
         own=OWN,
-        refuses={"shards": _UNKNOWN, "limit": _ALONE, "rate": _ALONE, "history": _UNKNOWN},
+        refuses={
+            **dict.fromkeys(("shards", "history", "on_failure"), _UNKNOWN),
+            **dict.fromkeys(("limit", "rate"), _ALONE),
+        },
         keeps=frozenset({Keeps.CANCEL_DELAYED, Keeps.LOOK_AT_DELAYED, Keeps.KEEP_DEAD, Keeps.QUEUES, Keeps.CHECK}),
         keeps_beside=frozenset({Keeps.UNIQUE, Keeps.LIMIT_SCHEDULE, Keeps.PAUSE, Keeps.LIST_LISTENERS, Keeps.LIMITS}),
         patience="10 minutes",

@@ -6,6 +6,7 @@ Only this file converts aware datetimes to epoch milliseconds and back. `workkit
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from typing import Any, Final
 from workkit import wire
 from workkit.brokers.native.entry import ITEM, item_id
 from workkit.brokers.redis_server.control import pack, read_packed
+from workkit.contract.admin import Arguments
 from workkit.contract.listener import Claim
 from workkit.contract.producer import LARGE_BYTES, NewJob, check_size
 from workkit.errors import CorruptRecord, OtherDialect, TriggerError
@@ -23,6 +25,7 @@ from workkit.jobs.arguments import KnownFunction, Parameter
 from workkit.jobs.consumers import LIMITS, LONGEST_DOC, LONGEST_NAME, LONGEST_TEXT, MOST, MOST_PARAMETERS
 from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
+from workkit.jobs.options import OPTIONS
 from workkit.jobs.run_options import UNSAID
 from workkit.jobs.terms import PLAIN, USUAL, instant_of, stored_opts
 from workkit.triggers import Trigger
@@ -30,6 +33,7 @@ from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
 
 FIELDS = 7  # fields of a cron string in either dialect
+_OF_RECURRENCE = frozenset(option.member for option in OPTIONS if option.recurring)  # members of `opts`
 _OF_TIME = ("local", "zone", "interval", "from", "until")  # members of a payload that with `cron` are its time
 
 
@@ -127,6 +131,35 @@ class Codec:
             first, second = written(), written(nonce=nonce if own is None else own)
         return Stored(wire.job_id(first), first, second.decode("ascii"), over)
 
+    def with_other_arguments(
+        self, payload: bytes, args: Arguments, *, whole: bool, now_ms: int, nonce: str
+    ) -> tuple[str, bytes]:
+        """Write a stored payload again with other arguments, for one run now; return its id and its bytes. `whole`:
+        they are all arguments; else the others stay. All members but those of its times stay, known or unknown. Raises
+        CorruptRecord, InvalidArguments.
+        """
+        read = wire.read_payload(payload)
+        kept = {name: value for name, value in read.extra.items() if name not in (*_OF_TIME, "kwargs", "opts")}
+        opts = {name: value for name, value in read.extra.get("opts", {}).items() if name not in _OF_RECURRENCE}
+        is_named = isinstance(args, Mapping)
+        kwargs = args if is_named else None if whole else read.extra.get("kwargs")
+        more = {name: value for name, value in (("kwargs", kwargs), ("opts", opts)) if value}
+        given = () if is_named and whole else read.args if is_named else args
+        return self._once(read.job, given, now_ms=now_ms, extra={**kept, **more, "nonce": nonce})
+
+    def follower(
+        self, fn: str, args: Sequence[Any], *, dead_id: str, meta: Mapping[str, str] | None, now_ms: int
+    ) -> tuple[str, bytes]:
+        """Write the job that follows a dead one, due now; return its id and its bytes."""
+        extra = {"follows": dead_id, "nonce": secrets.token_hex(8), **({"meta": meta} if meta else {})}
+        return self._once(fn, args, now_ms=now_ms, extra=extra)
+
+    def _once(self, fn: str, args: Any, *, now_ms: int, extra: Mapping[str, Any]) -> tuple[str, bytes]:
+        time = self._time(None, now_ms)
+        cron = time.pop("cron")
+        payload = wire.payload(cron=cron, job=fn, args=list(args), extra={**extra, **time})
+        return wire.job_id(payload), payload
+
     def _time(self, trigger: Trigger | None, now_ms: int) -> dict[str, Any]:
         if self.dialect == "cuckoo":
             from workkit.triggers.cuckoo import clojure_order
@@ -193,6 +226,14 @@ def cron_of_second(second: int) -> str:
     """Write the cron string of one epoch second, with every field fixed. `add_now` stores it."""
     t = datetime.fromtimestamp(second, UTC)
     return f"{t.year} {t.month} {t.day} * {t.hour} {t.minute} {t.second}"
+
+
+def is_follower(payload: bytes | None) -> bool:
+    """Say whether a stored job follows a dead one. Nothing follows such a job, or it might follow itself for ever."""
+    try:
+        return "follows" in wire.read_payload(payload or b"").extra
+    except CorruptRecord:
+        return False
 
 
 def is_once(job: Job) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import msgpack
 
+from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history import Entry, entry_of, packed_cell, slot
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import Receipt, ending, log_name, read_failure
@@ -40,14 +41,14 @@ def kept_size(outcome: Outcome) -> int:
 
 
 def settlement(
-    ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int
+    ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int, codec: Codec
 ) -> tuple[bytes, tuple[str, ...]]:
     """Write the maps that `settle.lua` applies for these endings, and list the words of its keys of results.
     `recorder`: None if nothing is recorded.
     """
     maps, words = [], list[str]()
     for claim, outcome in ends:
-        made = ending(claim, outcome, now_ms=now_ms)
+        made = ending(claim, outcome, now_ms=now_ms, codec=codec)
         if recorder is not None:
             record = recorder.of(claim, outcome, listener=listener, now_ms=now_ms)
             if record is not None:
@@ -163,7 +164,7 @@ class Recorder:
             how = MUST_NOT
         if not receipt.recurs and how == MUST_NOT:
             return None
-        failure = None if isinstance(outcome, Done) else getattr(outcome, "failure", None)
+        failure = None if claim.trouble or isinstance(outcome, Done) else getattr(outcome, "failure", None)
         said = outcome.discarded if isinstance(outcome, Done) else None
         error = _brief(failure) if failure is not None else (claim.reason or said or "")
         name = claim.terms.name
@@ -185,7 +186,7 @@ def _ending(claim: Claim, outcome: Outcome) -> Ended | None:
         case "missing" | "cancelled":
             return None  # nothing ran
         case "corrupt" | "broken":
-            return "dead" if isinstance(outcome, Done) else None
+            return "dead" if isinstance(outcome, Done | Dead) else None
     match outcome:
         case Done(expired=True):
             return "expired"

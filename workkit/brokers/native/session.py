@@ -374,7 +374,7 @@ class Session:
         if others:
             recorder = self._recorder if self.control.history == "full" else None
             now = max(now_ms or 0, self._now_ms)
-            maps, kept = settlement(others, recorder=recorder, listener=self.name, now_ms=now)
+            maps, kept = settlement(others, recorder=recorder, listener=self.name, now_ms=now, codec=self._codec)
 
         def done(reply: list[Any]) -> None:
             for claim, outcome in others:

@@ -11,12 +11,14 @@ from typing import Any
 
 import msgpack
 
+from workkit.brokers.native.codec import Codec, is_follower
 from workkit.brokers.native.entry import Entry, rate_flag, read_entry, regular, slot_flag, waited_flag
 from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim, Standing, Trouble, Waited
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import CANCELLED, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
+from workkit.text.wording import printable
 from workkit.triggers import Trigger
 
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # kept in each dead set, or shard of it: jobs, and ms
@@ -86,7 +88,7 @@ def read_failure(kept: object) -> Failure:
 _UNKNOWN = Failure(type="?", message="")
 
 
-def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
+def ending(claim: Claim, outcome: Outcome, *, now_ms: int, codec: Codec) -> dict[str, Any]:
     """Make the map for one ending, at `now_ms` of the server's clock. A claim with a trouble ends by that trouble,
     whatever its outcome is. But if its function can be read, it may be released.
     """
@@ -101,21 +103,18 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
             return out | over | {"count": trouble}
         case "corrupt" | "broken":
             failure = Failure(type="CorruptRecord", message=claim.reason or "")
-            return out | _over(claim) | _buried(claim, failure, "corrupt") | {"count": "corrupt"}
+            follower = outcome.follower if isinstance(outcome, Dead) else None
+            dead = Dead(failure=failure, reason="corrupt", follower=follower)
+            return out | _over(claim) | _buried(claim, dead, now_ms, codec) | {"count": "corrupt"}
     match outcome:
         case Done(expired=True):
             return out | _over(claim) | {"count": "expired"}
         case Done(discarded=reason):
             over = _over(claim) | ({"how": CANCELLED} if reason is not None and reason.startswith(CANCELLED) else {})
             return out | over | {"count": "done" if reason is None else "discarded"}
-        case Dead(failure=failure, reason=reason):
-            return (
-                out
-                | _over(claim)
-                | _buried(claim, failure, reason)
-                | _logged(claim, failure, now_ms)
-                | {"count": "dead"}
-            )
+        case Dead(failure=failure):
+            out |= _over(claim) | {"count": "dead"}
+            return out | _buried(claim, outcome, now_ms, codec) | _logged(claim, failure, now_ms)
         case Again(delay_ms=delay, attempt=attempt, failure=failed):
             entry, kept = receipt.entry, _kept(receipt)
             out |= {} if outcome.is_wait else {"count": "retried"}
@@ -202,15 +201,28 @@ def _back(claim: Claim, delay_ms: int) -> dict[str, Any]:
     return {"again": [entry.encode(), delay_ms]}
 
 
-def _buried(claim: Claim, failure: Failure, reason: str) -> dict[str, Any]:
+def _buried(claim: Claim, dead: Dead, now_ms: int, codec: Codec) -> dict[str, Any]:
+    """Bury an occurrence, and add the job that follows it, if there is one."""
     receipt: Receipt = claim.receipt
     bytes_of_it = receipt.payload or receipt.entry.item
     dead_id = receipt.occurrence if receipt.id else sha1(bytes_of_it, usedforsecurity=False).hexdigest()
-    return {"dead": [dead_id, write_grave(receipt.id, receipt.payload, receipt.entry, failure=failure, reason=reason)]}
+    more: dict[str, Any] = {}
+    if dead.follower is not None and not is_follower(receipt.payload):
+        id = receipt.id.decode("utf-8", "replace") or dead_id
+        more["follower"] = codec.follower(
+            dead.follower, [id, printable(dead.failure.line)], dead_id=dead_id, meta=claim.meta, now_ms=now_ms
+        )
+    follower = more["follower"][0] if more else ""
+    grave = write_grave(
+        receipt.id, receipt.payload, receipt.entry, failure=dead.failure, reason=dead.reason, follower=follower
+    )
+    return more | {"dead": [dead_id, grave]}
 
 
-def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Failure, reason: str) -> bytes:
-    """Write the record of an occurrence for `S:graves`."""
+def write_grave(
+    id: bytes, payload: bytes | None, entry: Entry, *, failure: Failure, reason: str, follower: str = ""
+) -> bytes:
+    """Write the record of an occurrence for `S:graves`. `follower`: the id of the job that follows it."""
     grave = {
         "id": id,
         "payload": payload,
@@ -222,6 +234,8 @@ def write_grave(id: bytes, payload: bytes | None, entry: Entry, *, failure: Fail
         "reason": reason,
         "error": [failure.type, failure.message, failure.where, failure.traceback],
     }
+    if follower:
+        grave["follower"] = follower
     return bytes(msgpack.packb(grave, unicode_errors="surrogatepass"))
 
 

@@ -56,6 +56,7 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
         'workkit retry app-tasks --where "disk full" --rate 100/minute',
         "workkit retry app-tasks 54111adf --args '[8]'",
         'workkit retry app-tasks --where takes --kwargs \'{"day": "monday"}\' --dry-run',
+        "workkit retry app-tasks --where takes --map app.lifts:from_v1 --dry-run",
     ),
 )
 @_choice
@@ -67,6 +68,12 @@ def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     help="other arguments for each, as a JSON list, or an object of named ones",
 )
 @click.option("--kwargs", cls=Option, metavar="JSON", help="named arguments, put over those that each has")
+@click.option(
+    "--map",
+    cls=Option,
+    metavar="MODULE:FUNCTION",
+    help="a function of the arguments of each that returns other ones: a tuple, or a dict of named ones",
+)
 @click.option("--rate", cls=Option, metavar="N/UNIT", help="most in a time: 100/minute, 3/10s; default at once")
 @by_option
 @verbose_option
@@ -81,29 +88,35 @@ def retry_command(
     yes: bool,
     args: str | None,
     kwargs: str | None,
+    map: str | None,
     rate: str | None,
     by: str | None,
     server: str | None,
 ) -> int:
     """Put dead jobs back."""
-    from workkit.verbs.dead import check_other, other_arguments, pause_ms, revival_refusal, revive
+    from workkit.verbs.dead import at_job, check_other, other_arguments, pause_ms, revival_refusal, revive
 
     _check_choice("retry", schedule, which, everything, where, tag)
     pause_ms(rate)
     values = None if args is None else json_value("args", args, list, dict)
     named = None if kwargs is None else json_value("kwargs", kwargs, dict)
-    has_other = values is not None or named is not None
-    if has_other:
-        check_other(values, named)
+    mapping = None if map is None else folder.function_at("map", map)
+    has_other = (values, named, mapping) != (None, None, None)
+    check_other(values, named, mapping)
     choice = _read(schedule, which, where, tag, server, by)
     after: dict[int, Job] = {}
+    others: dict[int, Arguments] = {}
     misfits: dict[int, InvalidArguments] = {}
     for job in choice.meant if has_other or dry_run else ():
         try:
-            if has_other:
-                other = other_arguments(job, args=values, kwargs=named, most_bytes=choice.most_bytes)
-                after[id(job)] = _with(job, other)
-            folder.check_arguments(after.get(id(job), job), args=None, kwargs=None)
+            if not has_other:
+                folder.check_arguments(job, args=None, kwargs=None)
+                continue
+            other = others[id(job)] = other_arguments(
+                job, args=values, kwargs=named, map=mapping, most_bytes=choice.most_bytes
+            )
+            new = after[id(job)] = _with(job, other, whole=mapping is not None)
+            folder.check_arguments(job, args=new.args, kwargs=new.kwargs or {})
         except InvalidArguments as misfit:
             misfits[id(job)] = misfit
     if misfits and not (dry_run or choice.missed):
@@ -111,16 +124,19 @@ def retry_command(
             f" {len(misfits):,} of {len(choice.meant):,} do not fit. All: --dry-run." if len(choice.meant) > 1 else ""
         )
         terminal.talk(f"Nothing was changed.{more}")
-        raise next(iter(misfits.values()))
-    if (
-        status := choice.agreed("Retry", asks=not which, dry_run=dry_run, yes=yes, misfits=misfits, after=after)
-    ) is not None:
+        first = next(job for job in choice.meant if id(job) in misfits)
+        raise misfits[id(first)] if mapping is None else at_job(first, misfits[id(first)])
+    status = choice.agreed(
+        "Retry", asks=not which, dry_run=dry_run, yes=yes, misfits=misfits, after=after,
+        shows_both=mapping is not None,
+    )  # fmt: skip
+    if status is not None:
         return status
     refused: list[WorkkitError] = []
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs retried")
     answers = revive(
-        choice.admin, choice.meant, args=values, kwargs=named, rate=rate, most_bytes=choice.most_bytes,
-        at_once=choice.at_once,
+        choice.admin, choice.meant, others=[others[id(job)] for job in choice.meant] if has_other else None,
+        whole=mapping is not None, rate=rate, at_once=choice.at_once,
     )  # fmt: skip
     for done, (job, said) in enumerate(answers, 1):
         far(done)
@@ -189,9 +205,10 @@ def _check_choice(
         )
 
 
-def _with(job: Job, other: Arguments) -> Job:
-    """Return a job as it runs with other arguments."""
-    return replace(job, kwargs=dict(other)) if isinstance(other, Mapping) else replace(job, args=tuple(other))
+def _with(job: Job, other: Arguments, *, whole: bool) -> Job:
+    """Return a job as it runs with other arguments. `whole`: they are all arguments."""
+    kept = replace(job, args=(), kwargs=None) if whole else job
+    return replace(kept, kwargs=dict(other)) if isinstance(other, Mapping) else replace(kept, args=tuple(other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,11 +235,12 @@ class Choice:
         yes: bool,
         misfits: Mapping[int, InvalidArguments] = MappingProxyType({}),
         after: Mapping[int, Job] = MappingProxyType({}),
+        shows_both: bool = False,
     ) -> int | None:
         """Show the changes, and ask. Return an exit status if the command ends here, else None.
 
         Both mappings have the `id()` of a job as key. `misfits`: the reason why its arguments do not fit. `after`: the
-        job with its other arguments.
+        job with its other arguments. `shows_both`: a dry run shows those of before, too.
         """
         count = wording.plural(len(self.meant), "dead job")
         if self.missed:
@@ -235,7 +253,11 @@ class Choice:
         if dry_run:
             for job in self.meant:
                 trouble = f"  does not fit: {misfits[id(job)]}" if id(job) in misfits else ""
-                terminal.say(wording.printable(_line(after.get(id(job), job)) + trouble), indent=2)
+                new = after.get(id(job), job)
+                line = _line(new)
+                if shows_both and id(job) in after:
+                    line = f"{job.short_id}  {call_text(job)} -> {call_text(new)}"
+                terminal.say(wording.printable(line + trouble), indent=2)
             wrong = f" {len(misfits):,} of them would not fit." if misfits else ""
             terminal.talk(f"{count} would be meant.{wrong} Nothing was changed.")
             return PART_FAILED if misfits else 0

@@ -124,6 +124,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
         yield "progress", wording.progress(job.progress)
     if job.error is not None:
         yield "error", job.error
+    if job.followed_by is not None:
+        yield "followed", f"by job {job.followed_by}"
 
 
 @click.command(

@@ -15,7 +15,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.option_readers import turn_ms
 from workkit.text.masked_text import MASK
 from workkit.text.wording import plural
-from workkit.verbs.dead import discard_dead, revival_refusal, revive
+from workkit.verbs.dead import discard_dead, other_arguments, revival_refusal, revive
 from workkit.web.actions.action import Act, Doing, Done, Order, Result, called
 from workkit.web.actions.editing import known_here
 from workkit.web.works import Work
@@ -78,7 +78,11 @@ def _revive(
     and None for the others.
     """
     latest_first = sorted(dead, key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)
-    found = revive(doing.admin, latest_first, args=args, rate=rate, most_bytes=doing.s.max_payload)
+    others = None
+    if args is not None:
+        most = doing.s.max_payload
+        others = [other_arguments(job, args=args, kwargs=None, most_bytes=most) for job in latest_first]
+    found = revive(doing.admin, latest_first, others=others, rate=rate)
     refusals = {job.dead_id: revival_refusal(job, answer) for job, answer in found}
     return [refusals[job.dead_id] for job in dead]
 

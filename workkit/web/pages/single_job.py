@@ -202,6 +202,8 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("Key that lasts", terms.once_key, is_code=True)
     if job.queue is not None:
         yield Fact("Queue", job.queue, is_code=True)
+    if job.followed_by is not None:
+        yield Fact("Followed by", job.followed_by, is_code=True)
     if job.progress is not None:
         yield Fact("Progress", progress(job.progress))
     if result is not None:

@@ -35,6 +35,26 @@ _INSTEAD = {  # the writer's advice is about arguments
 }
 
 
+def lift(run: Run, handler: Handler, options: RunOptions) -> None:
+    """Give a run the arguments of today, if those of its job are of an earlier version that `accepts` of its function
+    lifts. Raises InvalidArguments, marked as unfit, where that fails.
+    """
+    if options.accepts:
+        from workkit.jobs.lifting import lifted  # most listeners need none of it
+
+        try:
+            run.lifted = lifted(handler, options.accepts, (run.claim.args, run.claim.kwargs))
+        except InvalidArguments as error:
+            error.unfit = True
+            raise
+        run.job = None if run.lifted else run.job  # a lifter may have asked for it
+
+
+def invoke_of(run: Run, handler: Handler) -> Any:
+    """Call the handler of a run with its arguments: see `invoke`."""
+    return invoke(handler, *(run.lifted or (run.claim.args, run.claim.kwargs)))
+
+
 def invoke(handler: Handler, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
     """Call a handler with arguments that fit its annotations, and build structured ones. Return its result; the caller
     awaits a coroutine: see `is_coroutine`.
@@ -130,6 +150,7 @@ _OWN = (
     middleware.__file__,
     arguments.__file__,
     structured_parameters.__file__,
+    str(_WORKKIT / "jobs" / "lifting.py"),
     json_value.__file__,
 )
 _LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")})

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -45,6 +45,7 @@ class Run:
     failure: Failure | None = None  # the error in words
     took_ms: float = 0.0  # the time in the handler
     options: RunOptions = UNSAID  # those of its job over those of its function
+    lifted: tuple[Sequence[Any], Mapping[str, Any] | None] | None = None  # the arguments of today, if its own are old
     kept: Kept | None = None  # the kept result
     log: RunLog | None = None  # the last lines that its code has logged, if there are any
 
@@ -80,13 +81,14 @@ class Run:
         """Return the run as its handler sees it, the same object every time."""
         if self.job is None:
             job: Job = self.claim.job
+            args, kwargs = self.lifted or (job.args, job.kwargs)
             self.job = RunningJob(
                 id=job.id,
                 schedule=job.schedule,
                 name=job.name,
                 fn=job.fn,
-                args=job.args,
-                kwargs=job.kwargs,
+                args=tuple(args),
+                kwargs=None if kwargs is None else dict(kwargs),
                 trigger=job.trigger,
                 due=job.due,
                 attempt=job.attempt,

@@ -45,14 +45,12 @@ from workkit.contract.admin import (
     Undoable,
     dead_refusal,
 )  # fmt: skip
-from workkit.contract.producer import NewJob
 from workkit.errors import CorruptRecord, NotFound
 from workkit.jobs.admission import SCHEDULE
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.marks import imported_options
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
-from workkit.jobs.terms import PLAIN, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +194,7 @@ class NativeAdmin:
         return Runs(server=self.server, keys=self.keys, codec=self.codec)
 
     def retry(
-        self, dead: Sequence[Job], *, args: Arguments | None = None, delays_ms: Sequence[int] = ()
+        self, dead: Sequence[Job], *, args: Arguments | None = None, whole: bool = False, delays_ms: Sequence[int] = ()
     ) -> list[Revival]:
         """Take jobs out of the dead set to run again: see `Admin.retry`."""
         names = [(job.dead_id or "").encode(*NAME_TEXT) for job in dead]
@@ -210,7 +208,7 @@ class NativeAdmin:
         for place, name in enumerate(names):
             if stands[place] is None:
                 continue
-            revived = self._revived(read_grave(graves[place]), args)
+            revived = self._revived(read_grave(graves[place]), args, whole=whole)
             if revived is None:
                 answers[place] = "unreadable"
             else:
@@ -234,13 +232,13 @@ class NativeAdmin:
         logs = [log_name(dead_id, attempt).encode(*NAME_TEXT) for dead_id, attempt in known]
         return int(self._call("discard", [self._change(_of_dead("discard", dead)), len(names), *names, *logs]))
 
-    def _revived(self, grave: Mapping[str, Any], args: Arguments | None) -> dict[str, Any] | None:
+    def _revived(self, grave: Mapping[str, Any], args: Arguments | None, *, whole: bool) -> dict[str, Any] | None:
         """Make the map of one grave for `revive.lua`; None if it holds no job that can run."""
         id, payload = (grave.get("id") or b"").decode("utf-8", "replace"), grave.get("payload")
         if grave.get("reason") == "corrupt" or not payload or not id:
             return None
         if args is not None:
-            return self._anew(id, payload, args)
+            return self._anew(id, payload, args, whole=whole)
         due, item = str(grave.get("due", 0)), grave.get("member") or wire.item(id)
         entry = Entry(kind=grave.get("kind", "r"), due=due, flags=grave.get("flags", "-"), item=item)
         entry = replace(entry, flags=entry.with_flags())  # other occurrences may have its slots now
@@ -250,27 +248,15 @@ class NativeAdmin:
             return {"id": id, "payload": payload, "item": entry.item}
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
 
-    def _anew(self, id: str, payload: bytes, args: Arguments) -> dict[str, Any] | None:
+    def _anew(self, id: str, payload: bytes, args: Arguments, *, whole: bool) -> dict[str, Any] | None:
         """Make a new job with other arguments, due now. Raises InvalidArguments."""
+        now_ms, nonce = server_ms(self.server), secrets.token_hex(8)
         try:
-            old = self.codec.decode(id, payload)
+            self.codec.decode(id, payload)
+            new_id, new = self.codec.with_other_arguments(payload, args, whole=whole, now_ms=now_ms, nonce=nonce)
         except CorruptRecord:
             return None
-        is_named = isinstance(args, Mapping)
-        kept = Terms(tags=old.terms.tags, once_key=old.terms.once_key)
-        new = NewJob(
-            fn=old.fn,
-            args=old.args if is_named else tuple(args),
-            kwargs=dict(args) if isinstance(args, Mapping) else old.kwargs,
-            trigger=None,
-            due_ms=None,
-            queued=True,
-            options=old.options,
-            terms=PLAIN if kept == PLAIN else kept,
-            meta=old.meta,
-        )
-        stored = self.codec.encode(new, now_ms=server_ms(self.server), nonce=secrets.token_hex(8))
-        return {"id": stored.second_id, "payload": stored.second, "item": wire.item(stored.second_id)}
+        return {"id": new_id, "payload": new, "item": wire.item(new_id)}
 
 
 def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:

@@ -133,6 +133,7 @@ class DeadSet:
         known: dict[str, Any] = {
             "due": instant_of(due_ms(repr(when))), "state": "dead", "attempt": grave.get("attempt", 0),
             "error": failure.line, "failure": failure, "dead_id": name.decode(*NAME_TEXT),
+            "followed_by": grave.get("follower"),
         }  # fmt: skip
         try:
             return self.codec.decode(id, grave.get("payload") or b"", **known)
@@ -155,7 +156,7 @@ def read_grave(packed: bytes | None) -> Mapping[str, Any]:
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "id": bytes, "payload": bytes, "member": bytes, "kind": str, "flags": str, "due": int, "attempt": int,
-    "reason": str, "error": list,
+    "reason": str, "error": list, "follower": str,
 }  # fmt: skip
 
 

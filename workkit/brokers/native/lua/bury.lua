@@ -8,6 +8,7 @@
 -- part: clock
 -- part: stats
 -- part: leaves
+-- part: burial
 if id ~= '' then
   local payload = redis.call('HGET', jobs, id)
   if not payload or redis.sha1hex(payload) ~= digest then return 0 end
@@ -19,8 +20,7 @@ for i = items_at, #ARGV do
 end
 if id == '' and waited == 0 then return 0 end
 local now = server_ms()
-redis.call('ZADD', dead, now, dead_id)
-redis.call('HSET', graves, dead_id, grave)
+bury(now, dead_id, grave)
 if id ~= '' then leave(id, 'dead') end
 tally('corrupt', 1, now)
 return 1

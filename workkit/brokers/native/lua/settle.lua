@@ -10,6 +10,7 @@
 --        unread 1: this listener cannot read whether it has them
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
+--        follower {id, payload}: of the job that follows a dead one, due now
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
 --        count: under which name it is counted; how it ended, where its key says another word
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
@@ -45,6 +46,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: promote
 -- part: handback
 -- part: over
+-- part: burial
 -- part: wake
 -- part: ran
 -- part: logs
@@ -72,8 +74,7 @@ for _, e in ipairs(others) do
       if e.again[2] == 0 then due_now = true end
     end
     if e.dead then
-      redis.call('ZADD', dead, now, e.dead[1])
-      redis.call('HSET', graves, e.dead[1], e.dead[2])
+      due_now = bury(now, e.dead[1], e.dead[2], e.follower) or due_now
       each_tag(tag, e, e.dead[1])
     end
     if e.error then
