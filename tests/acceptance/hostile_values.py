@@ -377,6 +377,7 @@ MAKERS: Mapping[str, Maker] = {
     "held": _hash("held", lambda r: r.choice((b"hostile", noise(r))), lambda r: r.choice((id_of, token))(r)),
     "rates": _zset("rates", lambda r: r.choice((b"schedule", b"fn:hostile", noise(r)))),
     "turns": _zset("turns", entry),
+    "deadlines": _zset("deadlines", lambda r: r.choice((id_of, run_of))(r)),
     "counts": _hash("counts", id_of, token),
     "crashed": _hash("crashed", run_of, token),
     "first": _first,

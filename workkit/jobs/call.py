@@ -91,6 +91,8 @@ class AddOptions(RunKeywords, total=False):
     priority: int | None
     ping: str | None
     expires: Duration | None
+    done_by: Instant | None
+    within: Duration | None
     meta: Mapping[str, str] | None
     start: Instant | None
     end: Instant | None

@@ -47,6 +47,7 @@ class Keys:
         self.held = f"{schedule}:held"  # hash: throttle key -> the id of the first addition in the window
         self.rates = f"{schedule}:rates"  # sorted set: rate key -> its next free turn
         self.turns = f"{schedule}:turns"  # sorted set: entry of `again` that a rate holds -> its turn. An index
+        self.deadlines = f"{schedule}:deadlines"  # sorted set: occurrence, or id of a one-shot -> its deadline
         self.counts = f"{schedule}:counts"  # hash: id -> occurrences admitted
         self.missed = f"{schedule}:missed"  # stream of occurrences that did not run
         self.lately = f"{schedule}:lately"  # hash: recurring job -> its last runs

@@ -1,6 +1,6 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs result(kept)...
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs deadlines result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
@@ -9,7 +9,7 @@
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
---        count: under which name it is counted
+--        count: under which name it is counted; by: its name in S:deadlines
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
@@ -48,6 +48,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: ran
 -- part: logs
 -- part: kept
+-- part: deadlines
 local function forget(e, id) -- without its payload, it gives up its name and its unique key
   if e.name then release(names, e.name, id) end
   if e.unique then release(unique, e.unique, id) end
@@ -76,6 +77,7 @@ for _, e in ipairs(others) do
     refused[#refused + 1] = e.receipt
   else
     if e.skip then mark(e.skip) end
+    if e.by and e.again then expect(e.by, now + e.again[2]) elseif e.by and not e.next then forget_deadline(e.by) end
     if e.next then
       give_back(e.next[1], e.next[2], e.next[3])
       if e.first then redis.call('ZADD', first[e.first], 'NX', score_text(e.next[2]), e.next[1]) end
@@ -99,9 +101,7 @@ for _, e in ipairs(others) do
       forget(e, e.drop)
     end
     if e.close then close(e) end
-    if e.free then
-      for k = 2, #e.free do due_now = free_slot(e.free[k], e.free[1]) or due_now end
-    end
+    for k = 2, e.free and #e.free or 1 do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     if e.count then counted[e.count] = (counted[e.count] or 0) + 1 end
     if e.ran then record(e.ran) end
     if e.log then keep_log(e.log[1], e.log[2]) end

@@ -1,6 +1,7 @@
 -- aside: move an occurrence that cannot start now out of its listener's record. `m` is as in admit.
 -- KEYS running waiting again turns
 -- part: promote
+-- part: deadlines
 local first_turn = nil -- ms: the first turn for which an occurrence waits
 local due_now = false -- whether a freed slot promoted an entry
 
@@ -22,6 +23,7 @@ local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
   local entry, turn = entry_of(m, flags), string.format('%.0f', math.ceil(at))
   redis.call('ZADD', again, turn, entry)
   redis.pcall('ZADD', turns, turn, entry) -- an index: a key of another type must not stop anything
+  if m.by then expect(m.by[1], at) end
   redis.call('HDEL', running, m.receipt)
   if not first_turn or at < first_turn then first_turn = at end
   return 'p'
