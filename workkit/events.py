@@ -21,6 +21,7 @@ Later versions may add names and fields.
     corrupt      job_id, reason                               missing               job_id
     missed       job, reason     (late or overlap: an occurrence that does not run)
     expired      job, late_ms    (a one-time job that was not started in time)
+    past_deadline   job, deadline (an instant), is_past (False: it cannot meet the deadline)
     no_ping      job, reason     (its monitor was not notified)
     given_back   job                                          crashed               listener, jobs
     health       url             (of its pages)               stuck                 reason   (the part that stopped)
@@ -62,6 +63,7 @@ LEVELS: Mapping[str, int] = {
     "missing": WARNING,
     "missed": WARNING,
     "expired": WARNING,
+    "past_deadline": ERROR,
     "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,

@@ -25,6 +25,7 @@ HARMLESS = frozenset(  # spec/layouts/native.md: means nothing where no job refe
         "windows",
         "held",
         "rates",
+        "deadlines",
         "counts",
         "crashed",
         "stats",

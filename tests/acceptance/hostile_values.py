@@ -395,6 +395,7 @@ MAKERS: Mapping[str, Maker] = {
     "rates": _zset("rates", lambda r: r.choice((b"schedule", b"fn:hostile", noise(r)))),
     "turns": _zset("turns", entry),
     "order": lambda r, aim: Value(name="order", kind="zset", member=_place(r), score=r.choice(("0", "0", *SCORES))),
+    "deadlines": _zset("deadlines", lambda r: r.choice((id_of, run_of))(r)),
     "counts": _hash("counts", id_of, token),
     "crashed": _hash("crashed", run_of, token),
     "first": _first,

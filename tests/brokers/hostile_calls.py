@@ -201,7 +201,7 @@ def _put(s: Scene) -> None:
     more = [_once(6, name="other"), _once(7, unique_key="other"), _once(8, priority=2)]
     more[0].entrance, more[1].entrance = Entrance(throttle_ms=5, window_key="hostile"), Entrance(replace=True)
     more[2].entrance = Entrance(debounce_ms=5, window_key="hostile")
-    s.broker.adding(more)()
+    s.broker.adding([*more, _once(9, within_ms=1), _recurring(10, within_ms=1)])()
 
 
 def _traced(s: Scene) -> None:

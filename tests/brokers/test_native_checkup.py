@@ -46,6 +46,20 @@ def test_an_empty_schedule_has_no_finding(doctor: Doctor) -> None:
     assert found(doctor) == []
 
 
+def test_a_job_past_its_deadline_is_a_finding_until_it_ends(
+    server: Server, client: Any, doctor: Doctor, name: str
+) -> None:
+    s = schedule.create(name, redis=server.url)
+    job = schedule.add(s, handlers.note, in_="1 hour", within="1 hour", name="export")
+    assert "past-deadline" not in {f.kind for f in doctor.checkup(patience_ms=DAY)}
+    client.zadd(f"{name}:deadlines", {job.id: 1_795_672_800_000})
+    (finding,) = [f for f in doctor.checkup(patience_ms=DAY) if f.kind == "past-deadline"]
+    assert finding.what == "1 job is past its deadline: export since 2026-11-26 06:00 UTC"
+    assert finding.about == (job.id,)
+    schedule.cancel(s, job)
+    assert "past-deadline" not in {f.kind for f in doctor.checkup(patience_ms=DAY)}
+
+
 def test_a_checkup_changes_nothing(doctor: Doctor, client: Any, name: str, peer: NativeBroker) -> None:
     id, data = payload()
     client.hset(f"{name}:jobs", mapping={id: data, "x": b"{"})

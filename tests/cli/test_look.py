@@ -86,6 +86,26 @@ def test_a_run_that_is_cancelled_counts_as_cancelling(run: Run, name: str) -> No
         handlers.gate.set()
 
 
+def test_stats_show_and_doctor_say_what_is_past_its_deadline(run: Run, name: str, server: Server) -> None:
+    begin(server, name)
+    run("add", name, "tomorrow 6am", "app:hi", "--within", "2h", "--name", "export")
+    run("add", name, "every day at 2am", "app:hi", "--done-by", "6am", "--name", "nightly")
+    assert re.search(r"\ndeadline  \S+ \d+ \S+ \d+ at 6:00 UTC, in ", run("show", name, "nightly").out)
+    assert json.loads(run("stats", name, "--json").out)[0]["past_deadline"] == []
+    assert "deadline" not in run("stats", name).out
+    client = server.client()
+    key = f"{name}:deadlines"
+    client.zadd(key, dict.fromkeys(client.zrange(key, 0, -1), 1_795_672_800_000))
+    found = json.loads(run("stats", name, "--json").out)[0]["past_deadline"]
+    assert sorted(one["name"] for one in found) == ["export", "nightly"]
+    assert {(one["deadline"], one["is_past"]) for one in found} == {("2026-11-26T06:00:00.000Z", True)}
+    line = r"2 jobs are past their deadline: (export|nightly) since 2026-11-26 06:00 UTC and (export|nightly) since "
+    assert re.search(line, run("stats", name).out)
+    assert re.search(line, run("doctor", name).out)
+    run("cancel", name, "nightly")
+    assert "1 job is past its deadline: export since 2026-11-26 06:00 UTC.\n" in run("stats", name).out
+
+
 def test_stats_say_how_late_work_is(run: Run, name: str, server: Server) -> None:
     begin(server, name)
     assert json.loads(run("stats", name, "--json").out)[0]["late_ms"] is None

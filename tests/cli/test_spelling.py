@@ -52,6 +52,8 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "timeout": (["soon", 5, "0s"], ["soon", "5", "0s"]),
     "ping": (["ftp://monitor/x", 5, "soon", ""], ["ftp://monitor/x", "soon", ""]),
     "expires": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
+    "done_by": (["tomorow", 5, "5 minutes", "2014-01-01"], ["tomorow", "5 minutes", "2014-01-01"]),
+    "within": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "meta": (["soon", 5, {"a": 1}, {"": "x"}, {"a": "x" * 1000}], ["soon", "=x", "a=" + "x" * 1000]),
     "tags": (
         ["user:7", 5, [""], [7], ["a*"], [" a"], ["é" * 33], ["a\nb"], [str(n) for n in range(9)]],
@@ -66,6 +68,8 @@ PAIRS: list[dict[str, Any]] = [
     {"on_conflict": "replace"},
     {"unique_until": "started"},
     {"throttle": "1m", "debounce": "1m"},
+    {"done_by": "6am", "within": "1m"},
+    {"done_by": "6am", "debounce": "1m"},
     {"debounce": "1m"},
     {"debounce_most": "1m"},
     {"debounce": "1m", "debounce_most": "1s"},

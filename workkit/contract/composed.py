@@ -124,10 +124,12 @@ def summed_counts(parts: Sequence[Counts]) -> Counts:
     summed = {
         field.name: sum(getattr(counts, field.name) for counts in parts)
         for field in fields(Counts)
-        if field.name not in ("totals", "late_ms", "unknown")
+        if field.name not in ("totals", "late_ms", "unknown", "past_deadline")
     }
+    past = tuple(one for counts in parts for one in counts.past_deadline)
+    unknown = {name: why for counts in parts for name, why in counts.unknown.items()}
     late_ms = max((counts.late_ms for counts in parts if counts.late_ms is not None), default=None)
-    return Counts(**summed, late_ms=late_ms, totals=totals)
+    return Counts(**summed, late_ms=late_ms, totals=totals, past_deadline=past, unknown=unknown)
 
 
 def finished_job(inspector: Inspector, which: str, *, schedule: str, most: int | None = None) -> Job | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Final, Literal
 
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import ListenerInfo, PastDeadline
 from workkit.errors import Unsupported
 from workkit.jobs.admission import FREE, Control
 from workkit.jobs.job import STATES, Job, JobState
@@ -21,7 +21,8 @@ class Counts:
 
     `known_dead`: the number of acknowledged dead jobs. `late_ms`: how long the oldest due job has waited for a
     listener; None if no job is due. `totals`: the runs of the last 48 hours, by outcome. `unknown`: the fields that the
-    server does not tell, which are 0 or None here, each with the reason in a sentence.
+    server does not tell, which are 0 or None here, each with the reason in a sentence. `past_deadline`: the first jobs,
+    at most 100 of a kind, that are past their deadline or cannot meet it.
     """
 
     waiting: int = 0
@@ -37,6 +38,7 @@ class Counts:
     late_ms: int | None = None
     totals: dict[str, int] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    past_deadline: tuple[PastDeadline, ...] = ()
 
     __repr__ = brief_repr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from workkit.jobs.admission import Admission, Control, admission
@@ -178,6 +179,15 @@ class Claim:
         return str(self.receipt.occurrence)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastDeadline:
+    """A job that is past its `deadline` (aware UTC), or that cannot meet it any more (`is_past` False)."""
+
+    job: Job
+    deadline: datetime
+    is_past: bool = True
+
+
 Ending = tuple[Claim, Outcome]
 
 
@@ -203,10 +213,11 @@ class Turn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """The answer to a heartbeat. `look`: work is due now. `cancelled`: ids or occurrences of cancelled runs.
-    `fenced` and `control` as in `Turn`.
+    `fenced` and `control` as in `Turn`. `late`: jobs that this listener alone reports as past their deadline.
     """
 
     look: bool = False
     cancelled: frozenset[str] = frozenset()
     fenced: Sequence[Claim] = ()
     control: Control | None = None
+    late: Sequence[PastDeadline] = ()

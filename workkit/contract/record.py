@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from workkit.contract.history import COUNTS, call_of, upper_ms
+from workkit.jobs.names import shown
+from workkit.jobs.terms import deadline_ms, instant_of
 from workkit.text import wording
 
 if TYPE_CHECKING:
@@ -18,12 +20,13 @@ if TYPE_CHECKING:
     from workkit.contract.doctor import Finding
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
-    from workkit.contract.listener import ListenerInfo
+    from workkit.contract.listener import ListenerInfo, PastDeadline
     from workkit.jobs.fingerprint import Fingerprint
     from workkit.jobs.job import Job
 
 Record = Mapping[str, Any]
 MOST_IDS = 10  # ids in the record of an error
+MOST_NAMED = 5  # jobs past their deadline that a sentence names
 BEGUN = ("running", "cancelling", "dead", "done")  # states in which the current attempt has begun
 
 
@@ -223,8 +226,47 @@ def counts_record(schedule: str, counts: Counts) -> dict[str, Any]:
         "cancelling": counts.cancelling,
         "late_ms": counts.late_ms,
         "totals": dict(counts.totals),
+        "past_deadline": [deadline_record(one) for one in counts.past_deadline],
     }
     return {name: None if name in counts.unknown else value for name, value in known.items()}
+
+
+def deadline_record(one: PastDeadline) -> dict[str, Any]:
+    """Write a job that is past its deadline as `stats --json` does."""
+    job = one.job
+    named = {"id": job.id, "name": job.name, "fn": job.fn}
+    return {**named, "deadline": wording.iso(one.deadline), "is_past": one.is_past}
+
+
+def deadline_text(one: PastDeadline, zone: tzinfo = UTC) -> str:
+    """Say which deadline a job has missed, or cannot meet."""
+    at = wording.instant_text(one.deadline, zone)
+    return f"past its deadline, {at}" if one.is_past else f"cannot meet its deadline, {at}"
+
+
+def deadlines_texts(found: Sequence[PastDeadline]) -> list[str]:
+    """Say which jobs are past their deadline, and which cannot meet it: a sentence for each kind, without a stop."""
+    texts = []
+    for is_past in (True, False):
+        kind = [one for one in found if one.is_past is is_past]
+        names = [
+            f"{one.job.name or f'{one.job.short_id} {shown(one.job.fn)}'} {'since' if is_past else 'by'} "
+            f"{one.deadline:%Y-%m-%d %H:%M} UTC"
+            for one in kind[:MOST_NAMED]
+        ]
+        more = [f"{len(kind) - len(names):,} more"] if len(kind) > len(names) else []
+        verb, its = ("is", "its") if len(kind) == 1 else ("are", "their")
+        trouble = f"{verb} past {its} deadline" if is_past else f"cannot meet {its} deadline"
+        texts += [f"{wording.plural(len(kind), 'job')} {trouble}: {wording.listed(names + more)}"] if kind else []
+    return texts
+
+
+def deadline_at(job: Job) -> datetime | None:
+    """Compute the deadline of the run that waits or runs; None if it has none, or a further attempt hides its time."""
+    if job.due is None or job.state in ("dead", "done", "retrying"):
+        return None
+    found = deadline_ms(job.terms, wording.epoch_ms(job.due))
+    return None if found is None else instant_of(found)
 
 
 def queue_record(schedule: str, queue: QueueInfo) -> dict[str, Any]:

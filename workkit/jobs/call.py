@@ -95,6 +95,8 @@ class AddOptions(RunKeywords, total=False):
     priority: int | None
     ping: str | None
     expires: Duration | None
+    done_by: Instant | None
+    within: Duration | None
     meta: Mapping[str, str] | None
     tags: Sequence[str] | None
     start: Instant | None

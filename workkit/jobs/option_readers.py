@@ -164,6 +164,13 @@ def seconds(value: Any, name: str) -> float:
     return duration(value, name=name) / timedelta(seconds=1)
 
 
+def is_deadline(value: Any) -> bool:
+    """Return whether a text is a deadline as a payload holds it: a zone and seven fields in its time."""
+    from workkit.triggers.trigger import deadline_of
+
+    return isinstance(value, str) and len(value) <= LONGEST_URL and deadline_of(value) is not None
+
+
 def size_bytes(most: int) -> Reader:
     """Return a reader of a size of 1 to `most` bytes: a number of bytes, or a text such as "500 kB" or "5 MB"."""
 

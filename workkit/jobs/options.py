@@ -90,7 +90,9 @@ def _choice(kind: Any) -> dict[str, Any]:
 def _duration(name: str, *, least: int = 1, **more: Any) -> VerbOption:
     """Make an option that takes a duration and is stored in milliseconds."""
     stored = {"member": f"{name}_ms", "fits": _at_least(least if least < 1000 else 1)}
-    return VerbOption(name=name, type=Duration, read=read.milliseconds(least), value="DURATION", **{**stored, **more})
+    return VerbOption(
+        name=name, type=Duration, read=read.milliseconds(least), **{"value": "DURATION", **stored, **more}
+    )
 
 
 _NOT_STORED: dict[str, Any] = {"member": None, "fits": None}
@@ -128,7 +130,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time the last one runs"),
-    _duration("debounce_most", **_AMONG, **_NOT_STORED,
+    _duration("debounce_most", **_AMONG, **_NOT_STORED, value="SPAN",  # a longer word breaks the line of its help
               meaning="most time put off; default six times debounce"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
@@ -140,6 +142,9 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="tags", **_AMONG, type=Sequence[str], read=read.tags, value="TAG",
                meaning="a text to find and change jobs by; up to 8", member="tags", fits=read.are_tags),
     _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
+    VerbOption(name="done_by", **_AMONG, type=Instant, read=read.as_given, value="TIME", member="done_by",
+               meaning='deadline: first such time after it is due ("6am")', fits=read.is_deadline),
+    _duration("within", **_AMONG, meaning="deadline: this long after it is due"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals count from it"),
@@ -154,7 +159,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
                meaning="after downtime: once (one late run), all, skip (what is later than a minute)",
                default='"once"'),
-    _duration("catch_up_within", **_RECURS, meaning="runs that are later than this are missed"),
+    _duration("catch_up_within", **_RECURS, value="SPAN", meaning="runs that are later than this are missed"),
     _duration("spread", **_RECURS, least=1000,  # runs are put off by whole seconds
               meaning="every run is put off by the same part of this time"),
 

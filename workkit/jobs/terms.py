@@ -41,8 +41,15 @@ class Terms:
     ping: str | None = None  # needs a name
     expires_ms: int | None = None  # of a job that runs once
     tags: tuple[str, ...] | None = None
+    done_by: str | None = None  # its deadline, as `between.deadline_text` writes it; or else
+    within_ms: int | None = None
 
     __repr__ = brief_repr
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether each of its runs has a deadline."""
+        return self.within_ms is not None or self.done_by is not None
 
     def fields(self) -> dict[str, Any]:
         """Return the members of a payload's `opts`, without defaults."""
@@ -83,9 +90,9 @@ class Entrance:
 _USUAL_WINDOWS = 6  # a steady stream of debounced additions runs once in this number of windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
 _OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_NAMES)
-_MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES}  # by the keywords of `add`
+_MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES if name != "done_by"}  # by the keywords of `add`
 _OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most", "once_for"})
-_OURS = _OF_ENTRANCE.union(_MEMBERS)
+_OURS = _OF_ENTRANCE.union(_MEMBERS, ["done_by"])
 PLAIN = Terms()  # the usual ones
 USUAL = Entrance()
 
@@ -157,6 +164,10 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
     if "ping" in read and "name" not in read:
         trouble, remedy = "without name=: a monitor watches one job, and only its name says which", 'Add name="...".'
         raise option_error("ping", read["ping"], trouble, remedy)
+    for one, why in (("within", "a job has one deadline"), ("debounce", "the server decides when it is due")):
+        if "done_by" in read and one in read:
+            remedy = "Keep one of them." if one == "within" else 'Write within="2 hours".'
+            raise InvalidOptions.about(f"done_by= and {one}=", f"were both given: {why}", remedy, where="done_by")
     if "throttle" in read and "debounce" in read:
         trouble = "were both given: of a window either the first addition runs, or the last"
         raise InvalidOptions.about("throttle= and debounce=", trouble, "Keep one of them.", where="throttle")
@@ -249,6 +260,18 @@ def is_missed(*, due_ms: int, now_ms: int, terms: Terms) -> bool:
     """Return whether the run due at `due_ms` is later now than the job allows."""
     within = _within(terms)
     return within is not None and now_ms - due_ms > within
+
+
+def deadline_ms(terms: Terms, due_ms: int) -> int | None:
+    """Return the deadline of the run that is due at `due_ms`, in epoch ms; None if it has none."""
+    if terms.within_ms is not None:
+        return due_ms + terms.within_ms
+    if terms.done_by is None:
+        return None
+    from workkit.triggers.trigger import deadline_of
+
+    by = deadline_of(terms.done_by)
+    return None if by is None else by.next_after_ms(due_ms if by.recurs else -1000)
 
 
 def spread_offset_ms(terms: Terms, fn: str, args: Sequence[Any]) -> int:

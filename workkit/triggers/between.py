@@ -1,7 +1,9 @@
-"""`start=` and `end=`: the bounds of a recurring time. Pure: `now` is passed in."""
+"""`start=` and `end=`: the bounds of a recurring time; `done_by=`: a deadline. Pure: `now` is passed in."""
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,9 +12,10 @@ from workkit.errors import InvalidOptions, PhraseError, TriggerError
 from workkit.text.wording import time_text
 from workkit.triggers.crons.field import NO_ZONE, refused
 from workkit.triggers.phase import counted_from
-from workkit.triggers.trigger import Trigger
+from workkit.triggers.trigger import Trigger, deadline_of, once
 from workkit.triggers.zone import zone
 
+_AT = re.compile(r"^\s*at\s+", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONG_AGO = (datetime(1970, 1, 5, tzinfo=UTC), datetime(1971, 4, 8, tzinfo=UTC))
 
@@ -70,6 +73,52 @@ def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
     if found < _EPOCH:
         raise refused(TriggerError, name, _shown(given), "lies before 1970", given=given)
     return found.replace(microsecond=0) + timedelta(seconds=found.microsecond > 0)
+
+
+def read_deadline(given: Any, *, due: datetime, now: datetime, tz: str, recurs: bool) -> Trigger:
+    """Read `done_by=`: the first time of the returned trigger after a due time is the deadline of that run.
+
+    Words that name a time of every day, week, month or year do not depend on the present. All others name an instant,
+    which must be after `due`, the first due time; a job that `recurs` refuses them. Raises TriggerError, PhraseError.
+    """
+    known = deadline_of(given) if isinstance(given, str) else None
+    found = known or (_repeated(given, now, tz) if isinstance(given, str) else None)
+    if found is None:
+        found = once(instant("done_by", given, now, tz))
+    if recurs and not found.recurs:
+        trouble, remedy = "is one instant, and the job recurs", 'Write a time of day: done_by="6am".'
+        raise refused(TriggerError, "done_by", _shown(given), trouble, remedy, given=given)
+    if found.next_after(due) is None:
+        trouble, remedy = f"is not after the time at which the job is due ({_utc(due)})", "Give a later one."
+        raise refused(TriggerError, "done_by", _shown(given), trouble, remedy, given=given)
+    return found
+
+
+def _repeated(given: str, now: datetime, tz: str) -> Trigger | None:
+    """Read words that name a time of every day or week, such as "6am" or "friday 6pm"; None for other words."""
+    from workkit.triggers.english import phrase
+    from workkit.triggers.english.reader import named
+
+    try:
+        found = phrase.parse(given, now=now, tz=tz)
+    except PhraseError as error:
+        if _absolute(given, tz) is not None:
+            return None  # a date that has passed
+        raise named(error, "done_by") from None
+    if phrase.names_length(given):
+        trouble, remedy = "is a length of time", 'Write it as within="2 hours".'
+        raise refused(PhraseError, "done_by", f'"{given}"', trouble, remedy, given=given)
+    words = _AT.sub("", given)
+    for form in (f"every day at {words}", f"every {words}"):
+        if not found.recurs:
+            with suppress(PhraseError):
+                found = phrase.parse(form, now=now, tz=tz)
+    if not found.recurs:
+        return None
+    if len(found.rules) > 1 or found.interval is not None or found.start is not None or found.end is not None:
+        trouble, remedy = "is no time of day", 'Write for example done_by="6am", or done_by="friday 18:00".'
+        raise refused(PhraseError, "done_by", f'"{given}"', trouble, remedy, given=given)
+    return found
 
 
 def _words(name: str, given: str, now: datetime, tz: str) -> datetime:

@@ -296,6 +296,22 @@ def published(text: str, *, stored: bool = False) -> Trigger:
     return replace(trigger, warnings=both_days(cron, given=text))
 
 
+def deadline_text(trigger: Trigger) -> str:
+    """Write the trigger of a deadline as a payload holds it: its zone, and seven fields in the time of that zone."""
+    return f"{trigger.tz} {trigger.rules[0]}"
+
+
+@lru_cache(maxsize=1024)
+def deadline_of(text: str) -> Trigger | None:
+    """Read what `deadline_text` writes; None for any other text."""
+    tz, _, rule = text.partition(" ")
+    try:
+        cron = parse_cron(rule, stored=True, rule=True)
+        return Trigger(cron=None, tz=zone(tz).key, recurs=not is_fixed(cron), rules=(cron.text,))
+    except TriggerError:
+        return None
+
+
 def is_fixed(cron: Cron) -> bool:
     """Return whether a cron names one second only, so that nothing recurs."""
     others = [part for part in cron.fields if part is not cron.weekday]

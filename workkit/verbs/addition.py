@@ -44,6 +44,7 @@ from workkit.verbs.new_job import (
     is_said_as_clojure,
     read_add_options,
     read_call,
+    set_deadline,
     through_middleware,
 )
 from workkit.verbs.opening import producer_of
@@ -86,9 +87,9 @@ def add(
     the key is returned, however it ended), throttle=None, debounce=None (durations; of additions within one the first
     runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
     "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3),
-    ping=None (a monitor's URL), expires=None, meta=None, tags=None (up to 8 texts); and of its runs retries=0,
-    crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None, keep=None, keep_most="1MB". See
-    `workkit.jobs.options.OPTIONS`.
+    ping=None (a monitor's URL), expires=None, done_by=None or within=None (a deadline), meta=None, tags=None (up to 8
+    texts); and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None,
+    keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
 
     Returns the job; `new` is False where it was there already, and `ending` tells how the first job of a `once_key`
     ended. Warns (WorkkitWarning) where the time is likely a
@@ -155,6 +156,8 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         new.queued = True
     else:
         new = _with_time(new, given, s=s, fn=fn, options=options, now_ms=now_ms, is_now=is_now)
+        if options.done_by is not None:
+            set_deadline(new, options.done_by, now_ms=now_ms(), tz=str(given.get("tz") or s.tz))
     return through_middleware(new, schedule=s.name, fn=fn) if s.name in ENTERING else new
 
 
@@ -282,7 +285,10 @@ def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: 
         _refuse_recurring(options, "now")
         return new
     name = read_name(job.fn)
-    return _suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
+    _suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
+    if job.terms.done_by is not None and new.trigger is not None and new.trigger.recurs:
+        set_deadline(new, job.terms.done_by, now_ms=now_ms, tz=when.zone)
+    return new
 
 
 def _not_late(what: str) -> InvalidOptions:

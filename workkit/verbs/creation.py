@@ -279,7 +279,7 @@ def create(
     detail in which past runs are kept, also on the server; None leaves it as it is, at first "full" (spec/history.md).
     An addition with more than `max_payload` bytes of JSON is refused ("10 MB", at most "512 MB"; else
     WORKKIT_MAX_PAYLOAD, then "10 MB"), and one above 1 MB warns. `on_failure` is a function, or its name: when a job is
-    dead, it runs as a job here, with the id and the error (spec/features.md 16). The programs of listeners create the
+    dead, it runs as a job here, with the id and the error (spec/features.md 17). The programs of listeners create the
     schedule so. Raises InvalidSchedule, InvalidOptions, TriggerError.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]

@@ -33,7 +33,8 @@ from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
 from workkit.triggers import KEYWORDS as TIMES
-from workkit.triggers.trigger import once
+from workkit.triggers.between import read_deadline
+from workkit.triggers.trigger import deadline_text, once
 
 CALL = ("fn", "args", "kwargs", "call")
 KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options
@@ -43,8 +44,8 @@ MOST_PREPARED = 10_000  # the most functions in memory
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Options:
-    """The options of an addition; immutable. `start` and `end` are read with the time. `recurring`: the names of the
-    options that were used and need a time that recurs. `late`: the instant may be up to a day past.
+    """The options of an addition; immutable. `start`, `end`, `done_by` are read with the time. `recurring`: the names
+    of the options that were used and need a time that recurs. `late`: the instant may be up to a day past.
     """
 
     run: RunOptions = UNSAID
@@ -55,6 +56,7 @@ class Options:
     recurring: tuple[str, ...] = ()
     meta: dict[str, str] | None = None
     late: bool = False
+    done_by: str | datetime | None = None
 
 
 NO_OPTIONS = Options()  # the usual value
@@ -71,14 +73,16 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
     if read.get("unique") is True:
         entrance = replace(entrance, once=True)
     run = UNSAID if OF_RUNS.isdisjoint(read) else run_options(read)
-    meta, late = read.get("meta"), read.get("late") == "run"
+    meta, late, done_by = read.get("meta"), read.get("late") == "run", read.get("done_by")
     recurring = () if read.keys().isdisjoint(_RECURRING) else tuple([name for name in _RECURRING if name in read])
-    if run is UNSAID and terms is PLAIN and entrance is USUAL and not recurring and meta is None and not late:
+    is_usual = run is UNSAID and terms is PLAIN and entrance is USUAL and meta is None
+    if is_usual and done_by is None and not recurring and not late:
         return NO_OPTIONS
     start, end = read.get("start"), read.get("end")
     return Options(
-        run=run, terms=terms, entrance=entrance, start=start, end=end, recurring=recurring, meta=meta, late=late
-    )
+        run=run, terms=terms, entrance=entrance, start=start, end=end, recurring=recurring, meta=meta, late=late,
+        done_by=done_by,
+    )  # fmt: skip
 
 
 CHANGEABLE = ("args", "kwargs", "options", "meta")  # the parts of a job that middleware may change
@@ -216,6 +220,16 @@ def called(
         if options.entrance.throttle_ms is not None or options.entrance.debounce_ms is not None:
             new.entrance = replace(options.entrance, window_key=options.terms.unique_key or _window_key(new))
     return new
+
+
+def set_deadline(new: NewJob, given: Any, *, now_ms: int, tz: str) -> None:
+    """Give a job with a time its deadline. Warns (WorkkitWarning) where it is likely a mistake. Raises TriggerError."""
+    now, due = (datetime.fromtimestamp((ms or now_ms) / 1000, UTC) for ms in (now_ms, new.due_ms))
+    recurs = new.trigger is not None and new.trigger.recurs
+    by = read_deadline(given, due=due, now=now, tz=tz, recurs=recurs)
+    for warning in by.warnings:
+        warn_caller(warning)
+    new.terms = replace(new.terms, done_by=deadline_text(by))
 
 
 def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = None, plain: bool = False) -> NewJob:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, Literal
 from urllib.parse import urlencode
 
-from workkit.contract.listener import ListenerInfo
+from workkit.contract.listener import ListenerInfo, PastDeadline
 from workkit.errors import ServerRefused, WorkkitError
 from workkit.jobs.admission import Pause
 from workkit.jobs.names import shown
@@ -32,6 +32,7 @@ RECENT: Final = timedelta(hours=24)
 
 GIVEN_BACK: Final = "Every listener has given its jobs back. Their logs say why."
 MOST_NEEDS: Final = 8
+MOST_PAST: Final = 3  # jobs past their deadline, each with a sentence
 Tone = Literal["fail", "late"]
 
 
@@ -102,7 +103,8 @@ class Facts:
     """The facts about a schedule at this moment. `recurring`: the number of recurring jobs that were read; `on_time`:
     how many of them neither failed nor began late in their last run. `cannot_run` and `faults` are empty before a
     checkup; `ailing`: the troubles of listeners, each with its consequence; `deaths`: recent deaths of listeners;
-    `stuck`: the functions in `cannot_run` that have a due job.
+    `stuck`: the functions in `cannot_run` that have a due job; `past`: the jobs that are past their deadline or cannot
+    meet it.
     """
 
     schedule: str
@@ -121,6 +123,7 @@ class Facts:
     on_time: int = 0
     failing: tuple[Failing, ...] = ()
     missed: tuple[MissedRun, ...] = ()
+    past: tuple[PastDeadline, ...] = ()
     died: tuple[Died, ...] = ()
     cannot_run: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
@@ -189,6 +192,7 @@ def needs(facts: Facts) -> Iterator[Need]:
     yield from _nobody(facts)
     yield from _paused(facts)
     yield from _overdue(facts)
+    yield from _past_deadline(facts)
     yield from (_one_failing(one, facts) for one in facts.failing)
     for missed in facts.missed:
         at = at_moment(missed.due, facts.now, facts.zone)
@@ -286,6 +290,17 @@ def _overdue(facts: Facts) -> Iterator[Need]:
     said = (Ref(jobs, "jobs?state=due"), f" {verb} overdue{_oldest(facts, 'by')[:-1]}", *why)
     free = "Threads are free, so a limit holds them, or no listener can run them."
     yield Need(said=said, why=GIVEN_BACK if facts.stuck else "" if is_full else free)
+
+
+def _past_deadline(facts: Facts) -> Iterator[Need]:
+    for one in facts.past[:MOST_PAST]:
+        job, at = one.job, at_moment(one.deadline, facts.now, facts.zone)
+        says = f" is past its deadline {at}." if one.is_past else f" cannot meet its deadline {at}."
+        ref = Ref(job.name or f"{job.short_id} {shown(job.fn)}", job_path(job.name or job.id))
+        yield Need(said=(ref, says), tone="fail", job=job.name)
+    if (more := len(facts.past) - MOST_PAST) > 0:
+        does = "is past its deadline" if more == 1 else "are past their deadline"
+        yield Need(said=(f"{plural(more, 'more job')} {does}, or cannot meet it.",), tone="fail")
 
 
 def _oldest(facts: Facts, word: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from workkit.contract.listener import PastDeadline
+from workkit.contract.record import deadline_text
 from workkit.events import Event
 from workkit.jobs.meta import meta_text
 from workkit.text.wording import duration_text, plural
@@ -159,6 +161,11 @@ def _late_jobs(event: Event) -> list[str]:
     return [f"{plural(int(jobs), 'more job')} started late, up to {latest} after due"]
 
 
+def _past_deadline(event: Event) -> list[str]:
+    job, deadline = event.fields["job"], event.fields["deadline"]
+    return [f"{deadline_text(PastDeadline(job=job, deadline=deadline, is_past=bool(event.fields.get('is_past'))))}."]
+
+
 def _reason(event: Event) -> list[str]:
     return [" ".join(str(event.fields.get("reason") or "").split())]
 
@@ -187,6 +194,7 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "cancelled": lambda event: ["cancelled; it does not run."],
     "corrupt": _reason,
     "expired": _late("not started {} after due; it does not run."),
+    "past_deadline": _past_deadline,
     "missing": lambda event: ["its record is gone; nothing to run."],
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],

@@ -18,9 +18,11 @@ from workkit.text.exposition import Page, add_histogram, info, page_of
 from workkit.worker.run_table import (
     DURATION,
     EDGES,
+    ENDED_LATE,
     LATENESS,
     MISSED,
     OUTCOMES,
+    PAST_DEADLINE,
     Key,
     Totals,
     histogram,
@@ -118,6 +120,8 @@ def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
     of = ["schedule", "function"]
     runs = CounterMetricFamily("workkit_job_runs", "Runs that ended, by outcome.", labels=[*of, "outcome"])
     missed = CounterMetricFamily("workkit_job_missed", "Occurrences that are over without a run.", labels=of)
+    past = CounterMetricFamily("workkit_job_past_deadline", "Runs reported as past their deadline.", labels=of)
+    ended = CounterMetricFamily("workkit_job_ended_late", "Runs that ended past their deadline.", labels=of)
     duration = HistogramMetricFamily("workkit_job_duration_seconds", "Time in the handler.", labels=of)
     lateness = HistogramMetricFamily(
         "workkit_job_lateness_seconds", "Time from due to start, of first attempts.", labels=of
@@ -126,11 +130,12 @@ def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
         for outcome, number in zip(OUTCOMES, numbers, strict=False):
             if number or outcome in ("done", "failed"):  # a rate needs a 0 before its first failure
                 runs.add_metric([*key, outcome], number)
-        missed.add_metric(key, numbers[MISSED])
+        for counter, at in ((missed, MISSED), (past, PAST_DEADLINE), (ended, ENDED_LATE)):
+            counter.add_metric(key, numbers[at])
         for family, at in ((duration, DURATION), (lateness, LATENESS)):
             found = histogram(numbers, at)
             add_histogram(family, key, edges=EDGES, buckets=found.buckets, total=found.sum)
-    yield from (runs, missed, duration, lateness, info())
+    yield from (runs, missed, past, ended, duration, lateness, info())
 
 
 def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:
@@ -142,6 +147,7 @@ def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:
     up = family("workkit_server_up", "1 if the server of the schedule answered.")
     jobs = family("workkit_jobs", "Jobs of the schedule, by state.", "state")
     oldest = family("workkit_oldest_due_seconds", "How long the oldest due job waits; 0 if no job is due.")
+    past = family("workkit_jobs_past_deadline", "Jobs that are past their deadline or cannot meet it; 100 at most.")
     listeners = family("workkit_listeners", "Listeners of the schedule, on all machines.")
     for gauge in gauges:
         up.add_metric([gauge.schedule], gauge.counts is not None)
@@ -152,6 +158,8 @@ def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:
                 jobs.add_metric([gauge.schedule, state], getattr(counts, state))
         if "late_ms" not in counts.unknown:
             oldest.add_metric([gauge.schedule], (counts.late_ms or 0) / 1000)
+        if "past_deadline" not in counts.unknown:
+            past.add_metric([gauge.schedule], len(counts.past_deadline))
         if "listeners" not in counts.unknown:
             listeners.add_metric([gauge.schedule], counts.listeners)
-    yield from (up, jobs, oldest, listeners)
+    yield from (up, jobs, oldest, past, listeners)

@@ -72,9 +72,10 @@ class Loop:
         self._lanes = [Lane(broker, weight, lease=lease) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
+        late_pings = Pings()
         pings: Pings | None = None
         if to is None:
-            pings = Pings()
+            pings = late_pings
             self._runner: Runner = Threads(
                 how.threads,
                 executor=Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)),
@@ -87,7 +88,7 @@ class Loop:
             self._runner = Publisher(to, inbox=self._inbox)
         self._router = Router(self._runner, pings)
         keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
-        self._settle = Settle(self._runner, self._router, pings, keep_unfit_ms)
+        self._settle = Settle(self._runner, self._router, pings, late_pings, keep_unfit_ms)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
         self._quiet = False

@@ -15,8 +15,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from workkit import events, tracing
-from workkit.contract.listener import Claim
+from workkit.contract.listener import Claim, PastDeadline
 from workkit.errors import WorkkitError, described, text_of
+from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
 from workkit.text.wording import duration_text
@@ -115,6 +116,11 @@ def missed(claim: Claim, reason: str) -> None:
     events.emit("missed", claim.job.schedule, job=claim.job, reason=reason)
 
 
+def past_deadline(late: PastDeadline) -> None:
+    """Emit that a job is past its deadline, or cannot meet it."""
+    events.emit("past_deadline", late.job.schedule, job=late.job, deadline=late.deadline, is_past=late.is_past)
+
+
 def expired(claim: Claim, late_ms: int) -> None:
     """Emit that a job ended without a run: it did not start in time."""
     events.emit("expired", claim.job.schedule, job=claim.job, late_ms=late_ms)
@@ -151,26 +157,30 @@ TIMEOUT = 5.0  # seconds that a monitor may take to answer
 FAREWELL = 3.0  # seconds for the last pings of a listener that stops
 _SECOND_TRIES = 1  # of pings about the end of a run
 
-Kind = Literal["start", "success", "fail"]
+Kind = Literal["start", "success", "fail", "late"]
 
 
 def ping_url(ping: str, kind: Kind) -> str:
-    """Write the URL of a ping: that of the job, with one more path step for start and fail."""
+    """Write the URL of a ping: that of the job, with one more path step for start and fail. Late is a failure with
+    `late` in the query, because monitors know no other word for it.
+    """
     parts = urlsplit(ping)
-    path = parts.path if kind == "success" else f"{parts.path.rstrip('/')}/{kind}"
-    return urlunsplit(parts._replace(path=path, fragment=""))
+    step = {"success": "", "late": "/fail"}.get(kind, f"/{kind}")
+    query = f"{parts.query}&late".lstrip("&") if kind == "late" else parts.query
+    path = f"{parts.path.rstrip('/')}{step}" if step else parts.path
+    return urlunsplit(parts._replace(path=path, query=query, fragment=""))
 
 
 class Pings:
     """The pings of one listener. Its thread starts with the first one. Thread-safe."""
 
     def __init__(self) -> None:
-        self._waiting: Queue[tuple[Claim, Kind] | None] = Queue(MOST)
+        self._waiting: Queue[tuple[Claim | Job, Kind] | None] = Queue(MOST)
         self._thread: threading.Thread | None = None
         self._making = threading.Lock()
         self._over = False
 
-    def put(self, claim: Claim, kind: Kind) -> None:
+    def put(self, claim: Claim | Job, kind: Kind) -> None:
         """Send a ping soon, if the job has a URL for it. Never waits."""
         if claim.terms.ping is None or self._over:
             return
@@ -224,5 +234,6 @@ def _send(url: str) -> None:
         pass
 
 
-def _report(claim: Claim, reason: str) -> None:
-    events.emit("no_ping", claim.job.schedule, job=claim.job, reason=reason)
+def _report(claim: Claim | Job, reason: str) -> None:
+    job = claim if isinstance(claim, Job) else claim.job
+    events.emit("no_ping", job.schedule, job=job, reason=reason)

@@ -21,7 +21,7 @@ from workkit.text.wording import duration_text
 from workkit.worker import report
 from workkit.worker.lane import Lane, LaneRun, LookUp, Task
 from workkit.worker.report import Pings
-from workkit.worker.run_table import RunTable
+from workkit.worker.run_table import MISSED, RunTable
 
 CRASHES = 2  # how often a run that was cut off begins again; after that the job counts as the killer of its listeners
 UNFIT_MS = 5000  # the delay of a job with arguments that do not fit, in a layout that cannot offer it to others only
@@ -207,7 +207,7 @@ class Router:
         if lane.counter is not None:
             lane.counter.missed(claim)
         if self.table is not None:
-            self.table.missed(lane.broker.schedule, claim.fn)
+            self.table.count(lane.broker.schedule, claim.fn, MISSED)
 
     def _hand_out(self, lane: Lane, claim: Claim) -> None:
         if not claim.crashes or not self.runner.runs_code:

@@ -2,7 +2,8 @@
 
 Its words are unsigned 64-bit numbers of this machine. The first word is the number of rows. A row holds the schedule
 and the function (the first word of the name is its length in bytes), then one number for each outcome, one for missed
-occurrences, and two histograms: lateness and duration, each as its buckets and the sum in microseconds.
+occurrences, two about deadlines, and two histograms: lateness and duration, each as its buckets and the sum in
+microseconds.
 One thread writes. A reader may see a run before its sum; it never sees a count that goes down.
 """
 
@@ -37,7 +38,8 @@ _BEYOND_MS = tuple(math.nextafter(edge, math.inf) for edge in _EDGES_MS)  # an e
 _BUCKETS = len(EDGES) + 1
 _NAME = 64  # words
 MISSED = len(OUTCOMES)
-LATENESS = MISSED + 1
+PAST_DEADLINE, ENDED_LATE = MISSED + 1, MISSED + 2
+LATENESS = MISSED + 3
 DURATION = LATENESS + _BUCKETS + 1
 NUMBERS = DURATION + _BUCKETS + 1
 _ROW = _NAME + NUMBERS
@@ -110,9 +112,9 @@ class RunTable:
             row.worked_ms += sum(took)
             row.waited_ms += sum(late)
 
-    def missed(self, schedule: str, fn: str) -> None:
-        """Count an occurrence that ended without a run. Readers see it after `flush`."""
-        self._row(schedule, fn).numbers[MISSED] += 1
+    def count(self, schedule: str, fn: str, what: int) -> None:
+        """Count one more of `MISSED`, `PAST_DEADLINE` or `ENDED_LATE`. Readers see it after `flush`."""
+        self._row(schedule, fn).numbers[what] += 1
 
     def flush(self) -> None:
         """Write the counts to the memory that readers see."""

@@ -13,19 +13,20 @@ from typing import Any
 
 from workkit import events
 from workkit.clocks import time
-from workkit.contract.listener import Claim, Orders, Turn
+from workkit.contract.listener import Claim, Orders, PastDeadline, Turn
 from workkit.contract.producer import Tally
 from workkit.errors import CannotRun, InvalidArguments
 from workkit.jobs.admission import FREE
 from workkit.jobs.outcome import DONE, Again, Dead, Done, Outcome, Ran, Released, measured
 from workkit.jobs.registry import MOST_NAMES
+from workkit.jobs.terms import deadline_ms
 from workkit.worker import report
 from workkit.worker.counting import lengths_of
 from workkit.worker.lane import Lane, LaneRun, Task
 from workkit.worker.report import Pings
 from workkit.worker.router import Router, Runner
 from workkit.worker.run.call import outcome_of
-from workkit.worker.run_table import RunOutcome, RunTable, run_outcome
+from workkit.worker.run_table import ENDED_LATE, PAST_DEADLINE, RunOutcome, RunTable, run_outcome
 
 MOST_PAST = 500  # most claims in one request while a listener can run none of them
 
@@ -37,6 +38,7 @@ class Settle:
     runner: Runner
     router: Router
     pings: Pings | None = None  # None: no pings
+    late_pings: Pings | None = None  # of any listener, also of a forward: about jobs that are past their deadline
     keep_unfit_ms: int = 0  # time from its due time that a job with unfit arguments is left for others
     _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and released claims
     _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
@@ -136,6 +138,8 @@ class Settle:
             self.lose(lane, orders.fenced)
         if orders.control is not None:
             lane.update(orders.control)
+        for one in orders.late:
+            self._report_late(lane, one)
         reconsiders = lane.shuns and not self.runner.is_silent
         if orders.cancelled:
             self._cancel(lane, orders.cancelled)
@@ -144,6 +148,14 @@ class Settle:
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
         if reconsiders:
             lane.shuns, lane.look = False, True
+
+    def _report_late(self, lane: Lane, late: PastDeadline) -> None:
+        report.past_deadline(late)
+        if (table := self.router.table) is not None:
+            table.count(lane.broker.schedule, late.job.fn, PAST_DEADLINE)
+            table.flush()
+        if self.late_pings is not None:
+            self.late_pings.put(late.job, "late")
 
     def count(self, lane: Lane, *, is_last: bool = False) -> None:
         """Send the counts of runs if it is time, or if this is the last chance."""
@@ -252,6 +264,9 @@ class Settle:
         if ending is not None:
             fenced: RunOutcome = "fenced" if run.claim.receipt in self._fenced else ending
             late_ms = run.late_ms if not run.claim.attempt else None
+            by = deadline_ms(run.claim.terms, run.claim.due_ms) if isinstance(outcome, Done | Dead) else None
+            if by is not None and by < run.lane.now_ms():
+                table.count(run.lane.broker.schedule, run.claim.fn, ENDED_LATE)
             table.note(run.lane.broker.schedule, run.claim.fn, fenced, took_ms=run.took_ms, late_ms=late_ms)
 
     def _unfit_ms(self, run: LaneRun) -> int:

@@ -23,6 +23,7 @@ from workkit.contract.listener import ListenerInfo
 from workkit.jobs.job import Job
 from workkit.schedule import Schedule
 from workkit.web.pages.now import Running, running_jobs
+from workkit.web.words import job_path
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers"], "folder": None}
 
@@ -75,6 +76,18 @@ def test_a_run_is_told_beside_the_last_ones_of_its_job(browser: Browser, s: Sche
             handlers.gate.set()
     finally:
         handlers.gate.set()
+
+
+def test_jobs_past_their_deadline_need_somebody(browser: Browser, s: Schedule, server: Server) -> None:
+    jobs = [schedule.add(s, handlers.note, at="tomorrow 6am", within="2h", name=f"job {n}") for n in range(5)]
+    assert "deadline" not in text_of(browser.get(f"/s/{s.name}/"))
+    assert "Deadline" in text_of(browser.get(f"/s/{s.name}/{job_path(jobs[0].id)}"))
+    server.client().zadd(Keys(s.name).deadlines, {job.id: 1_000 + n for n, job in enumerate(jobs)})
+    found = browser.json(f"/s/{s.name}.json")
+    assert len(found["counts"]["past_deadline"]) == 5
+    said = [one["sentence"] for one in found["needs"]]
+    assert "job 0 is past its deadline Thu 1 Jan 1970 at 00:00:01." in said
+    assert "2 more jobs are past their deadline, or cannot meet it." in said
 
 
 def test_a_pause_is_the_headline(browser: Browser, s: Schedule) -> None:

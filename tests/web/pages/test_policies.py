@@ -49,6 +49,9 @@ def test_the_defaults() -> None:
          "others are due at the same second: it is put off by 7 s, its part of 5 min."),
         ("count", {"count": 1}, "it has run once: that was its last run."),
         ("unique_key", {"unique_key": "u"}, 'another job holds the unique key "u": only one of them stands.'),
+        ("within", {"within_ms": 7_200_000}, "it has not ended 2 h after it is due: it is late, and reported."),
+        ("done_by", {"done_by": "Europe/Paris * * * * 6 0 0"},
+         "it has not ended at its deadline, every day at 6:00 Europe/Paris: it is late, and reported."),
         ("ping", {"ping": "https://a.b"}, "it starts, succeeds or fails: a monitor is told."),
     ],
 )  # fmt: skip
@@ -90,7 +93,7 @@ def test_every_option_of_a_recurring_job_has_a_sentence() -> None:
     """A new option that is stored is not forgotten here."""
     known = said(
         terms=Terms(overlap="skip", catch_up="all", catch_up_within_ms=1, count=2, spread_ms=1000, priority=1,
-                    unique_key="k", ping="https://a.b"),
+                    unique_key="k", ping="https://a.b", within_ms=1, done_by="UTC * * * * 6 0 0"),
         options=RunOptions(retries=1, crashes=1, timeout_ms=1, keep_ms=1000),
         start=datetime(2027, 1, 1, tzinfo=UTC),
         end=datetime(2028, 1, 1, tzinfo=UTC),

@@ -47,6 +47,18 @@ def test_runs_are_counted_by_function_and_outcome(serving: str, s: Schedule) -> 
     assert 0 < value(serving, "workkit_job_duration_seconds_sum") < 5
 
 
+def test_jobs_past_their_deadline_are_counted(serving: str, s: Schedule, server: Server) -> None:
+    of = {"schedule": s.name, "function": "tests.handlers.wait_for_gate"}
+    job = schedule.add_now(s, handlers.wait_for_gate, within="1 second")
+    until(lambda: value(serving, "workkit_job_past_deadline_total", **of) == 1, what="the report")
+    until(lambda: value(serving, "workkit_jobs_past_deadline", schedule=s.name) == 1, what="the gauge")
+    assert value(serving, "workkit_job_ended_late_total", **of) == 0
+    handlers.gate.set()
+    until(lambda: value(serving, "workkit_job_ended_late_total", **of) == 1, what="the end")
+    until(lambda: value(serving, "workkit_jobs_past_deadline", schedule=s.name) == 0, what="the gauge")
+    assert not server.client().exists(f"{s.name}:deadlines"), job.id
+
+
 def test_a_run_that_is_cancelled_before_its_handler_begins_is_none(
     serving: str, s: Schedule, seen: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests import handlers
 from tests.processes import until
+from tests.servers import Server
 from tests.worker.observation import HOW, named
 from workkit import errors, schedule
 from workkit.contract.listener import Claim, Standing
@@ -146,6 +147,14 @@ def test_what_is_drained_tells_nobody(s: Schedule, monitor: Monitor) -> None:
     add(s, handlers.note, monitor.url)
     assert schedule.drain(s, **HOW).ran == 1
     assert monitor.paths == []
+
+
+def test_a_job_past_its_deadline_is_a_failure(s: Schedule, monitor: Monitor, server: Server) -> None:
+    job = schedule.add(s, handlers.note, in_="1 hour", name="nightly", ping=f"{monitor.url}/check?a=1", within="1 hour")
+    server.client().zadd(f"{s.name}:deadlines", {job.id: 5})
+    with schedule.listener(s, threads=1, **HOW):
+        until(lambda: monitor.paths)
+    assert monitor.paths == ["/check/fail?a=1&late"]
 
 
 def test_pings_that_wait_are_bounded(monitor: Monitor, seen: list[Event], monkeypatch: pytest.MonkeyPatch) -> None:

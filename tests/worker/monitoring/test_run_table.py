@@ -30,7 +30,7 @@ def test_a_run_is_in_its_outcome_and_in_both_histograms() -> None:
     table = RunTable()
     table.note("s", "#'app/f", "done", took_ms=1000.0, late_ms=0)
     table.note("s", "#'app/f", "failed", took_ms=1001.0, late_ms=None)
-    table.missed("s", "#'app/f")
+    table.count("s", "#'app/f", MISSED)
     assert not sum(dict(table.rows())["s", "app.f"])
     table.flush()
     ((key, numbers),) = table.rows()

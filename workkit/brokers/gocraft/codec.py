@@ -216,6 +216,7 @@ def check(job: NewJob) -> None:
                         ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
                         ("expires", terms.expires_ms), ("once_key", terms.once_key),
                         ("tags", terms.tags if job.identity is None else None),
+                        ("done_by", terms.done_by), ("within", terms.within_ms),
                         ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."

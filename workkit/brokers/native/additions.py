@@ -16,6 +16,7 @@ from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
+from workkit.brokers.native.settle import deadline_row
 from workkit.brokers.redis_server.control import packer, read_packed
 from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
@@ -206,7 +207,7 @@ class Additions:
         if special:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
-                rows.append(_put_row(job, what))
+                rows.append(_put_row(job, what) | deadline_row(job, self._clock.now_ms))
             args += (change, packer().pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
@@ -216,10 +217,10 @@ class Additions:
 
 
 def is_special(job: NewJob) -> bool:
-    """Say whether a job has a name, a key, a window, a priority or tags. A plain addition cannot store these."""
+    """Say whether a job has a name, a key, a window, a priority, tags or a deadline. No plain addition has these."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
-    labelled = terms.tags is not None or terms.once_key is not None
+    labelled = terms.tags is not None or terms.once_key is not None or terms.has_deadline
     return named or labelled or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
 
 

@@ -51,6 +51,7 @@ class Keys:
         self.order = (
             f"{schedule}:order"  # sorted set of entries that rates hold, in the order of their starts. An index
         )
+        self.deadlines = f"{schedule}:deadlines"  # sorted set: occurrence, or id of a one-shot -> its deadline
         self.counts = f"{schedule}:counts"  # hash: id -> occurrences admitted
         self.missed = f"{schedule}:missed"  # stream of occurrences that did not run
         self.lately = f"{schedule}:lately"  # hash: recurring job -> its last runs

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from workkit import wire
-from workkit.brokers.native.codec import Codec, is_once
+from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.settle import Receipt
-from workkit.contract.listener import Claim, Standing, Trouble
+from workkit.contract.listener import Claim, PastDeadline, Standing, Trouble
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
-from workkit.jobs.terms import PLAIN
+from workkit.jobs.terms import PLAIN, instant_of
 from workkit.triggers.trigger import is_one_second
 
 MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long heartbeats repeat them
@@ -147,6 +148,19 @@ def _read(receipt: Receipt, codec: Codec) -> tuple[Job, Trouble | None, str | No
     except CorruptRecord as error:
         fn, trouble = _named(receipt)
         return replace(unread, fn=fn), trouble, str(error)
+
+
+def read_late(reply: Sequence[Any], codec: Codec) -> tuple[PastDeadline, ...]:
+    """Read the answer of `late.lua`. Leaves out what cannot be read."""
+    found, now = [], int(reply[0])
+    for name, deadline, payload, due in zip(*(reply[n::4] for n in range(1, 5)), strict=True):
+        at = instant_of(int(deadline))
+        with suppress(CorruptRecord):
+            job = codec.decode(name.partition(b"@")[0].decode("utf-8", "replace"), payload)
+            job = at_due(job, int(due)) if due else job
+            if at is not None and job.terms.has_deadline:
+                found.append(PastDeadline(job=job, deadline=at, is_past=int(deadline) <= now))
+    return tuple(found)
 
 
 def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:

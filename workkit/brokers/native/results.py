@@ -15,7 +15,7 @@ import msgpack
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.history import Entry, entry_of, packed_cell, slot
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.settle import Receipt, ending, log_name, read_failure
+from workkit.brokers.native.settle import Receipt, deadline_name, ending, log_name, read_failure
 from workkit.brokers.redis_server.control import pack, read_packed
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call
@@ -49,6 +49,8 @@ def settlement(
     maps, words = [], list[str]()
     for claim, outcome in ends:
         made = ending(claim, outcome, now_ms=now_ms, codec=codec)
+        if claim.terms.has_deadline:
+            made["by"] = deadline_name(claim.id, claim.due_ms, recurs=claim.recurs)
         if recorder is not None:
             record = recorder.of(claim, outcome, listener=listener, now_ms=now_ms)
             if record is not None:

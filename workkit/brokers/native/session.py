@@ -16,7 +16,7 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, functions_text
 from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, Request
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.record import heard_upto, read_claims
+from workkit.brokers.native.record import heard_upto, read_claims, read_late
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, Recorder, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, admission_request, log_row
 from workkit.brokers.redis_server.control import Description, new_name, read_control
@@ -153,7 +153,7 @@ class Session:
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
         if reply[0] != b"ok":
             return Orders(fenced=self._forget()), []
-        _, now, look, stale, marks, control, fields = reply
+        _, now, look, stale, marks, control, fields, is_late = reply
         self._now_ms = int(now)
         try:
             self._compare(fields - OTHER_FIELDS - len(self._held))
@@ -166,7 +166,8 @@ class Session:
         names = [name.decode("utf-8", "surrogateescape") for name in stale[::2]]
         pairs = list(zip(names, map(float, stale[1::2]), strict=True))
         news, self._news = self._news, None
-        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=news)
+        late = read_late(self._server.run(self._keys, "late", ["tell"]), self._codec) if is_late else ()
+        orders = Orders(look=bool(look), cancelled=cancelled, fenced=self._take_lost(), control=news, late=late)
         return orders, [p for p in pairs if p[0] != self.name]
 
     def _hear_control(self, pairs: Sequence[bytes]) -> None:

@@ -4,7 +4,7 @@ outcome on the keys. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from typing import Any
@@ -15,9 +15,10 @@ from workkit.brokers.native.codec import Codec, is_follower
 from workkit.brokers.native.entry import Entry, rate_flag, read_entry, regular, slot_flag, waited_flag
 from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim, Standing, Trouble, Waited
+from workkit.contract.producer import NewJob
 from workkit.jobs.admission import NOTHING, Admission
 from workkit.jobs.outcome import CANCELLED, Again, Dead, Done, Failure, Outcome, Released
-from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
+from workkit.jobs.terms import deadline_ms, is_missed, next_run, spread_offset_ms
 from workkit.text.wording import printable
 from workkit.triggers import Trigger
 
@@ -147,6 +148,33 @@ def _logged(claim: Claim, failure: Failure, now_ms: int) -> dict[str, Any]:
 def log_row(claim: Claim, text: str, now_ms: int) -> list[Any]:
     """Write the log of a run as `log` takes it: the field of its record, its name in `S:logs`, and its value."""
     return [claim.receipt.field, log_name(claim.occurrence, claim.failures), text and f"{now_ms} {text}"]
+
+
+def deadline_row(job: NewJob, now_ms: Callable[[], int]) -> dict[str, int]:
+    """Write the deadline of a new job as `put.lua` takes it; empty if it has none. `now_ms`: for a job that is due at
+    once.
+    """
+    terms = job.terms
+    if terms.within_ms is not None:
+        return {"within": terms.within_ms}
+    if terms.done_by is None:
+        return {}
+    by = deadline_ms(terms, now_ms() if job.due_ms is None else job.due_ms)
+    return {} if by is None else {"by": by}
+
+
+def deadline_name(id: str, due_ms: int | None, *, recurs: bool) -> str:
+    """Name the deadline of a run in `S:deadlines`."""
+    return f"{id}@{due_ms}" if recurs else id
+
+
+def _deadline(claim: Claim, next_due_ms: int | None) -> list[Any] | None:
+    """Write the deadlines of a claim and of the next occurrence as `admit.lua` takes them."""
+    found = []
+    for due_ms in (claim.due_ms, next_due_ms):
+        if due_ms is not None and (by := deadline_ms(claim.terms, due_ms)) is not None:
+            found += [deadline_name(claim.id, due_ms, recurs=claim.recurs), by]
+    return found or None
 
 
 def read_log(value: bytes | None) -> list[str]:
@@ -295,6 +323,8 @@ def admission_request(
     next_due = None
     if not claim.armed:
         next_due = _chain(asked, claim, receipt, entry, now_ms, is_now)
+    if claim.terms.has_deadline:
+        asked["by"] = _deadline(claim, next_due)
     packed = pack(_said(asked))
     standing = Standing(terms=claim.terms, slots=tuple(needs))
     armed = replace(claim, armed=True, standing=standing)

@@ -4,6 +4,7 @@ Nothing here changes anything.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,10 @@ def stats_command(
         return
     _show_states(counted)
     names = [name for name, _ in counted]
+    for name, counts in counted:
+        lead = f"{name}: " if len(counted) > 1 else ""
+        for text in record.deadlines_texts(counts.past_deadline):
+            terminal.data(terminal.paint(f"{lead}{wording.printable(text)}.", "red", sys.stdout))
     if totals := sorted({key for _, counts in counted for key in counts.totals}):
         terminal.data()
         columns = [_number(f"{key.replace('_', ' ')}/48h", rank=n) for n, key in enumerate(totals)]

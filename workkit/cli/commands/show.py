@@ -108,6 +108,9 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     if job.due is not None:
         title = "failed" if job.state == "dead" else "due"  # the dead set keeps the time of the failure
         yield title, f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, now, 3)}"
+    if (by := record.deadline_at(job)) is not None:
+        late = "; the job is late" if by <= now else ""
+        yield "deadline", f"{wording.instant_text(by, zone)}, {wording.distance(by, now, 3)}{late}"
     yield "state", job.state
     if job.ending is not None:
         yield "ended", job.ending

@@ -24,7 +24,9 @@ from workkit.jobs.run_options import RunOptions
 from workkit.jobs.terms import LATE_MS
 from workkit.text.glance import moment
 from workkit.text.wording import MILLISECOND, duration_text, iso, plural
+from workkit.triggers import explain
 from workkit.triggers.english.numbers import duration
+from workkit.triggers.trigger import deadline_of
 from workkit.web.typed_time import time_words
 from workkit.web.words import pauses_text
 
@@ -162,6 +164,14 @@ def _rest(job: Job, offset_ms: int) -> Iterator[Policy]:
     if job.options.keep_ms is not None:
         then = f"its result is kept for {duration_text(job.options.keep_ms)}."
         yield Policy(case="it returns something", then=then, option="keep")
+    late = "it is late, and reported."
+    rule = deadline_of(terms.done_by or "")
+    if terms.within_ms is not None:
+        yield Policy(
+            case=f"it has not ended {duration_text(terms.within_ms)} after it is due", then=late, option="within"
+        )
+    if rule is not None:
+        yield Policy(case=f"it has not ended at its deadline, {explain(rule)}", then=late, option="done_by")
     if terms.ping is not None:
         yield Policy(case="it starts, succeeds or fails", then="a monitor is told.", option="ping")
 

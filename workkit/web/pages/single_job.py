@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from workkit.contract.composed import attempts_of_job, finished_job
 from workkit.contract.history import FN, JOB, Cell, PastRun, Result
-from workkit.contract.record import attempts_text, full_record, run_record, words_of
+from workkit.contract.record import attempts_text, deadline_at, full_record, run_record, words_of
 from workkit.contract.where import JobQuery
 from workkit.errors import Ambiguous, NotFound, Unsupported
 from workkit.jobs.job import Job, argument_text, arguments_text
@@ -184,6 +184,9 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("When", words_of(job) or "once")
     if job.due is not None:
         yield Fact("Died" if job.state == "dead" else "Due", full_moment(job.due.replace(microsecond=0), now, zone))
+    if (by := deadline_at(job)) is not None:
+        late = "; the job is late" if by <= now else ""
+        yield Fact("Deadline", f"{full_moment(by, now, zone)}{late}")
     yield Fact("Attempts", attempts_text(job))
     options, terms = job.options, job.terms
     if options.retries:

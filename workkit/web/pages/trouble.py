@@ -69,6 +69,7 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
         on_time=rows.on_time,
         failing=_with_errors(asked, rows, list(_failing(rows, asked.now))),
         missed=tuple(_missed(asked, rows)),
+        past=counts.past_deadline,
         died=_died(asked, last_hour),
         herds=() if paused else tuple(_kept_herds(asked, rows, crowds, threads)),
         cannot_run=cannot_run,

@@ -25,7 +25,7 @@ from workkit.brokers.native.look.listing import (
     standing_items,
 )
 from workkit.brokers.native.results import skip_row
-from workkit.brokers.native.settle import TO_THE_END, occurrence
+from workkit.brokers.native.settle import TO_THE_END, deadline_name, occurrence
 from workkit.brokers.redis_server.control import pack, read_history, write_pause
 from workkit.brokers.redis_server.pages import PAGE, piped, server_ms
 from workkit.brokers.redis_server.server import Server, ServerClock
@@ -36,7 +36,7 @@ from workkit.errors import ChangedMeanwhile, CorruptRecord, InvalidOptions, NotF
 from workkit.jobs.admission import Pause
 from workkit.jobs.job import Job, JobState
 from workkit.jobs.names import shown
-from workkit.jobs.terms import instant_of, next_run, spread_offset_ms
+from workkit.jobs.terms import deadline_ms, instant_of, next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
 STALE_MS = 5_000  # half of the default listener_timeout: a listener with an older heartbeat may be dead
@@ -70,7 +70,7 @@ class Runs:
                 stood = due_ms(repr(score))
                 act = Act(verb="skip", target=job_target(job), job=job, before={"due": stood}, after={"due": due})
                 ran, change = self._left_out(job, stood), packed_change(author, act)
-                args: list[Any] = [item, repr(score), job.id, due, ran, change, 1 if undoable else ""]
+                args: list[Any] = [item, repr(score), job.id, due, ran, change, 1 if undoable else "", _by(job, due)]
                 if reply := self.server.run(self.keys, "reschedule", args):
                     after = at_due(job, due, state="waiting", attempt=0, error=None, failure=None, progress=None)
                     return after, stood, _undoing(reply)
@@ -91,12 +91,12 @@ class Runs:
                 stood = due_ms(repr(score))
                 due = max(stood, now) + time_ms
                 act = Act(verb="snooze", target=job_target(job), job=job, before={"due": stood}, after={"due": due})
-                rows.append([item, repr(score), job.id, due, packed_change(author, act)])
+                rows.append([item, repr(score), job.id, due, packed_change(author, act), _by(job, due)])
                 moved.append(at_due(job, due, state="waiting"))
             if dry_run:
                 return moved
-            *place, change = rows[0]
-            args = [*place, b"", change, "", *(part for row in rows[1:] for part in row)]
+            *place, change, by = rows[0]
+            args = [*place, b"", change, "", by, *(part for row in rows[1:] for part in row)]
             if self.server.run(self.keys, "reschedule", args):
                 return moved
         raise self._gone(jobs[0])
@@ -209,6 +209,12 @@ def _following(job: Job, *, due_ms: int, now_ms: int) -> int | None:
         return None
     offset = spread_offset_ms(job.terms, job.fn, job.args)
     return next_run(job.trigger, due_ms=due_ms, now_ms=now_ms, terms=job.terms, offset_ms=offset).due_ms
+
+
+def _by(job: Job, due_ms: int) -> str:
+    """Write the deadline of a run at another time as `reschedule.lua` takes it; empty if it has none."""
+    by = deadline_ms(job.terms, due_ms)
+    return "" if by is None else f"{deadline_name(job.id, due_ms, recurs=not is_once(job))} {by}"
 
 
 def _undoing(reply: Any) -> bytes:

@@ -17,6 +17,7 @@ from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.doctor import clojure, jobs, judge, our_keys, tags
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.published import Places
+from workkit.brokers.native.record import read_late
 from workkit.brokers.redis_server import our_keys as peers
 from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.doctor import clock, host, scripts, tried, unchecked, wrong_types
@@ -26,6 +27,7 @@ from workkit.brokers.redis_server.refusal import types_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.doctor import CommandLine, Finding, Kind
+from workkit.contract.record import deadlines_texts
 from workkit.errors import CorruptRecord, ServerRefused
 from workkit.jobs.names import shown
 from workkit.text.cells import brief_bytes, bytes_text, id_word
@@ -90,6 +92,7 @@ class NativeDoctor:
             ("kept results", lambda: our_keys.results(places)),
             ("whether everything can be read", lambda: our_keys.unread(places)),
             ("the dead set", self._dead),
+            ("deadlines", self._late),
         )
 
     def _beside(self, places: Places, unlisted: list[str] | None) -> Iterator[Finding]:
@@ -107,6 +110,15 @@ class NativeDoctor:
             count = client.zcount(self.keys.dead, "-inf" if known is None else f"({known}", "+inf")
         kept = "They are kept for 90 days, at most 10,000 of them."
         yield from dead(count, schedule=self.keys.schedule, kept=kept)
+
+    def _late(self) -> Iterator[Finding]:
+        with self.server.translated() as client:
+            if not client.zcount(self.keys.deadlines, "-inf", server_ms(self.server)):
+                return
+        late = read_late(self.server.run(self.keys, "late", ["look"]), self.codec)
+        for text in deadlines_texts(late):
+            about = tuple(one.job.id for one in late)
+            yield PAST_DEADLINE.found(text, CommandLine(verb="stats", schedule=self.keys.schedule), about=about)
 
     def _types(self) -> Iterator[Finding]:
         k = self.keys
@@ -128,6 +140,10 @@ STALE = Kind(
 )  # fmt: skip
 NO_LISTENER = Kind(
     "no-listener", "orphan", "Nobody listens, and jobs wait.", "No job runs until a listener starts."
+)  # fmt: skip
+PAST_DEADLINE = Kind(
+    "past-deadline", "hazard", "Jobs are past their deadline, or cannot meet it.",
+    "Each of them has done_by= or within=, and has not ended.",
 )  # fmt: skip
 NOBODY_RUNS = Kind(
     "nobody-runs", "orphan", "No listener can run a function, and jobs of it wait.",

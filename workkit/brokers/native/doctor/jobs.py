@@ -339,7 +339,7 @@ class Misplaced:
         return self._reschedule(places, id, "" if due is None else due)
 
     def _reschedule(self, places: Places, id: bytes, due: int | str) -> bool:
-        args = [self.item, repr(self.score), id, due, "", "", ""]
+        args = [self.item, repr(self.score), id, due, "", "", "", ""]
         return bool(places.server.run(places.keys, "reschedule", args))
 
 

@@ -27,11 +27,12 @@ from workkit.brokers.native.look.listing import (
     pause_of,
     record_rows,
 )
-from workkit.brokers.native.record import read_count
+from workkit.brokers.native.record import read_count, read_late
 from workkit.brokers.redis_server.control import quieted, read_info, standing, whole_ms
 from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, ms_of, ordered_pages, piped, server_ms
 from workkit.brokers.redis_server.server import Server
 from workkit.contract.inspector import MOST_LISTENERS, SOON, Counts, Pulse, soonest
+from workkit.errors import ServerRefused
 from workkit.jobs.admission import SCHEDULE, Control, pause_text
 from workkit.jobs.job import Job
 from workkit.jobs.terms import instant_of
@@ -109,6 +110,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         pipe.zcount(k.dead, "-inf", known_until(control))
         pipe.zrange(k.next, 0, 0, withscores=True)
         pipe.zlexcount(k.waiting, *PAUSES)
+        pipe.zcount(k.deadlines, "-inf", now)
         pipe.hgetall(k.stats)
         for name in filter(is_text, names):
             pipe.hkeys(k.running(name.decode()))
@@ -120,7 +122,7 @@ def read_counts(listing: Listing, control: Control) -> Counts:
             break
         names = listed
     queued, again, dead, parked, marked, due, past, turns, errors, known_dead, head, *answers = answers
-    parked_by_pause, stats, *held = answers
+    parked_by_pause, late, stats, *held = answers
     in_all = OwedInAll(again, past, turns, errors)
     owed, first = Owed(now), cursor.take(page) or []
     owed.look_at(first)
@@ -133,8 +135,17 @@ def read_counts(listing: Listing, control: Control) -> Counts:
         parked_by_pause=parked_by_pause, first=(*head, *first[:1]),
         paused_alone=_paused(listing, control, owed.plain) if control.paused else (),
         running=max(0, running - cancelling), cancelling=cancelling, dead=dead, known_dead=known_dead,
-        listeners=len(listed), totals=totals_of(stats),
+        listeners=len(listed), totals=totals_of(stats), **_late(listing, late),
     )  # fmt: skip
+
+
+def _late(listing: Listing, count: int) -> dict[str, Any]:
+    """Read the jobs that are past their deadline, if any entry may be one. This user may lack the right to ask."""
+    try:
+        reply = listing.server.run(listing.keys, "late", ["look"]) if count else None
+    except ServerRefused as error:
+        return {"unknown": {"past_deadline": str(error)}}
+    return {} if reply is None else {"past_deadline": read_late(reply, listing.codec)}
 
 
 def _counts(
@@ -257,13 +268,14 @@ def read_pulse(listing: Listing) -> Pulse:
         pipe.zcount(k.next, "-inf", now)
         _ask_owed(pipe, k, now)
         pipe.zcount(k.dead, "-inf", known_until(control))
+        pipe.zcount(k.deadlines, "-inf", now)
         for name, _ in near:
             pipe.hgetall(k.running(name))
             pipe.hgetall(k.progress(name))
         for name, _ in far:
             pipe.hlen(k.running(name))
 
-    due, past, turns, errors, known_dead, *held = piped(listing.server, ask_more)
+    due, past, turns, errors, known_dead, late, *held = piped(listing.server, ask_more)
     records, told = held[: 2 * len(near) : 2], held[1 : 2 * len(near) : 2]
     claims = [record_rows("", fields, progress) for fields, progress in zip(records, told, strict=True)]
     owed = Owed(now)
@@ -277,7 +289,8 @@ def read_pulse(listing: Listing) -> Pulse:
         owed, owed.rest(OwedInAll(again, past, turns, errors)), control, queued=queued, due=due, parked=parked,
         parked_by_pause=parked_by_pause, first=(*next_[:1], *retried[:1]),
         running=sum(map(len, running)) - cancelling + sum(max(0, n - NO_CLAIMS) for n in held[2 * len(near) :]),
-        cancelling=cancelling, dead=dead, known_dead=known_dead, listeners=len(beats), totals=totals_of(stats),
+        cancelling=cancelling, dead=dead, known_dead=known_dead, listeners=len(beats),
+        totals=totals_of(stats), **_late(listing, late),
     )  # fmt: skip
     return Pulse(
         now_ms=now,

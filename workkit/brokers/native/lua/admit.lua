@@ -1,6 +1,6 @@
 -- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
--- KEYS first(1) first(2) first(3) lately days runs turns order tags held
+-- KEYS first(1) first(2) first(3) lately days runs turns order tags held deadlines
 -- ARGV number claims...
 --      claims: one msgpack map for each:
 --        receipt, id
@@ -16,6 +16,7 @@
 --        turns {rate key, ms, ...}; rates: for each of them, the flag of an entry that it holds; level: its priority; paid: it has
 --        taken them, and they are checked once more
 --        keys {{limit key, limit, flag, 1 if it has this slot}, ...}; drops: the keys of slots that it no longer needs
+--        by: if its job has a deadline: its name in S:deadlines, its deadline; then those of the next occurrence, if there is one
 --        frees: the unique key that it gives up when it starts
 -- ->   'gone' | 'old' | 'step', or 'ok', now in ms (a text with fractions), ms until the first turn for which a claim
 --      waits (-1: none waits), then a letter for each claim:
@@ -48,7 +49,9 @@ end
 
 local function admit(m)
   if m.chain and m.chain[2] ~= '' and m.chain[3] == 0 and m.chain[2] <= now then return 'e' end
-  if m.pause and paused_until(redis.call('HGET', control, 'paused:' .. m.pause)) then
+  local till = m.pause and paused_until(redis.call('HGET', control, 'paused:' .. m.pause))
+  if till then
+    if m.by then expect(m.by[1], till) end
     park(m, 'paused:' .. m.pause, m.as)
     for _, key in ipairs(m.gives) do give_up(m, key) end -- a pause may be long: other occurrences may run meanwhile
     return 'p'

@@ -1,6 +1,6 @@
 -- beat: show that a listener lives, and answer what it should know. Trim what is old, at most 100 of each kind.
 -- KEYS listeners running(listener) next again watch cancelled dead graves stats rates windows held control slots waiting
--- KEYS turns order jobs tags
+-- KEYS turns order jobs tags deadlines
 -- ARGV me lease marks_after most_dead longest_dead version info
 --      me: the listener; lease: after this many ms without a beat another listener looks dead
 --      marks_after: the time of the last cancellation that it knows of, ms
@@ -9,13 +9,14 @@
 --      info: the description of the listener, msgpack; others may have overwritten it
 -- ->   'gone', or 'ok', now, look (1: work is due, or nobody watches for it), {listener that looks dead, its beat, ...} (10 at
 --      most), {cancelled id, when, ...} (100 at most), S:control (fields and values; empty: as it knows it), the number of
---      fields in its S:running:<L>
+--      fields in its S:running:<L>, 1 if something is late and nobody has told so
 -- part: registration
 -- part: growth
 -- part: clock
 -- part: windows
 -- part: news
 -- part: graves
+-- part: overdue
 if not last_number() then return { 'gone' } end
 allow_growth(running)
 local now = server_ms()
@@ -80,4 +81,4 @@ for _, key in ipairs(redis.call('EXISTS', slots, waiting) > 0 and { slots, waiti
     end
   end
 end
-return { 'ok', now, look, stale, marks, news, redis.call('HLEN', running) }
+return { 'ok', now, look, stale, marks, news, redis.call('HLEN', running), is_late(now) }

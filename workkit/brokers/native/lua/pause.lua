@@ -1,5 +1,5 @@
 -- pause: pause a schedule, a function or a job. Park what waits of a job in the same step. A repetition changes nothing.
--- KEYS control next again waiting first(1) first(2) first(3) changes turns order
+-- KEYS control next again waiting first(1) first(2) first(3) changes turns order deadlines jobs slots
 -- ARGV target pause id change count texts...
 --      pause: msgpack [reason, until ms]; id: of the job, '' for another target
 --      texts: first `count` items of it in S:next, then two for each of its entries in S:again: the entry, and the member of
@@ -10,12 +10,22 @@
 -- part: order
 -- part: queue
 -- part: changed
+-- part: pause
+-- part: overdue
 local field, entries_at = 'paused:' .. target, texts_at + tonumber(count)
 local before = redis.call('HGET', control, field)
 if before ~= pause then
   redis.call('HSET', control, field, pause) -- a full server refuses this, before anything is done
   has_changed()
   if before and #before <= 1000 then note('before', before) else note() end
+end
+local till = redis.call('EXISTS', deadlines) == 1 and paused_until(pause)
+local held = till and till < UNTOLD and scored(0, string.format('(%.0f', till), 1000) or {} -- what it keeps from its deadline
+for i = 1, #held, 2 do
+  local payload, _, of, waits = standing(held[i])
+  for _, one in ipairs(payload and waits and targets_of(of, payload) or {}) do
+    if one == target then expect(held[i], till) end
+  end
 end
 local parked = 0
 for i = texts_at, entries_at - 1 do

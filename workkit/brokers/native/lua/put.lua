@@ -1,6 +1,6 @@
 -- put: add jobs with a name, a unique key, a window, a priority or tags. Remove the jobs that they replace in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting again counts ended plans
--- KEYS first(1) first(2) first(3) slots crashed lately days changes tags
+-- KEYS first(1) first(2) first(3) slots crashed lately days changes tags deadlines
 -- ARGV number now batch change additions
 --      now: ms; '' = by this server's clock
 --      batch: rows before these, and a digest of all with these; '' = of none
@@ -13,6 +13,7 @@
 --        throttle ms, window: only the first addition in this window is added
 --        tags; once_key, once_for ms: only the first addition under this key is added, however its job ends
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
+--        within ms, or by: its deadline, counted from its due time or as a time
 --        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor
 -- ->   now, then five for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
 --      was replaced | 5 it is due already | 6 the job under its lasting key has ended; its id;
@@ -28,11 +29,11 @@
 -- part: moved
 -- part: changed
 -- part: variant
+-- part: deadlines
 local now_ms, earliest = tonumber(now), nil
 
 local function is_paused(target)
-  local till = paused_until(redis.call('HGET', control, 'paused:job:' .. target))
-  return till and till > now_ms
+  return (paused_until(redis.call('HGET', control, 'paused:job:' .. target)) or 0) > now_ms
 end
 
 local function wait(id, due, m)
@@ -86,6 +87,7 @@ local function put(m)
     put_kept(kept, id)
     each_tag(tag, m, id)
     wait(id, due, m)
+    if m.within or m.by then put_deadline(m.recurs and occurrence_of(id, due, '-') or id, due, m) end
   end
   if m.name then
     local kind = m.recurs and ' r' or id ~= m.id and ' -' or ''
@@ -112,9 +114,7 @@ for _, m in ipairs(cmsgpack.unpack(additions)) do
   for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
   if m.over and (state == '1' or state == '2') then note() end
 end
-for _, hash in ipairs({ names, unique }) do
-  if used[hash] then forget_some(hash) end
-end
+for hash in pairs(used) do forget_some(hash) end
 wake_for(earliest)
 remember(cjson.encode(answer))
 return answer

@@ -1,6 +1,6 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs tags held
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs tags held deadlines
 -- KEYS result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
@@ -12,7 +12,7 @@
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        follower {id, payload}: of the job that follows a dead one, due now
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
---        count: under which name it is counted; how it ended, where its key says another word
+--        count: under which name it is counted; how it ended, where its key says another word; by: its name in S:deadlines
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
@@ -51,6 +51,7 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 -- part: ran
 -- part: logs
 -- part: kept
+-- part: deadlines
 local function mark(id) -- a job that this listener cannot run
   if redis.call('SADD', skip, id) == 0 or redis.call('SCARD', skip) <= 10000 then return end
   for _, marked in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- jobs that are over need no mark
@@ -64,6 +65,7 @@ for _, e in ipairs(others) do
     refused[#refused + 1] = e.receipt
   else
     if e.skip then mark(e.skip) end
+    if e.by and e.again then expect(e.by, now + e.again[2]) elseif e.by and not e.next then forget_deadline(e.by) end
     if e.next then
       give_back(e.next[1], e.next[2], e.next[3])
       if e.first then redis.call('ZADD', first[e.first], 'NX', score_text(e.next[2]), e.next[1]) end

@@ -1,7 +1,7 @@
 -- undo: undo the changes of a step, if none of them has changed since. Runs that the same job has added to its ring since then
 -- are kept.
 -- KEYS jobs next again cancelled ended waiting names unique counts control slots first(1) first(2) first(3) lately runs wake
--- KEYS changes tags held result(which)
+-- KEYS changes tags held deadlines result(which)
 -- ARGV changes_made until_ms change
 --      changes_made: as the part `undoing` of that step answered it
 --      until_ms: by this server's clock, it can be undone before then; '' = at any time
@@ -39,8 +39,8 @@ end
 
 if until_ms ~= '' and tonumber(until_ms) <= tonumber((server_ms())) then return 'past' end
 local all = cmsgpack.unpack(changes_made)
-for _, c in ipairs(all) do -- a mark may have left, and a run may have entered the ring
-  if c[5] and c[1] ~= cancelled and c[1] ~= lately and not is_as(c) then return c[1] end
+for _, c in ipairs(all) do -- a mark may have left, a listener may have told what is late, and a run may have entered the ring
+  if c[5] and c[1] ~= cancelled and c[1] ~= deadlines and c[1] ~= lately and not is_as(c) then return c[1] end
 end
 for _, c in ipairs(all) do
   if c[1] == lately and not is_as(c) then
@@ -50,7 +50,7 @@ for _, c in ipairs(all) do
   for _, hash in ipairs({ jobs, names, unique, counts, control, lately }) do
     if c[1] == hash then put_field(hash, c[2], c[4]) end
   end
-  for _, zset in ipairs({ next_, again, waiting, slots, cancelled, first[1], first[2], first[3] }) do
+  for _, zset in ipairs({ next_, again, waiting, slots, cancelled, deadlines, first[1], first[2], first[3] }) do
     if c[1] == zset then put_score(zset, c[2], c[4]) end
   end
   for _, stream in ipairs({ runs, result }) do

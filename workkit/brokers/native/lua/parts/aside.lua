@@ -2,6 +2,7 @@
 -- KEYS running waiting again turns
 -- part: promote
 -- part: order
+-- part: deadlines
 local first_turn = nil -- ms: the first turn for which an occurrence waits
 local due_now = false -- whether a freed slot promoted an entry
 
@@ -26,6 +27,7 @@ local function put_off(m, at, flags) -- until its turn comes; it keeps its slots
   redis.call('ZADD', again, turn, entry)
   redis.pcall('ZADD', turns, turn, entry) -- an index: a key of another type must not stop anything
   line_up(entry)
+  if m.by then expect(m.by[1], at) end
   redis.call('HDEL', running, m.receipt)
   if not first_turn or at < first_turn then first_turn = at end
   return 'p'

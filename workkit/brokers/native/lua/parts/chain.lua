@@ -1,10 +1,11 @@
 -- chain: when an occurrence of a recurring job begins, or is missed, put the next one into S:next. `m` is as in admit.
--- KEYS running next ended counts first missed
+-- KEYS running next ended counts first missed deadlines
 -- part: instant
 -- part: counter
 -- part: slots
 -- part: ending
 -- part: ran
+-- part: deadlines
 local function note(m, reason, times, now)
   local fields = m.missed
   redis.pcall('XADD', missed, 'MAXLEN', '~', 10000, entry_id(missed), 'id', fields[1], 'name', fields[2], 'fn', fields[3],
@@ -24,9 +25,11 @@ local function arm(m, counted) -- put the next occurrence into S:next, or mark t
   end
   redis.call('ZADD', next_, 'NX', due, item) -- NX: the first listener that re-arms it wins
   if m.first then redis.call('ZADD', first[m.first], 'NX', due, item) end
+  if m.by and m.by[3] then set_deadline(m.by[3], m.by[4]) end
 end
 
 local function open(m, now) -- an occurrence that begins
+  if m.by then redis.pcall('ZADD', deadlines, 'NX', m.by[2], m.by[1]) end -- a foreign peer may have re-armed it
   arm(m, true)
   take_slot('run:' .. m.id, m.run)
   if m.times > 0 then note(m, 'late', m.times, now) end
@@ -35,6 +38,7 @@ end
 local function miss(m, reason, now) -- an occurrence that does not run
   if m.chain then arm(m, false) end
   note(m, reason, 1, now)
+  if m.by then forget_deadline(m.by[1]) end
   redis.call('HDEL', running, m.receipt)
   drop_slot('run:' .. m.id, m.run)
   if redis.call('SISMEMBER', ended, m.id) == 1 and not is_open(m.id) then end_job(m.id, 'missed') end
