@@ -81,6 +81,25 @@ async def note_async(value: Any) -> None:
     calls.append((value, current_job().id, threading.current_thread().name))
 
 
+async def await_gate(number: int = 0) -> None:
+    calls.append(("begun", number))
+    while not gate.is_set():
+        await asyncio.sleep(0.01)
+    calls.append(("ended", number))
+
+
+async def pause_async(number: int = 0) -> None:
+    await asyncio.sleep(0.1)
+    calls.append("paused")
+
+
+@job(limit=3)
+async def one_of_three(number: int = 0) -> None:
+    calls.append("begun")
+    await asyncio.sleep(0.02)
+    calls.append("ended")
+
+
 async def fail_async() -> None:
     await asyncio.sleep(0)
     raise ValueError("no such user")

@@ -4,7 +4,8 @@ Log lines, terminals and metrics are subscribers; this module does not import th
 `workkit.events.subscribe(print)`. The names below are public: console and JSON logs print them, metrics count them.
 Later versions may add names and fields.
 
-    listening    schedules (name -> weight), url, listener, threads, pid, version, processes (if several)
+    listening    schedules (name -> weight), url, listener, threads, coroutines, pid, version,
+                 processes (if several)
     quiet, resumed   starting no new jobs; starting jobs again
     forwarding   to, url         (in place of may_run: the target of its jobs)
     synced       plan            (the planned jobs were put into effect; the `Plan` of schedule.sync, or None)

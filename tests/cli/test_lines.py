@@ -31,9 +31,9 @@ def event(name: str, **fields: Any) -> Event:
 
 SAMPLES = [
     (
-        event("listening", schedules={"app-tasks": 1}, url="redis://127.0.0.1:6379/0", threads=10, pid=4242,
-              version="0.1.0"),
-        "listening  app-tasks on redis://127.0.0.1:6379/0, 10 threads, pid 4242, workkit 0.1.0",
+        event("listening", schedules={"app-tasks": 1}, url="redis://127.0.0.1:6379/0", threads=10, coroutines=100,
+              pid=4242, version="0.1.0"),
+        "listening  app-tasks on redis://127.0.0.1:6379/0, 10 threads, 100 coroutines, pid 4242, workkit 0.1.0",
     ),
     (event("may_run", text="functions under ./ and in app.jobs"),
      "may run    functions under ./ and in app.jobs. Ctrl-C stops."),

@@ -49,7 +49,8 @@ def workkit(*words: str, env: dict[str, str] | None = None) -> subprocess.Comple
 
 def test_listen_runs_what_now_adds(processes: Processes, server: Server, name: str) -> None:
     listener = processes.workkit("listen", name, "--redis", server.url)
-    listener.wait_for(rf"listening  {name} on redis://127\.0\.0\.1:{server.port}/0, 10 threads, pid \d+, workkit ")
+    rooms = "10 threads, 100 coroutines"
+    listener.wait_for(rf"listening  {name} on redis://127\.0\.0\.1:{server.port}/0, {rooms}, pid \d+, workkit ")
     listener.wait_for(r"may run    functions under \./.*Ctrl-C stops\.")
     ended(processes.workkit("now", name, "app:hi", "--redis", server.url))
     listener.wait_for(r"^hi$")
@@ -141,8 +142,9 @@ def test_listeners_shows_who_listens(processes: Processes, server: Server, name:
     listener = processes.workkit("listen", name, "--threads", "7", "--redis", server.url)
     listener.wait_for("listening")
     shown = ended(processes.workkit("listeners", name, "--redis", server.url))
-    assert shown.out[0].split() == ["LISTENER", "SCHEDULES", "BUSY", "STATE", "BEAT", "UP", "VERSION", "NOW"]
-    assert re.search(rf":{listener.pid}:\w+ +{name} +0/7 +listening ", shown.out[1])
+    columns = ["LISTENER", "SCHEDULES", "BUSY", "COROUTINES", "STATE", "BEAT", "UP", "VERSION", "NOW"]
+    assert shown.out[0].split() == columns
+    assert re.search(rf":{listener.pid}:\w+ +{name} +0/7 +0/100 +listening ", shown.out[1])
     record = json.loads("".join(ended(processes.workkit("listeners", name, "--json", "--redis", server.url)).out))[0]
     assert (record["pid"], record["threads"], record["schedules"]) == (listener.pid, 7, {name: 1})
     listener.send(signal.SIGTERM)

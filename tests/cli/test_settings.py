@@ -73,8 +73,12 @@ def test_the_nearest_file_counts_even_without_a_table(folder: Path) -> None:
     ("line", "trouble"),
     [
         ('schedule = ["a"]', "schedule in [tool.workkit] of {file} is not a setting. Did you mean schedules?"),
-        ("zzz = 1", "Accepted: schedules, import, threads, processes, deadline, health-port, log, plan-version,"),
+        (
+            "zzz = 1",
+            "Accepted: schedules, import, threads, coroutines, processes, deadline, health-port, log,",
+        ),
         ("threads = 0", "threads = 0 in [tool.workkit] of {file} cannot be used. Write threads = 10."),
+        ("coroutines = 0", "coroutines = 0 in [tool.workkit] of {file} cannot be used. Write coroutines = 100."),
         ("threads = true", "threads = True in [tool.workkit]"),
         (
             "processes = 65",

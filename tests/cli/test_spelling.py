@@ -182,7 +182,14 @@ def test_a_command_says_what_was_typed(
 
 @pytest.mark.parametrize(
     "how",
-    [{"deadline": "soon"}, {"listener_name": "a b"}, {"health_port": "x"}, {"threads": 0}, {"imports": ["no_such.py"]}],
+    [
+        {"deadline": "soon"},
+        {"listener_name": "a b"},
+        {"health_port": "x"},
+        {"threads": 0},
+        {"coroutines": 0},
+        {"imports": ["no_such.py"]},
+    ],
 )
 def test_listening_in_python_names_keywords(server: Server, name: str, how: dict[str, Any]) -> None:
     with pytest.raises(errors.Invalid) as caught:

@@ -84,6 +84,7 @@ def test_help_names_server_and_environment(run: Run, name: str) -> None:
         (("--foo",), "--foo needs a command before it"),
         (("listen", "t", "--threads", "x"), '--threads: "x" is not a whole number from 1.'),
         (("listen", "t", "--threads", "0"), '--threads: "0" is not a whole number from 1.'),
+        (("listen", "t", "--coroutines", "0"), '--coroutines: "0" is not a whole number from 1.'),
         (("listen", "t", "--processes", "65"), '--processes: "65" is not a whole number from 1 to 64.'),
         (("listen", "t", "--processes", "two"), '--processes: "two" is not a whole number from 1 to 64.'),
         (("listen", "t", "--embedded", "/tmp/x"), "Write --embedded=/tmp/x"),

@@ -18,7 +18,8 @@ from workkit.jobs.registry import Registry
 from workkit.worker import runner as runner_module
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun
-from workkit.worker.runner import AHEAD, MOST_AHEAD, ReadAhead, Threads
+from workkit.worker.room import AHEAD, MOST_AHEAD, ReadAhead
+from workkit.worker.runner import Threads
 
 PATIENCE = 0.02
 

@@ -19,10 +19,11 @@ from workkit import schedule
 from workkit.brokers.connect import open_broker
 from workkit.jobs.registry import Registry
 from workkit.worker.executor import Executor
+from workkit.worker.health import MOST_PASSED
 from workkit.worker.lane import Inbox, LaneRun
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
-from workkit.worker.runner import MOST_PASSED, Threads
+from workkit.worker.runner import Threads
 
 PATIENCE = 1.0
 

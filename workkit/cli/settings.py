@@ -30,6 +30,7 @@ class Settings:
     schedules: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     threads: int | None = None
+    coroutines: int | None = None
     processes: int | None = None
     deadline: str | None = None
     health_port: int | str | None = None
@@ -121,6 +122,7 @@ READERS: dict[str, tuple[str, Callable[[object], bool], str]] = {
     "schedules": ("schedules", _is_schedules, 'schedules = ["app-tasks"]'),
     "import": ("imports", _is_texts, 'import = ["app.jobs"]'),
     "threads": ("threads", _is_count, "threads = 10"),
+    "coroutines": ("coroutines", _is_count, "coroutines = 100"),
     "processes": ("processes", _is_number_of_processes, f"processes = 2, from 1 to {MOST_PROCESSES}"),
     "deadline": ("deadline", _is_text, 'deadline = "25s"'),
     "health-port": ("health_port", lambda value: _is_count(value) or _is_text(value), "health-port = 8080"),

@@ -106,10 +106,12 @@ class Broker(Producer, Protocol):
         `wake_in_ms` of the answer: ms until the first of the next occurrences is due.
         """
 
-    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
+    def beating(
+        self, *, trouble: str | None = None, state: str | None = None, awaited: int = 0
+    ) -> Callable[[], Orders]:
         """Send a heartbeat, and return a function that waits for the answer: the orders for this listener. The caller
         must call that function. `trouble`: the part of this listener that no longer makes progress. `state`: its state
-        now ("quiet", "stopping"); None: as it registered.
+        now ("quiet", "stopping"); None: as it registered. `awaited`: the coroutines that it holds now.
         """
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:

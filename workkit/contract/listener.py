@@ -37,11 +37,12 @@ def called(listener: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerInfo:
     """A listener as others see it. `beat_ms` and `up_ms` are ages in milliseconds, None if unknown; `schedules` maps
-    each schedule to its weight; `running` holds the jobs of its claims; `trouble`: in a sentence, the part that no
-    longer makes progress while the listener sends heartbeats. `held`: the number of jobs that it holds, in a layout
-    that counts them and does not list them. `serves`: the job names that it serves, in a layout with a queue for each
-    name. `functions`: the functions that it knows, as it describes them when it registers; read them by
-    `History.knows`.
+    each schedule to its weight; `threads` and `coroutines` are how many runs of each kind it has room for (0: unknown);
+    `awaited`: the coroutines that it held at its last heartbeat; `running` holds the jobs of its claims; `trouble`: in
+    a sentence, the part that no longer makes progress while the listener sends heartbeats. `held`: the number of jobs
+    that it holds, in a layout that counts them and does not list them. `serves`: the job names that it serves, in a
+    layout with a queue for each name. `functions`: the functions that it knows, as it describes them when it registers;
+    read them by `History.knows`.
     """
 
     listener: str
@@ -50,6 +51,8 @@ class ListenerInfo:
     version: str
     schedules: dict[str, int]
     threads: int
+    coroutines: int = 0
+    awaited: int = 0
     state: str = "listening"
     beat_ms: int | None = 0
     up_ms: int | None = 0
@@ -71,6 +74,11 @@ class ListenerInfo:
     @property
     def busy(self) -> int:
         """The number of its busy threads."""
+        return max(0, self.active - self.awaited)
+
+    @property
+    def active(self) -> int:
+        """The number of jobs that it holds."""
         return len(self.running) if self.held is None else self.held
 
 

@@ -124,6 +124,8 @@ def listener_record(info: ListenerInfo) -> dict[str, Any]:
         "version": info.version,
         "schedules": dict(info.schedules),
         "threads": info.threads or None,
+        "coroutines": info.coroutines or None,
+        "awaited": info.awaited if info.coroutines else None,
         "state": info.state,
         "trouble": info.trouble,
         "beat_ms": info.beat_ms,

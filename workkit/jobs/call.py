@@ -131,6 +131,7 @@ class ListenOptions(TypedDict, total=False):
     """The options of `listen`, `listener` and `drain`. For `folder`, None means: run functions of `imports` only."""
 
     threads: int | None
+    coroutines: int | None
     imports: Iterable[str] | None
     jobs: Iterable[str] | None
     consumers: Mapping[str, str | Callable[..., Any]] | Iterable[str] | None

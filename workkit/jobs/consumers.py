@@ -108,6 +108,13 @@ def known_functions(imports: Iterable[str]) -> tuple[KnownFunction, ...]:
     return tuple(found.values())
 
 
+def coroutine_names(registry: Registry) -> Iterator[str]:
+    """Yield the names of the coroutine functions that this program has imported, as far as a registry may know them."""
+    for name, fn in (*_functions(registry.imports), *registry.consumers.items()):
+        if inspect.iscoroutinefunction(fn):
+            yield name
+
+
 def _functions(imports: tuple[str, ...]) -> Iterator[tuple[str, Handler]]:
     for key, fn in marks().items():
         try:

@@ -42,6 +42,7 @@ OF_LISTENER = "The listener"
 
 PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
+MOST_COROUTINES = 10_000
 LONGEST_NAME, LONGEST_KEY, LONGEST_LISTENER = 200, 500, 64
 MOST_RESULT = 64_000_000  # bytes
 _LISTENER_NAME = re.compile(rf"{read.CONTROL.pattern}|[\s:*]")
@@ -209,6 +210,9 @@ OPTIONS: tuple[VerbOption, ...] = (
 
     VerbOption(name="threads", **_LISTENER, type=int, value="N", meaning="jobs at once in each process", default="10",
                read=read.whole(1, MOST_THREADS, trouble="is out of range")),
+    VerbOption(name="coroutines", **_LISTENER, type=int, value="N", default="100",
+               meaning="coroutines at once in each process, beside those jobs",
+               read=read.whole(1, MOST_COROUTINES, trouble="is out of range")),
     VerbOption(name="imports", **_LISTENER, type=Iterable[str], read=read.texts, value="MODULE", default="()",
                meaning="modules with the allowed functions; they are imported at the start"),
     VerbOption(name="jobs", **_LISTENER, type=Iterable[str], read=read.names_with_weights, value="NAME[:PRIORITY],...",

@@ -107,8 +107,8 @@ def drained(
 
 
 _DEFAULTS: Mapping[str, Any] = {
-    "threads": 10, "imports": (), "deadline": 25.0, "strict": False, "burst": False, "listener_timeout": 10.0,
-    "health_port": None, "jobs": None, "consumers": (), "publish": True, "keep_unfit": 600.0,
+    "threads": 10, "coroutines": 100, "imports": (), "deadline": 25.0, "strict": False, "burst": False,
+    "listener_timeout": 10.0, "health_port": None, "jobs": None, "consumers": (), "publish": True, "keep_unfit": 600.0,
     "listener_name": "",
 }  # fmt: skip
 
@@ -133,6 +133,7 @@ def _how(options: Mapping[str, Any]) -> tuple[How, int]:
     timeout: float = read["listener_timeout"]
     how = How(
         threads=read["threads"],
+        coroutines=read["coroutines"],
         imports=read["imports"],
         jobs=read["jobs"],
         consumers=read["consumers"],

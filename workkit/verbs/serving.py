@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 def listen(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]) -> Tally:
     """Run due jobs here until SIGINT or SIGTERM: finish running jobs within the deadline, give back all others.
 
-    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, imports=(), folder=Path.cwd() (None: only
-    imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve: "send_email:10"),
-    consumers=None (functions under job names, without a mark: {"orders.created": "app.orders:on_created"}),
-    deadline="25s", listener_name=None (its name where listeners are shown; None: its host and process), strict=False
-    (schedules strictly in order), burst=False (only jobs that are due now), listener_timeout="10s" (without a heartbeat
-    for this time, a listener loses its jobs to others), health_port=None (a port, or "ADDRESS:PORT", for /livez,
-    /readyz and /metrics), keep_unfit="10m" (a job with arguments that do not fit is left for other listeners for this
-    time from its due time; then it is dead), publish=True (False: do not publish on the server which functions it
-    knows), sync=False (True, or a pyproject.toml: first carry out the plans of imported modules, and of the file,
-    unless a newer plan holds), plan_version=None (of two plans, which is newer). Raises ServerUnreachable where the
-    server cannot be reached at the start; later it waits. Its reports go to the standard logger `workkit`: a dead job
-    is one ERROR. A loop that does nothing for three times listener_timeout ends the process with status 70.
+    `s` is one schedule, several, or a mapping to weights. `how`: threads=10, coroutines=100, imports=(),
+    folder=Path.cwd() (None: only imports), jobs=None (in the layouts gocraft, hutch and event, the job names to serve:
+    "send_email:10"), consumers=None (functions under job names, without a mark: {"orders.created":
+    "app.orders:on_created"}), deadline="25s", listener_name=None (its name where listeners are shown; None: its host
+    and process), strict=False (schedules strictly in order), burst=False (only jobs that are due now),
+    listener_timeout="10s" (without a heartbeat for this time, a listener loses its jobs to others), health_port=None (a
+    port, or "ADDRESS:PORT", for /livez, /readyz and /metrics), keep_unfit="10m" (a job with arguments that do not fit
+    is left for other listeners for this time from its due time; then it is dead), publish=True (False: do not publish
+    on the server which functions it knows), sync=False (True, or a pyproject.toml: first carry out the plans of
+    imported modules, and of the file, unless a newer plan holds), plan_version=None (of two plans, which is newer).
+    Raises ServerUnreachable where the server cannot be reached at the start; later it waits. Its reports go to the
+    standard logger `workkit`: a dead job is one ERROR. A loop that does nothing for three times listener_timeout ends
+    the process with status 70.
     """
     from workkit.verbs.listening import until_stopped
 

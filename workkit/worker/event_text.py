@@ -30,6 +30,8 @@ def _listening(event: Event) -> list[str]:
     schedules = ", ".join(name if weight == 1 else f"{name}:{weight}" for name, weight in weighted)
     where = "embedded server" if urlsplit(str(fields.get("url"))).scheme == "embedded" else fields.get("url")
     threads = plural(int(fields.get("threads") or 0), "thread")
+    if coroutines := int(fields.get("coroutines") or 0):
+        threads += f", {plural(coroutines, 'coroutine')}"
     if (processes := int(fields.get("processes") or 1)) > 1:
         threads = f"{processes} processes of {threads}"
     return [f"{schedules} on {where}, {threads}, pid {fields.get('pid')}, workkit {fields.get('version')}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -25,8 +25,8 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.jobs.structured import needs_fitting
 from workkit.worker.run import interruption
 from workkit.worker.run.call import failure_of, invoke_of, is_coroutine, kept_value, lift, line_of, name_misfit
-from workkit.worker.run.event_loop import SILENT, EventLoop, Watched
-from workkit.worker.run.interruption import Clock, TestClock, Timeouts
+from workkit.worker.run.event_loop import SILENT, EventLoop, stopper
+from workkit.worker.run.interruption import Clock, TestClock, Timeouts, Watched
 from workkit.worker.run.run import Run, capture_logs, current
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Executor:
         self._timeouts = Timeouts()
         # Handlers by their stored names: only those without options and without arguments that need a check.
         self._plain: dict[str, Handler] = {}
+        self.coroutines: set[str] = set()  # the known names of coroutine functions, which need no thread
         self._workers: WorkerPool | None = None
         self._making = threading.Lock()
 
@@ -68,6 +69,72 @@ class Executor:
             if inspect.iscoroutinefunction(handler) and not options.cpu:
                 return NotBegun(SILENT)
         return refused
+
+    def learn(self, fn: str) -> None:
+        """Remember whether a function is a coroutine function. It can run here."""
+        handler, options = self.registry.handler(fn)
+        if inspect.iscoroutinefunction(handler) and not options.cpu and len(self.coroutines) < MOST_NAMES:
+            self.coroutines.add(fn)
+
+    def begin(
+        self,
+        run: Run,
+        do: Callable[[Any], Coroutine[Any, Any, None] | None],
+        over: Callable[[Run, BaseException | None], None],
+    ) -> None:
+        """Begin a coroutine function: call `do` on the event loop, and await what it returns; then call `over`. Plain
+        middleware around it may block, so it gets a new thread, in which `do` ends the run.
+        """
+
+        async def do_on_loop() -> None:
+            if (rest := do(run)) is not None:
+                await rest
+
+        around = around_of(run.schedule) if AROUND else None
+        try:
+            if around is not None and around.plain:
+                threading.Thread(target=do, args=(run,), name="workkit-coroutine", daemon=True).start()
+            else:
+                run.is_on_loop = True
+                self.event_loop.start(do_on_loop(), context=copy_context(), over=partial(over, run))
+        except NotBegun as error:
+            over(run, error)
+        except (RuntimeError, MemoryError) as error:
+            over(run, NotBegun(f"no thread for a coroutine: {described(error)}", where=run.claim.fn))
+
+    async def run_on_loop(self, run: Run) -> None:
+        """Do the same as `run`, for a coroutine function without plain middleware, in a task of the event loop."""
+        current.set(run)  # the context belongs to this task
+        if metadata.is_used:
+            metadata.CARRIED.set(run.claim.meta)
+        run.started = time.monotonic()
+        raised: BaseException | None = None
+        try:
+            handler, _ = self._prepare(run)
+            run.interruptible().interrupt_by(stopper())  # before it begins: nothing may be raised in the loop's thread
+            if run.clock is not None:
+                self._timeouts.watch(run.clock)
+            run.begin()
+            result = invoke(handler, run.claim.args, run.claim.kwargs)
+            around = around_of(run.schedule) if AROUND else None
+            if is_coroutine(result):
+                watched = Watched(result)
+                result = await (watched if around is None else within_async(around.coroutines, watched))
+            run.returned = result
+        except BaseException as error:
+            raised = error
+        self.end_on_loop(run, raised)
+
+    def end_on_loop(self, run: Run, raised: BaseException | None) -> None:
+        """Store the ending of a run that has ended on the event loop, or was lost with it."""
+        run.end()
+        if run.clock is not None:
+            self._timeouts.forget(run.clock)
+        run.took_ms = (time.monotonic() - run.started) * 1000 if run.started else 0.0
+        if raised is not None:
+            self._failed(run, raised, None)
+        elif run.options.keep_ms is not None:
+            run.kept = self._kept(run, run.options)
 
     def run(self, run: Run) -> None:
         """Run the handler to its end, wait for it if it runs elsewhere, and store the ending in `run`. Never raises."""
@@ -125,17 +192,11 @@ class Executor:
 
     def _perform(self, run: Run) -> Raised | None:
         """Call the handler here, and raise its errors; or in a worker process, and return its error."""
-        claim = run.claim
-        handler, options = self.registry.handler(claim.fn)
-        run.options = options = claim.options.over(options).over(claim.usual)
-        if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
-            run.clock = run.interruption = TestClock(self._standing_ms)
-        elif options.timeout_ms is not None:
-            run.clock = run.interruption = Clock(options.timeout_ms)
-        elif options is UNSAID and not needs_fitting(handler):
+        handler, options = self._prepare(run)
+        if run.clock is None and options is UNSAID and not needs_fitting(handler):
             if len(self._plain) >= MOST_NAMES:
                 self._plain.clear()
-            self._plain[claim.fn] = handler
+            self._plain[run.claim.fn] = handler
         around = around_of(run.schedule) if AROUND else None
         if options.cpu and self._offloads:
             return self._call_in_process(run, handler, around, options)
@@ -148,6 +209,17 @@ class Executor:
         else:
             within(around.plain, partial(self._call, run, handler, around))
         return None
+
+    def _prepare(self, run: Run) -> tuple[Handler, RunOptions]:
+        """Find the handler, and set the options and the clock of its run."""
+        claim = run.claim
+        handler, options = self.registry.handler(claim.fn)
+        run.options = options = claim.options.over(options).over(claim.usual)
+        if self._standing_ms is not None and (options.timeout_ms is None or options.timeout_ms > self._standing_ms):
+            run.clock = run.interruption = TestClock(self._standing_ms)
+        elif options.timeout_ms is not None:
+            run.clock = run.interruption = Clock(options.timeout_ms)
+        return handler, options
 
     def _call(self, run: Run, handler: Handler, around: Around | None) -> None:
         """Call the handler within plain middleware; a coroutine is awaited within the coroutine middleware."""

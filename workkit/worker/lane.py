@@ -48,6 +48,7 @@ class Lane:
     name: str = ""  # last known name of its registration
     shuns: bool = False  # whether it released as unknown a job that it only could not begin then
     more: bool = False  # whether more was due than was claimed
+    passes: bool = False  # whether it passed by jobs of a kind that had no room here then
     passing: int = 0  # how many to claim next, after it could run none of the last
     settle_at: float = 0.0  # time by which the first of its endings must be settled
     ends: list[Ending] = field(default_factory=list)

@@ -45,6 +45,7 @@ class How:
     """The options of a listener: see `schedule.listen`."""
 
     threads: int = 10
+    coroutines: int = 100
     imports: tuple[str, ...] = ()
     jobs: tuple[tuple[str, int], ...] | None = None  # job names with priorities; None: all registered ones
     consumers: tuple[Consumer, ...] = ()
@@ -83,6 +84,7 @@ class Loop:
                 pings=pings,
                 may_run=report.may_run(how.imports, how.folder),
                 patience=how.stuck_after.total_seconds(),
+                coroutines=how.coroutines,
             )
         else:
             self._runner = Publisher(to, inbox=self._inbox)
@@ -140,6 +142,7 @@ class Loop:
             version=__version__,
             schedules=names,
             threads=self._how.threads,
+            coroutines=self._how.coroutines if self._runner.runs_code else 0,
             state=opened.state,
             serves=opened.serves(self._how.jobs),
             functions=known_functions(self._how.imports) if self._how.publish else (),
@@ -152,7 +155,8 @@ class Loop:
         for lane in self._lanes:
             lane.listen_for_tokens(self._inbox.put, self._over)
         first = self._lanes[0].broker
-        me = {"listener": first.listener, "threads": info.threads, "pid": info.pid, "version": __version__}
+        me = {"listener": first.listener, "threads": info.threads, "coroutines": info.coroutines}
+        me |= {"pid": info.pid, "version": __version__}
         events.emit("listening", schedules=names, url=first.url, **me)
         events.emit(opened.event, **opened.fields)
 
@@ -230,7 +234,7 @@ class Loop:
                 return 0.0
         if self._runner.unbegun:
             at = min(at, time.monotonic() + 2 * WAKE)
-        at = min([at, *[lane.settle_at for lane in self._lanes if lane.ends]])
+        at = min([at, self._runner.opens_at, *[lane.settle_at for lane in self._lanes if lane.ends]])
         return at if self._stop_at is None else min(at, self._stop_at)
 
     def _hear(self, messages: Sequence[Message]) -> None:
@@ -270,7 +274,8 @@ class Loop:
             limit = self._room(is_asked=settles) if lane.looks or (lane.asked and not lane.is_quiet) else 0
             if limit > 0 or settles:
                 self._settle.claim(lane, max(limit, lane.passing) if limit else 0)
-            if lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
+            offers = lane.passes and not self._runner.is_blocked
+            if offers or lane.lost_at is not None or now - lane.beat_at >= BEAT or now - lane.seen_at >= TICK:
                 self._settle.beat(lane, self._beating(lane)())
             if lane.progress is not None and now >= lane.progress.at:
                 lane.progress.write(self._runner.held)
@@ -304,7 +309,7 @@ class Loop:
             self._guarded(lane, lambda lane, orders=orders: self._settle.beat(lane, orders()))  # type: ignore[misc]
 
     def _beating(self, lane: Lane) -> Callable[[], Orders]:
-        return lane.broker.beating(trouble=self.trouble(), state=self._state())
+        return lane.broker.beating(trouble=self.trouble(), state=self._state(), awaited=self._runner.awaited)
 
     def _state(self) -> str | None:
         """Return the state of this listener; None: the usual state."""
@@ -328,7 +333,7 @@ class Loop:
         return any(lane.is_due for lane in self._lanes) and self._room() > 0
 
     def _idle(self) -> int:
-        return 0 if self._quiet or self._stop_at is not None else self._runner.threads - len(self._runner.held)
+        return 0 if self._quiet or self._stop_at is not None else self._runner.idle
 
     def _open_for_tokens(self, is_open: bool) -> None:
         for lane in self._lanes:

@@ -54,9 +54,10 @@ class Publisher:
     """
 
     threads = AT_ONCE
+    opens_at, awaited = math.inf, 0
     look_at = math.inf  # no look is needed: no claim waits for a thread, and no code can block this process
     unbegun = 0
-    runs_code = is_silent = False
+    runs_code = is_silent = is_blocked = False
 
     def __init__(self, to: Producer, *, inbox: Inbox[Any], is_drain: bool = False) -> None:
         """`is_drain`: there is no thread. `flush` publishes, and raises ServerError if the other server takes
@@ -79,6 +80,14 @@ class Publisher:
     def trouble(self) -> str | None:
         """Return in words why nothing is published now; None if it is. Thread-safe."""
         return None if self._lost_at is None else f"without {self._to.url}"
+
+    @property
+    def idle(self) -> int:
+        """The number of claims that could be published at once."""
+        return self.threads - len(self.held)
+
+    def offer_again(self) -> None:
+        """Do nothing: no task was passed by."""
 
     def open(self) -> Opened:
         """Check that the other server answers, and start the thread. Raises ServerUnreachable, ServerRefused."""

@@ -61,7 +61,6 @@ class Runner(Protocol):
     Ended tasks go into the inbox of the loop.
     """
 
-    threads: int  # how many claims are in work at a time
     held: set[Task]  # tasks that were submitted and have not ended
     look_at: float  # the latest time of the next `look`, `time.monotonic()` seconds
     runs_code: bool  # whether it runs code of jobs, which can kill the process
@@ -71,12 +70,31 @@ class Runner(Protocol):
         """The number of claims that wait for a thread; 0 if none ever does."""
 
     @property
+    def idle(self) -> int:
+        """The number of claims that could begin at once."""
+
+    @property
+    def awaited(self) -> int:
+        """The number of coroutines that it holds."""
+
+    @property
+    def opens_at(self) -> float:
+        """When there may be room again though no task ends; infinity: not known."""
+
+    @property
     def trouble(self) -> str | None:
         """Return in words why nothing moves here now; None if all moves."""
 
     @property
     def is_silent(self) -> bool:
-        """Whether a task that could not begin here still cannot begin."""
+        """Whether the event loop of coroutines does not answer."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether tasks that were passed by here still cannot begin."""
+
+    def offer_again(self) -> None:
+        """Note that the tasks which were passed by are offered again."""
 
     def open(self) -> Opened:
         """Import the modules of the functions, or check the server that takes the jobs; then start the threads. Raises

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Literal
 
@@ -14,27 +15,22 @@ from workkit.clocks import time
 from workkit.contract.listener import Claim
 from workkit.errors import CannotRun, FunctionNotFound, described
 from workkit.jobs.admission import Admission, Control
-from workkit.jobs.names import brief, read_name
+from workkit.jobs.consumers import coroutine_names
+from workkit.jobs.names import brief
+from workkit.jobs.outcome import NotBegun
 from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
 from workkit.worker.executor import Executor
+from workkit.worker.health import Stalls
 from workkit.worker.lane import Inbox, LaneRun, LookUp, Task
 from workkit.worker.report import Pings
+from workkit.worker.room import PATIENCE, Room, Rooms
 from workkit.worker.router import LOOK_UP, Opened
 from workkit.worker.run import interruption
 from workkit.worker.run.call import failure_of
-from workkit.worker.run.event_loop import EventLoop
 
-PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
 WAKE = 0.001  # seconds of work that justify waking another thread
-AHEAD = 0.025  # seconds of work that may wait for a thread
-MOST_AHEAD = 6000  # claims beyond one for each thread; a server rereads them in one step if a reply is lost
-PAUSE = 0.1  # seconds without work after which new work may be longer
-FORGET = 1.0  # seconds without work after which an old speed is useless for new work
-SAMPLE = 0.001  # the least seconds of work that yield a speed
 LOOK = 1.0  # seconds between looks for tasks that do not move
-SOON = 2.0  # the least seconds of silence after which the event loop counts as blocked
-MOST_PASSED = 2.0  # the most seconds that count between two looks: a suspended process is not stuck
 
 
 class Threads:
@@ -55,10 +51,14 @@ class Threads:
         pings: Pings | None = None,
         may_run: str = "",
         patience: float = math.inf,
+        coroutines: int = 1,
     ) -> None:
-        """`may_run`: the functions that may run, in words. `patience`: seconds without a move that count as stuck."""
+        """`may_run`: the functions that may run, in words. `patience`: seconds without a move that count as stuck.
+        `coroutines`: how many of them run at once.
+        """
         self.threads, self.executor = threads, executor
         self.held: set[Task] = set()
+        self.rooms = Rooms(threads)
         self.look_at = 0.0
         self._inbox, self._pings, self._may_run = inbox, pings, may_run  # pings may be None
         self._born = interruption.forks
@@ -66,11 +66,12 @@ class Threads:
         self._parked: deque[SimpleQueue[bool]] = deque()
         self._bells: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(threads)]
         self._pending: list[Task] = []  # until the next `flush`
+        self._coroutines: set[Task] = set()  # of the tasks that it holds
+        self._waiting: deque[LaneRun] = deque()  # coroutines that wait for room
+        self._most = coroutines
         self._lookups: set[LookUp] = set()  # those that a thread has begun
-        self._read_ahead = ReadAhead(threads)
         self._stalls = Stalls(seconds=patience)
         self._ended_at = 0.0
-        self._moved_at = 0.0  # time when work came to an empty queue, or a task ended
         self._mean = 0.0  # recent mean duration of short runs, in seconds
         self._tells_start = False  # asked once for all tasks of a `flush`
         self._tells_late: bool | None = None  # asked once for all late ones; None: not yet
@@ -98,8 +99,10 @@ class Threads:
             if not bell.get():
                 return
 
-    def _do(self, task: Task) -> None:
-        """Do a task, and post it. Never raises, because that would end the thread and lose the task."""
+    def _do(self, task: Task) -> Coroutine[Any, Any, None] | None:
+        """Do a task, and post it. Never raises, because that would end the thread and lose the task. Of a coroutine on
+        the event loop only return the rest.
+        """
         try:
             if isinstance(task, LookUp):
                 self._look_up(task)
@@ -121,6 +124,8 @@ class Threads:
                     self._pings.put(claim, "start")
                 # fault: starting
                 span = report.span(task) if self._traces else None
+                if task.is_on_loop:
+                    return self._finish(task, span)
                 self.executor.run(task)
                 # fault: returned
                 if span is not None:
@@ -129,24 +134,46 @@ class Threads:
             _fail(task, error)
         if interruption.forks != self._born:
             interruption.end_fork()
+        if type(task) is LaneRun and task.is_on_loop:
+            return None  # `_over` posts it
         inbox = self._inbox
         inbox.messages.append(task)  # copies `put`, to save a call for each run
         if not inbox.is_rung:
             inbox.ring()
+        return None
 
     def _look_up(self, task: LookUp) -> None:
         self._lookups.add(task)
         try:
             task.error = self.executor.refusal(task.claim.fn)
+            if task.error is None:
+                self.executor.learn(task.claim.fn)
         finally:
             self._lookups.discard(task)
+
+    async def _finish(self, task: LaneRun, span: tracing.RunSpan | None) -> None:
+        await self.executor.run_on_loop(task)
+        # fault: returned
+        if span is not None:
+            span.end(task.error)
+
+    def _over(self, task: Any, error: BaseException | None) -> None:
+        """Post a coroutine that has ended. `error`: it was lost with its loop, or has not begun."""
+        if error is not None:
+            self.executor.end_on_loop(task, error)
+        self._inbox.put(task)
 
     # Requests of the loop.
 
     @property
     def unbegun(self) -> int:
-        """The number of claims that no thread has begun."""
-        return len(self._queue) + len(self._pending)
+        """The number of claims that wait for a thread, or for the room of a coroutine."""
+        return len(self._queue) + len(self._pending) + len(self._waiting)
+
+    @property
+    def idle(self) -> int:
+        """The number of claims that could begin at once."""
+        return sum([max(0, room.size - room.held) for room in self._counted().open(time.monotonic())])
 
     @property
     def trouble(self) -> str | None:
@@ -158,20 +185,43 @@ class Threads:
         """Whether the event loop of coroutines does not answer."""
         return self.executor.event_loop.was_silent and self.executor.event_loop.is_silent
 
+    @property
+    def awaited(self) -> int:
+        """The number of coroutines that it holds."""
+        return len(self._coroutines)
+
+    @property
+    def opens_at(self) -> float:
+        """The time when there may be room again though no task ends."""
+        return self.rooms.opens_at
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the event loop does not answer, or the kind of function that was passed by still has no room."""
+        return self.is_silent or self._counted().is_full
+
     def open(self) -> Opened:
         """Import the modules of the functions, and start the threads. Raises InvalidFunction."""
-        self.executor.registry.load()
+        registry = self.executor.registry
+        registry.load()
+        for fn in coroutine_names(registry) if self.threads else ():
+            if registry.refusal(fn) is None:
+                self.executor.learn(fn)
         for n, bell in enumerate(self._bells, 1):
             threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True).start()
         return Opened("listening", self.executor.registry.serves(), "may_run", {"text": self._may_run})
 
+    def _counted(self) -> Rooms:
+        rooms = self.rooms
+        rooms.coroutines.held = len(self._coroutines)
+        rooms.plain.held = len(self.held) - rooms.coroutines.held
+        if self.executor.coroutines and self.threads:
+            rooms.coroutines.size = 0 if self.is_silent else self._most
+        return rooms
+
     def room(self, *, is_asked: bool) -> int:
-        """Return how many more claims are useful: one per idle thread and, while runs are short, as many as will begin
-        within `AHEAD` seconds. 0 while half of these are still held, unless a request goes out anyway (`is_asked`).
-        """
-        busy = len(self.held)
-        most = self.threads + self._read_ahead.ahead(time.monotonic(), idle=not busy)
-        return max(0, most - busy) if is_asked or busy < self.threads or busy <= most // 2 else 0
+        """Return how many more claims are useful: see `Rooms.more`. `is_asked`: a request goes out anyway."""
+        return self._counted().more(time.monotonic(), is_asked=is_asked)
 
     def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
         """Return the needs of a claim before its start, or why its function cannot run here, or not now."""
@@ -188,25 +238,36 @@ class Threads:
         return claim.options.over(registry.handler(claim.fn)[1])
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Make threads do these tasks, after the next `flush`."""
+        """Make threads and the event loop do these tasks, after the next `flush`."""
         self.held.update(tasks)
+        names = self.executor.coroutines
+        if names and self.threads:
+            ours = [task for task in tasks if type(task) is LaneRun and task.claim.fn in names]
+            if ours:
+                if not self._waiting:
+                    self.rooms.coroutines.moved_at = time.monotonic()
+                self._coroutines.update(ours)
+                self._waiting += ours
+                tasks = [task for task in tasks if task not in self._coroutines]
         self._pending += tasks
 
     def flush(self) -> None:
-        """Pass the new tasks to the threads, and wake as many threads as the work is worth."""
+        """Pass the new tasks to the threads and the event loop, and wake as many threads as the work is worth."""
         if self._late:
             self.count_late()
+        if self._waiting:
+            free = self._counted().coroutines.size - len(self._coroutines) + len(self._waiting)
+            if tasks := [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]:
+                self._begins(
+                    tasks, self.rooms.coroutines, is_first=len(tasks) + len(self._waiting) == len(self._coroutines)
+                )
+                for task in tasks:
+                    self.executor.begin(task, self._do, self._over)
         if self._pending:
-            now = time.monotonic()
-            self._tells_start, self._tells_late = events.wanted("started"), None
-            if now >= self._trace_at:
-                self._trace_at, self._traces = now + LOOK, tracing.opentelemetry() is not None
-            for lane in {task.lane for task in self._pending}:
-                lane.estimate_clock(now)
-            if len(self._pending) == len(self.held):
-                self._read_ahead.begin(now)
+            plain = self._counted().plain
+            now = self._begins(self._pending, plain, is_first=len(self._pending) == plain.held)
             if not self._queue:
-                self._moved_at = now
+                plain.moved_at = now
             self._queue.extend(self._pending)
             self._pending = []
         if self._queue:
@@ -214,6 +275,18 @@ class Threads:
             self._wake(max(1, worth))
             while self._queue and not self.threads:
                 self._do(self._queue.popleft())
+
+    def _begins(self, tasks: Sequence[Task], room: Room, *, is_first: bool) -> float:
+        """Prepare the start of tasks, and return the time. `is_first`: no other task of their kind runs."""
+        now = time.monotonic()
+        self._tells_start, self._tells_late = events.wanted("started"), None
+        if now >= self._trace_at:
+            self._trace_at, self._traces = now + LOOK, tracing.opentelemetry() is not None
+        for lane in {task.lane for task in tasks}:
+            lane.estimate_clock(now)
+        if is_first:
+            room.read_ahead.begin(now)
+        return now
 
     def _wake(self, threads: int) -> None:
         """Wake up to `threads` idle threads, but no more than there are tasks."""
@@ -233,28 +306,57 @@ class Threads:
     def ended(self, runs: Sequence[LaneRun]) -> None:
         """Note that these runs have ended."""
         self.held.difference_update(runs)
-        took = min([run.took_ms for run in runs]) / 1000
-        self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
-        self._moved_at = self._ended_at = time.monotonic()
-        self._read_ahead.note(len(runs), self._moved_at)
+        self._ended_at = now = time.monotonic()
+        if self._coroutines and (ours := self._coroutines.intersection(runs)):
+            self._coroutines -= ours
+            self.rooms.coroutines.ended(len(ours), now)
+            runs = [run for run in runs if run not in ours]
+        if runs:
+            took = min([run.took_ms for run in runs]) / 1000
+            self._mean += (took - self._mean) / (8 if took > self._mean else 2) if self._mean else took
+            self.rooms.plain.ended(len(runs), now)
 
     def look(self, now: float, is_due: Callable[[], bool]) -> Collection[Task]:
         """Look once a second for tasks that do not move. Take back tasks that have waited too long behind runs that are
-        longer than the earlier ones.
+        longer than the earlier ones, and mark those that this listener passes by: see `Rooms`.
         """
         if now >= self.look_at:
             self.look_at = now + LOOK
             self._look_for_stalls(now, is_due)
-        if not self._queue:
-            return ()
-        self._wake(self.threads)
-        return () if now - self._moved_at < PATIENCE else self.take_back()
+        if self._queue:
+            self._wake(self.threads)
+        taken: list[Task] = []
+        rooms = self._counted()
+        for room, queue in ((rooms.plain, self._queue), (rooms.coroutines, self._waiting)):
+            if rooms.passes(room, now):
+                tasks = self._last(queue, room.held - room.size)
+                for task in tasks:
+                    task.error = NotBegun("all room for this kind of function is taken")
+                taken += tasks
+            elif queue and now - room.moved_at >= PATIENCE:
+                taken += self._last(queue, len(queue))
+        return taken
+
+    def _last(self, queue: deque[Any], most: int) -> list[Task]:
+        tasks: list[Task] = []
+        with suppress(IndexError):  # a thread has begun the rest
+            while len(tasks) < most:
+                tasks.append(queue.pop())
+        self.held.difference_update(tasks)
+        self._coroutines.difference_update(tasks)
+        return tasks
+
+    def offer_again(self) -> None:
+        """Note that the tasks which this listener has passed by are offered again."""
+        self.rooms.rest(time.monotonic())
 
     def _look_for_stalls(self, now: float, is_due: Callable[[], bool]) -> None:
         lookups = self._lookups.copy()
         begun = [task.started for task in self.held if isinstance(task, LaneRun) and task.started]
-        busy, latest = len(begun) + len(lookups), max([*begun, self._ended_at])
-        free = self.threads - busy if len(self.held) > busy or is_due() else 0
+        plain = self.held - self._coroutines
+        busy = len([task for task in plain if isinstance(task, LaneRun) and task.started]) + len(lookups)
+        latest = max([*begun, self._ended_at])
+        free = self.threads - busy if len(plain) > busy or is_due() else 0
         self._stalls.look(now, lookups=lookups, free=free, latest=latest, event_loop=self.executor.event_loop)
 
     def take_back(self, which: Callable[[Task], bool] | None = None) -> list[Task]:
@@ -266,9 +368,11 @@ class Threads:
             except IndexError:  # a thread has begun it
                 break
         waiting += self._pending
-        taken = waiting if which is None else [task for task in waiting if which(task)]
+        taken = [task for task in (*waiting, *self._waiting) if which is None or which(task)]
         self.held.difference_update(taken)
+        self._coroutines.difference_update(taken)
         self._pending = [task for task in waiting if task in self.held]
+        self._waiting = deque(task for task in self._waiting if task in self.held)
         return taken
 
     def close(self) -> None:
@@ -287,112 +391,3 @@ def _fail(task: Task, error: BaseException) -> None:
         return
     name, trouble = brief(task.claim.fn), described(error)
     task.error = FunctionNotFound(f"cannot run {name}: {trouble}", where=name, trouble=trouble)
-
-
-class ReadAhead:
-    """The recent speed of the threads: the work time of one ending. Idle time does not count, so that a slow network
-    does not look like slow jobs. The durations of runs do not count, because threads that take turns make every run
-    look long. A sample has at least two endings per thread. `now` is `time.monotonic()`.
-
-    Work after a pause may be of another kind. Then the estimate is one claim more than there are threads, and grows by
-    the number of endings since.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._enough = 2 * threads
-        self._mean = 0.0  # recent mean of the seconds of work for one ending; 0: unknown
-        self._since_pause = 0  # endings
-        self._ended = 0
-        self._busy = 0.0  # seconds of work in which these ended
-        self._since = 0.0  # the last `begin` or `note`
-
-    def begin(self, now: float) -> None:
-        """Note that work arrives while all threads are idle."""
-        if now - self._since > PAUSE:
-            self._since_pause = 0
-        if now - self._since > FORGET:
-            self._mean, self._ended, self._busy = 0.0, 0, 0.0
-        self._since = now
-
-    def note(self, ended: int, now: float) -> None:
-        """Note that `ended` runs have ended."""
-        self._busy += now - self._since
-        self._ended += ended
-        self._since_pause += ended
-        self._since = now
-        if self._ended >= self._enough and self._busy >= SAMPLE:
-            mean = self._busy / self._ended
-            self._mean = (self._mean + mean) / 2 if self._mean else mean  # a mean of speeds would hide the slow ones
-            self._ended, self._busy = 0, 0.0
-
-    def ahead(self, now: float, *, idle: bool) -> int:
-        """Estimate how many claims beyond one per thread will begin within `AHEAD` seconds. Active runs that are longer
-        than the earlier ones lower the estimate before they end.
-        """
-        if idle and now - self._since > FORGET:
-            return 0
-        most = 1 + (0 if idle and now - self._since > PAUSE else self._since_pause)
-        busy = self._busy + (0.0 if idle else now - self._since)
-        if not self._mean or (busy > AHEAD and not self._ended):
-            return 0
-        mean = self._mean if busy <= AHEAD else max(self._mean, busy / self._ended)
-        return min(MOST_AHEAD, most, int(AHEAD / mean))
-
-
-class Stalls:
-    """The search for stalls: an endless lookup, due work that no thread begins, a blocked or dead event loop. `/readyz`
-    shows them. Only the loop's thread uses it; `trouble` is thread-safe. Times are `time.monotonic()` seconds.
-    """
-
-    def __init__(self, *, seconds: float) -> None:
-        self.trouble: str | None = None  # in words
-        self._patience = seconds
-        self._looked_at = math.inf
-        self._looking: dict[LookUp, float] = {}  # seconds since it began
-        self._latest = 0.0  # when a run last began or ended
-        self._idle = 0.0  # seconds in which threads were free, work was due, and none began
-        self._ticks: int | None = None
-        self._silent = 0.0  # seconds in which the event loop did not tick
-
-    def look(self, now: float, *, lookups: Collection[LookUp], free: int, latest: float, event_loop: EventLoop) -> None:
-        """Check all parts: `lookups` that threads have begun; the number of threads that are `free` for due work; the
-        `latest` time when a run began or ended; and the event loop.
-        """
-        passed = max(0.0, min(now - self._looked_at, MOST_PASSED))
-        self._looked_at = now
-        stuck = self._lookups(lookups, passed)
-        unbegun = self._unbegun(free, latest, passed)
-        silent = self._event_loop(event_loop, passed) if event_loop.has_begun else None
-        self.trouble = stuck or unbegun or silent
-
-    def _lookups(self, lookups: Collection[LookUp], passed: float) -> str | None:
-        before = self._looking
-        self._looking = {task: before[task] + passed if task in before else 0.0 for task in lookups}
-        stuck = [task for task, seconds in self._looking.items() if seconds >= self._patience]
-        if not stuck:
-            return None
-        longest = max(stuck, key=self._looking.__getitem__)
-        name = read_name(longest.claim.fn)
-        what = brief(longest.claim.fn if name is None else name.space)
-        who = "1 thread has" if len(stuck) == 1 else f"{len(stuck)} threads have"
-        return f"{who} been importing {what} for {self._looking[longest]:.0f} s"
-
-    def _unbegun(self, free: int, latest: float, passed: float) -> str | None:
-        self._idle = self._idle + passed if free > 0 and latest <= self._latest else 0.0
-        self._latest = max(self._latest, latest)
-        if self._idle < self._patience:
-            return None
-        who = "1 thread is" if free == 1 else f"{free} threads are"
-        return f"work is due and {who} free, but none has begun any for {self._idle:.0f} s"
-
-    def _event_loop(self, event_loop: EventLoop, passed: float) -> str | None:
-        ticks = event_loop.ticks
-        self._silent = self._silent + passed if ticks is not None and ticks == self._ticks else 0.0
-        self._ticks = ticks
-        if lost := event_loop.lost:
-            return f"the event loop of coroutines has died: {lost}. The next coroutine starts another."
-        trouble = f"the event loop of coroutines has not answered for {self._silent:.0f} s: a handler blocks it"
-        if self._silent >= max(SOON, self._patience / 6) and not event_loop.is_silent:  # half of `listener_timeout`
-            event_loop.give_back()
-            events.emit("stuck", reason=f"{trouble}. Coroutines that have not begun go back, until it answers.")
-        return trouble if self._silent >= self._patience else None

@@ -140,14 +140,17 @@ class Settle:
             lane.update(orders.control)
         for one in orders.late:
             self._report_late(lane, one)
-        reconsiders = lane.shuns and not self.runner.is_silent
+        is_barred = self.runner.is_blocked if lane.passes else self.runner.is_silent
+        reconsiders = lane.shuns and not is_barred
         if orders.cancelled:
             self._cancel(lane, orders.cancelled)
         for name, jobs in lane.broker.maintain(reconsider=reconsiders):
             lane.look = True
             events.emit("crashed", lane.broker.schedule, listener=name, jobs=jobs)
         if reconsiders:
-            lane.shuns, lane.look = False, True
+            lane.shuns = lane.passes = False
+            lane.look = True
+            self.runner.offer_again()
 
     def _report_late(self, lane: Lane, late: PastDeadline) -> None:
         report.past_deadline(late)
@@ -318,15 +321,21 @@ class Settle:
             router.last_chance = None
 
     def release_overdue(self, tasks: Collection[Task]) -> None:
-        """Release claims that have waited too long, as other listeners may have room. Emits nothing unless this
-        listener stops, because this is no event in the life of a job.
+        """Release claims that have waited too long, as other listeners may have room. A claim with an error is passed
+        by here, and the next claims look further. Emits nothing unless this listener stops, because this is no event
+        in the life of a job.
         """
         for task in tasks:
             if self.router.stopping:
                 self.router.release(task.lane, task.claim)
                 continue
-            task.lane.ends.append((task.claim, Released()))
-            task.lane.look = True  # a burst continues
+            lane = task.lane
+            if task.error is None:
+                lane.ends.append((task.claim, Released()))
+            else:
+                self.router.cannot_run(lane, task.claim, task.error)
+                lane.passes, lane.passing = True, min(MOST_PAST, 2 * len(tasks)) if lane.more else 0
+            lane.look = True  # a burst continues
 
     def release_running(self) -> None:
         """Release claims that still run, and those that a thread still looks up. Other listeners run them again, unless

@@ -39,8 +39,8 @@ from workkit.jobs.run_options import UNSAID, RunOptions
 from workkit.tracing import TraceContext
 from workkit.worker.run import interruption
 from workkit.worker.run.call import failure_of, invoke_of, is_coroutine, kept_value, lift
-from workkit.worker.run.event_loop import Watched, run_alone
-from workkit.worker.run.interruption import Clock
+from workkit.worker.run.event_loop import run_alone
+from workkit.worker.run.interruption import Clock, Watched
 from workkit.worker.run.run import Run, capture_logs, current
 from workkit.worker.run.running_job import Progress, Reports, RunLog
 

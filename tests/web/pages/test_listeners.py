@@ -34,14 +34,29 @@ def test_a_listener_is_shown_with_what_it_runs(browser: Browser, s: Schedule) ->
         with schedule.listener(s, **HOW):
             until(lambda: handlers.calls == ["begun"], what="the run")
             answer = browser.get(f"/s/{s.name}/listeners")
-            assert headline(answer) == "1 listener on 1 machine, 1 of 3 threads busy."
+            assert headline(answer) == "1 listener on 1 machine, 1 of 3 threads busy, 0 of 100 coroutines."
             assert "tests.handlers.wait_for_gate ()" in text_of(answer)
             assert re.search(r"beat \d+\.\d s ago", text_of(answer))
             (found,) = browser.json(f"/s/{s.name}/listeners.json")["listeners"]
             assert (found["threads"], found["state"], len(found["running"])) == (3, "listening", 1)
+            assert (found["coroutines"], found["awaited"]) == (100, 0)
             now = browser.get(f"/s/{s.name}/")
             assert "tests.handlers.wait_for_gate" in text_of(now)
             assert "1, the oldest first" in text_of(now)
+            handlers.gate.set()
+    finally:
+        handlers.gate.set()
+
+
+def test_the_rooms_for_both_kinds_of_functions_are_shown(browser: Browser, s: Schedule) -> None:
+    handlers.gate.clear()
+    schedule.add_now(s, handlers.await_gate)
+    try:
+        with schedule.listener(s, coroutines=7, **HOW):
+            until(lambda: [info for info in schedule.listeners(s) if info.awaited], what="a heartbeat during the run")
+            answer = browser.get(f"/s/{s.name}/listeners")
+            assert headline(answer) == "1 listener on 1 machine, 0 of 3 threads busy, 1 of 7 coroutines."
+            assert "0 of 3, 1 of 7 coroutines" in text_of(answer)
             handlers.gate.set()
     finally:
         handlers.gate.set()

@@ -174,7 +174,9 @@ class GocraftBroker:
         """Admit all claims: a pool takes a job only while its name is below its limit."""
         return Turn(claims=[claim for claim, _ in asked])
 
-    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
+    def beating(
+        self, *, trouble: str | None = None, state: str | None = None, awaited: int = 0
+    ) -> Callable[[], Orders]:
         """Send a heartbeat, and return its answer, which has come already. Remember the pools that look dead, for
         `maintain`.
         """

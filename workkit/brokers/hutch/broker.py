@@ -169,11 +169,13 @@ class HutchBroker:
         """Take slots and turns of rates if a Redis is beside: see `Broker.admit`."""
         return self._session.admit(asked)
 
-    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
+    def beating(
+        self, *, trouble: str | None = None, state: str | None = None, awaited: int = 0
+    ) -> Callable[[], Orders]:
         """Check the connection, and send a heartbeat to the Redis beside; AMQP has heartbeats of its own. The returned
         function answers at once.
         """
-        orders = self._session.beat(trouble=trouble, state=state)
+        orders = self._session.beat(trouble=trouble, state=state, awaited=awaited)
         return lambda: orders
 
     def tell(self, said: Mapping[Any, str | None], logs: Sequence[tuple[Claim, str]] = ()) -> None:

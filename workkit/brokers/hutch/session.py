@@ -100,12 +100,12 @@ class Session:
         self._steer()
         return turn
 
-    def beat(self, *, trouble: str | None = None, state: str | None = None) -> Orders:
+    def beat(self, *, trouble: str | None = None, state: str | None = None, awaited: int = 0) -> Orders:
         """Connect again after a loss; give back messages that waited too long for a thread, or at the gate."""
         self._begin()
         if self._arrived and time.monotonic() - self._arrived[0][0].arrived > HOARDED:
             self._link.run(self._suspend)
-        self._ends += self._gate.beat(trouble=trouble, state=state)
+        self._ends += self._gate.beat(trouble=trouble, state=state, awaited=awaited)
         self._steer()  # first, so that messages that go back do not return here
         self._settle()
         fenced, self._fenced = self._fenced, []

@@ -128,9 +128,11 @@ class NativeBroker(Additions):
         """Re-arm recurring jobs, take slots and turns, before they start."""
         return self._session.admit(asked, now_ms=now_ms)
 
-    def beating(self, *, trouble: str | None = None, state: str | None = None) -> Callable[[], Orders]:
+    def beating(
+        self, *, trouble: str | None = None, state: str | None = None, awaited: int = 0
+    ) -> Callable[[], Orders]:
         """Send a heartbeat; its answer says which listeners look dead, for `maintain`."""
-        heard = self._session.beating(trouble=trouble, state=state)
+        heard = self._session.beating(trouble=trouble, state=state, awaited=awaited)
 
         def orders() -> Orders:
             found, self._stale = heard()

@@ -135,7 +135,7 @@ class Session:
         return Turn(claims=armed, wake_in_ms=max(0.0, wake), fenced=self._take_lost(), missed=missed)
 
     def beating(
-        self, *, trouble: str | None, state: str | None = None
+        self, *, trouble: str | None, state: str | None = None, awaited: int = 0
     ) -> Callable[[], tuple[Orders, list[tuple[str, float]]]]:
         """Send a heartbeat. Return a function that waits for its answer: the orders for this listener, and the
         listeners that look dead (name, beat).
@@ -147,7 +147,7 @@ class Session:
             gone = Orders(fenced=self._forget())
             return lambda: (gone, [])
         args = [self.name, self._lease_ms, self._cancelled_upto, DEAD_KEPT, DEAD_KEPT_MS, self._version]
-        asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble, state)])])
+        asked = self._server.ask([self._call("beat", [*args, self._me.of(trouble, state, awaited)])])
         return lambda: self._heard_beat(self._server.answers(asked)[0])
 
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:

@@ -178,6 +178,7 @@ def write_info(info: ListenerInfo, *, began_ms: int) -> bytes:
     listener began, by the server's clock.
     """
     fields = [info.host, info.pid, info.version, info.schedules, info.threads, info.state, began_ms, info.trouble]
+    fields += [info.coroutines, info.awaited] if info.coroutines else []
     packed = bytes(msgpack.packb(fields))
     return packed if len(packed) >= PADDED else bytes(msgpack.packb([*fields, PADDING]))
 
@@ -196,6 +197,7 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
     """Read the description of a listener. If it is missing or unreadable, return the facts in the name."""
     match read_packed(packed):
         case [str(host), int(pid), str(version), dict(names), int(threads), str(state), int(began), *more]:
+            rooms = [count if type(count) is int and count > 0 else 0 for count in (*more, 0, 0, 0)[1:3]]
             return ListenerInfo(
                 listener=listener,
                 host=host,
@@ -206,6 +208,8 @@ def read_info(packed: bytes | None, *, listener: str, now_ms: int) -> ListenerIn
                 state=state,
                 up_ms=max(0, now_ms - began),
                 trouble=more[0] if more and isinstance(more[0], str) and more[0] != PADDING else None,
+                coroutines=rooms[0],
+                awaited=rooms[1],
             )
     return ListenerInfo(
         listener=listener, host=listener.partition(":")[0], pid=0, version=UNKNOWN, schedules={}, threads=0
@@ -224,11 +228,13 @@ class Description:
         self.info, self._began_ms, self._usual = info, began_ms, info.state
         self.packed = write_info(info, began_ms=began_ms)
 
-    def of(self, trouble: str | None, state: str | None = None) -> bytes:
-        """Write the description, with the runs that make no progress and the current activity (None: as registered)."""
+    def of(self, trouble: str | None, state: str | None = None, awaited: int = 0) -> bytes:
+        """Write the description, with the runs that make no progress, the current activity (None: as registered), and
+        the number of coroutines.
+        """
         state = state or self._usual
-        if (trouble, state) != (self.info.trouble, self.info.state):
-            self.info = replace(self.info, trouble=trouble, state=state)
+        if (trouble, state, awaited) != (self.info.trouble, self.info.state, self.info.awaited):
+            self.info = replace(self.info, trouble=trouble, state=state, awaited=awaited)
             self.packed = write_info(self.info, began_ms=self._began_ms)
         return self.packed
 

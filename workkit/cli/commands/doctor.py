@@ -44,7 +44,15 @@ ROUNDS = 3  # the most rounds of repairs after the requested one
 MOST_TOLD = 20  # the most kinds of faults in the record of a repair
 SHOWN = 10  # findings of one kind; the others are counted
 BETWEEN, WITHIN = "\u2007", "\u2008"  # blanks between and within words of a command; `shell_word` leaves neither
-DEFAULTS = {"threads": "10", "processes": "1", "deadline": "25s", "log": "console", "tz": "UTC", "dialect": "published"}
+DEFAULTS = {
+    "threads": "10",
+    "coroutines": "100",
+    "processes": "1",
+    "deadline": "25s",
+    "log": "console",
+    "tz": "UTC",
+    "dialect": "published",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,6 +151,14 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     help="jobs at once in each process; default 10",
 )
 @click.option(
+    "--coroutines",
+    cls=Option,
+    type=Count(),
+    metavar="N",
+    envvar="WORKKIT_COROUTINES",
+    help="coroutines at once in each process, beside those jobs; default 100",
+)
+@click.option(
     "--processes",
     cls=Option,
     type=ProcessCount(),
@@ -199,6 +207,7 @@ def listen_command(
     consumers: tuple[str, ...],
     listener_name: str | None,
     threads: int | None,
+    coroutines: int | None,
     processes: int | None,
     sources: tuple[str, ...],
     strict: bool,
@@ -232,6 +241,7 @@ def listen_command(
         raise click.UsageError("--only-imports allows nothing without --import. Add --import MODULE.")
     how: dict[str, Any] = {"imports": imports, "folder": None if only_imports else Path.cwd(), "strict": strict}
     how["threads"] = threads or settings.threads or 10
+    how["coroutines"] = coroutines or settings.coroutines or 100
     if listener_name:
         how["listener_name"] = listener_name
     how["deadline"] = deadline or settings.deadline or "25s"

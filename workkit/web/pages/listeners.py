@@ -115,6 +115,8 @@ def headline(rows: list[ListenerRow], *, schedule: str, unknown: str) -> Sentenc
     threads, busy = sum(row.info.threads for row in rows), sum(row.info.busy for row in rows)
     hosts = len({row.info.host for row in rows})
     of = f"{busy:,} of {plural(threads, 'thread')} busy"
+    if most := sum(row.info.coroutines for row in rows):
+        of += f", {sum(row.info.awaited for row in rows):,} of {plural(most, 'coroutine')}"
     return (f"{plural(len(rows), 'listener')} on {plural(hosts, 'machine')}, {of}.",)
 
 

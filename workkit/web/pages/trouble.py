@@ -59,7 +59,7 @@ def facts(asked: Asked, rows: PlannedJobs, last_hour: Cell | None, crowds: Mappi
         is_empty=is_empty and gone is None,
         gone=gone,
         listeners=None if "listeners" in counts.unknown else counts.listeners,
-        busy=sum(len(info.running) for info in pulse.listeners),
+        busy=sum(info.busy for info in pulse.listeners),
         threads=threads,
         due=counts.due,
         late_ms=counts.late_ms,

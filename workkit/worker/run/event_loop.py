@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context
 from typing import Any
@@ -18,7 +18,7 @@ from workkit.clocks import measured
 from workkit.errors import WorkerLost, described
 from workkit.jobs.outcome import NotBegun
 from workkit.worker.run import interruption
-from workkit.worker.run.interruption import Interruption
+from workkit.worker.run.interruption import Interruption, watched_task
 
 SILENT = "the event loop of coroutines does not answer: a handler blocks it"
 TICK = 1.0  # seconds between two ticks, by which others see that the loop moves
@@ -37,26 +37,37 @@ class EventLoop:
 
     def run(self, coroutine: Body, *, context: Context, interruption: Interruption) -> Any:
         """Run a coroutine on the loop, wait for its end here, and return its value. An interruption cancels it. Raises
-        every error of the coroutine, including SystemExit. Raises WorkerLost if the loop dies during the run, and
-        NotBegun if no loop answers that could begin it.
+        every error of the coroutine, including SystemExit, and as `start`. Raises WorkerLost if the loop dies during
+        the run.
         """
-        waited = _Waited(coroutine, context)
-        try:
-            served = self._taker(waited)
-        except NotBegun:
-            coroutine.close()
-            raise
+        over = threading.Event()
+        waited = _Waited(coroutine, context, over.set)
+        served = self._taker(waited)
         # before it begins: from now on no interruption is raised in this thread, which would leave the coroutine behind
         interruption.interrupt_by(lambda: served.call(waited.stop))
         served.call(waited.start)
-        waited.over.wait()
-        served.forget(waited)
+        over.wait()
         if waited.raised:
             raise waited.raised[0]
         return waited.returned[0] if waited.returned else None
 
+    def start(self, coroutine: Body, *, context: Context, over: Callable[[BaseException | None], None]) -> None:
+        """Run a coroutine on the loop. At its end, call `over` there, with its error; if the loop dies, or blocks
+        before it has begun, call it elsewhere with WorkerLost or NotBegun. Raises NotBegun if no loop answers.
+        """
+        waited = _Waited(coroutine, context, lambda: over(waited.raised[0] if waited.raised else None))
+        served = self._taker(waited)
+        served.call(waited.start)
+
     def _taker(self, waited: _Waited) -> _Served:
-        """Return the loop that has accepted a coroutine. Raises NotBegun."""
+        """Return the loop that has accepted a coroutine. Raises NotBegun, and closes the coroutine."""
+        try:
+            return self._accepting(waited)
+        except NotBegun:
+            waited.coroutine.close()
+            raise
+
+    def _accepting(self, waited: _Waited) -> _Served:
         with self._lock:
             if self.is_silent:
                 raise NotBegun(SILENT)
@@ -109,20 +120,23 @@ class EventLoop:
 
 
 class _Waited:
-    """A coroutine that a thread waits for. Only the loop's thread calls `start` and `stop`; the rest is thread-safe."""
+    """A coroutine; `over` is called once, at its end. Only the loop's thread calls `start` and `stop`; the rest is
+    thread-safe.
+    """
 
-    def __init__(self, coroutine: Body, context: Context) -> None:
-        self.over = threading.Event()
+    def __init__(self, coroutine: Body, context: Context, over: Callable[[], None]) -> None:
+        self.coroutine = coroutine
         self.raised: list[BaseException] = []
         self.returned: list[Any] = []
-        self._coroutine, self._context = coroutine, context
+        self.forget: Callable[[_Waited], None] = lambda _: None  # called first at its end
+        self._context, self._over = context, [over]
         self._task: asyncio.Task[None] | None = None
         self._is_early = False  # interrupted before it began
         self._unbegun = [True]  # the thread that takes this item begins the coroutine, or releases it
 
     def start(self) -> None:
         """Begin it, unless it was released."""
-        if self.over.is_set():
+        if not self._over:
             return
         self._task = asyncio.get_running_loop().create_task(self._run(), context=self._context)
         self._task.add_done_callback(self._ended)
@@ -137,7 +151,7 @@ class _Waited:
 
     async def _run(self) -> None:
         if self._is_mine():
-            await kept(self._coroutine, self.raised, self.returned)
+            await kept(self.coroutine, self.raised, self.returned)
 
     def _is_mine(self) -> bool:
         with suppress(IndexError):
@@ -147,22 +161,29 @@ class _Waited:
     def give_back(self, why: str) -> None:
         """End it with NotBegun, unless it has begun."""
         if self._is_mine():
-            self._coroutine.close()
-            self.raised[:] = [NotBegun(why)]
-            self.over.set()
+            self.coroutine.close()
+            self._end(NotBegun(why))
 
     def lose(self, why: str) -> None:
         """End it because the loop has died: with WorkerLost if it has begun."""
         self.give_back(why)
-        if not self.over.is_set():
-            self.raised[:] = [WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}")]
-            self.over.set()
+        self._end(WorkerLost(f"the event loop of coroutines died in the middle of the run: {why}"))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() and self._is_mine():  # before its first step
             self.raised.append(asyncio.CancelledError())
-            self._coroutine.close()
-        self.over.set()
+            self.coroutine.close()
+        self._end()
+
+    def _end(self, *raised: BaseException) -> None:
+        """Report the end, the first time."""
+        try:
+            over = self._over.pop()
+        except IndexError:
+            return
+        self.raised[:] = raised or self.raised
+        self.forget(self)
+        over()
 
 
 class _Served:
@@ -193,16 +214,13 @@ class _Served:
         with self._lock:
             if not self._is_over:
                 self._waited.add(waited)
+                waited.forget = self._waited.discard
             return not self._is_over
 
     def give_back(self) -> None:
         """Release coroutines that have not begun."""
         for waited in list(self._waited):
             waited.give_back(SILENT)
-
-    def forget(self, waited: _Waited) -> None:
-        """Forget a coroutine that has ended."""
-        self._waited.discard(waited)
 
     def call(self, act: Callable[[], None]) -> None:
         """Make the loop call `act` soon, if it lives."""
@@ -260,69 +278,24 @@ class _Served:
             self._loop.stop()
 
 
-class Watched(Coroutine[Any, Any, Any]):
-    """A coroutine that, in a forked child, ends the process instead of awaiting or ending: the loop is its parent's."""
-
-    __slots__ = ("_born", "_coroutine")
-
-    def __init__(self, coroutine: Body) -> None:
-        self._coroutine, self._born = coroutine, interruption.forks
-
-    def send(self, value: Any) -> Any:
-        """Take it to its next `await`."""
-        return self._step(self._coroutine.send, value)
-
-    def throw(self, *error: Any) -> Any:
-        """Return the same, raising an error in it."""
-        return self._step(self._coroutine.throw, *error)
-
-    def close(self) -> None:
-        """End it, also if it has never begun."""
-        self._coroutine.close()
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Be awaited by a coroutine around it."""
-        return self
-
-    def __iter__(self) -> Watched:
-        """As for a generator."""
-        return self
-
-    def __next__(self) -> Any:
-        """As for a generator."""
-        return self.send(None)
-
-    def __getattr__(self, name: str) -> Any:
-        """Show the coroutine's attributes to code that inspects tasks."""
-        return getattr(self._coroutine, name)
-
-    def _step(self, act: Callable[..., Any], *values: Any) -> Any:
-        if interruption.forks != self._born:  # another coroutine has forked on this loop
-            interruption.end_fork()
-        try:
-            awaited = act(*values)
-        except BaseException as error:
-            if interruption.forks != self._born:
-                interruption.end_fork(None if isinstance(error, StopIteration) else error)
-            raise
-        if interruption.forks != self._born:
-            interruption.end_fork(
-                RuntimeError("a forked child of a coroutine cannot await: the event loop is its parent's")
-            )
-        return awaited
-
-
-def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> asyncio.Task[Any]:
-    """Make a watched task, because the tasks of a handler may fork too."""
-    return asyncio.Task(Watched(coroutine), loop=loop, **how)
-
-
 async def kept(coroutine: Awaitable[Any], raised: list[BaseException], returned: list[Any]) -> None:
     """Await it, and store its value or its error: asyncio adds frames to a traceback, and ends on some errors."""
     try:
         returned.append(await coroutine)
     except BaseException as error:
         raised.append(error)
+
+
+def stopper() -> Callable[[], None]:
+    """Return a function that cancels the task which calls this. Any thread may call it, at any time."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None, "called by a coroutine"
+
+    def stop() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(task.cancel)
+
+    return stop
 
 
 def run_alone(coroutine: Body) -> Any:

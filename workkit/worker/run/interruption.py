@@ -13,12 +13,15 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from workkit.clocks import time
 from workkit.errors import JobCancelled, JobTimeout
+
+if TYPE_CHECKING:
+    import asyncio
 
 WAKING = signal.SIGURG  # ignored by programs that do not handle it
 
@@ -205,6 +208,63 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
+
+
+class Watched(Coroutine[Any, Any, Any]):
+    """A coroutine that, in a forked child, ends the process instead of awaiting or ending: the loop is its parent's."""
+
+    __slots__ = ("_born", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._coroutine, self._born = coroutine, forks
+
+    def send(self, value: Any) -> Any:
+        """Take it to its next `await`."""
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """Return the same, raising an error in it."""
+        return self._step(self._coroutine.throw, *error)
+
+    def close(self) -> None:
+        """End it, also if it has never begun."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Be awaited by a coroutine around it."""
+        return self
+
+    def __iter__(self) -> Watched:
+        """As for a generator."""
+        return self
+
+    def __next__(self) -> Any:
+        """As for a generator."""
+        return self.send(None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Show the coroutine's attributes to code that inspects tasks."""
+        return getattr(self._coroutine, name)
+
+    def _step(self, act: Callable[..., Any], *values: Any) -> Any:
+        if forks != self._born:  # another coroutine has forked on this loop
+            end_fork()
+        try:
+            awaited = act(*values)
+        except BaseException as error:
+            if forks != self._born:
+                end_fork(None if isinstance(error, StopIteration) else error)
+            raise
+        if forks != self._born:
+            end_fork(RuntimeError("a forked child of a coroutine cannot await: the event loop is its parent's"))
+        return awaited
+
+
+def watched_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> asyncio.Task[Any]:
+    """Make a watched task, because the tasks of a handler may fork too."""
+    import asyncio  # only an event loop calls this, and it has imported the module
+
+    return asyncio.Task(Watched(coroutine), loop=loop, **how)
 
 
 def _before() -> None:

@@ -38,6 +38,7 @@ class Run:
     clock: Clock | None = None
     interruption: Interruption | None = None  # the clock, if there is one
     is_prevented: bool = False  # cancelled before its handler was called
+    is_on_loop: bool = False  # whether it runs in a task of the event loop, and needs no thread
     thread: int = 0  # the thread that calls the handler; 0 before and after
     returned: Any = None  # by the handler
     not_begun: BaseException | None = None  # why the handler was not called

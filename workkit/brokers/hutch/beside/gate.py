@@ -112,7 +112,7 @@ class Gate:
         self._slots.clear()
         return known
 
-    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
+    def beat(self, *, trouble: str | None, state: str | None, awaited: int) -> list[Ending]:
         """Send a heartbeat; return claims that have waited here too long, each with its ending."""
         now = time.monotonic()
         ends: list[Ending] = []

@@ -64,7 +64,7 @@ class RedisGate(Gate):
     def ensure(self) -> None:
         """Ask whether Redis answers, if it did not before. Without Redis no message is taken."""
         if self._is_lost:
-            self._beat(None if self._who is None else self._who.info.trouble, None)
+            self._beat(None if self._who is None else self._who.info.trouble, None, 0)
 
     def take(self, claims: list[Claim]) -> list[Claim]:
         """Record claims before they run. Return them with their crashes, and with the terms of their messages; leave
@@ -132,15 +132,15 @@ class RedisGate(Gate):
                 self._left.append(settled(run, None))
         return super().lose(claims)
 
-    def beat(self, *, trouble: str | None, state: str | None) -> list[Ending]:
+    def beat(self, *, trouble: str | None, state: str | None, awaited: int) -> list[Ending]:
         """Send a heartbeat; return claims that have waited here too long, each with its ending."""
-        self._beat(trouble, state)
-        return super().beat(trouble=trouble, state=state)
+        self._beat(trouble, state, awaited)
+        return super().beat(trouble=trouble, state=state, awaited=awaited)
 
-    def _beat(self, trouble: str | None, state: str | None) -> None:
+    def _beat(self, trouble: str | None, state: str | None, awaited: int) -> None:
         """Read the pauses, and the listeners that look dead."""
         assert self._who is not None, "register first"
-        packed = self._who.of(trouble, state)
+        packed = self._who.of(trouble, state, awaited)
         self._settle_left()
         beat = self._still(lambda: self._asked("beat", [self.name, self._lease_ms, self._version, packed]))
         names = [name.decode("utf-8", "surrogateescape") for name in beat[1][::2]]
