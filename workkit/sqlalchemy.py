@@ -19,9 +19,9 @@ job look for rows without their job.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from workkit.errors import InvalidOptions
@@ -33,16 +33,16 @@ from workkit.verbs.bulk import prepared
 try:
     from sqlalchemy import event
     from sqlalchemy.exc import MissingGreenlet
-    from sqlalchemy.orm import Session, SessionTransaction
+    from sqlalchemy.orm import Session, SessionTransaction, scoped_session
     from sqlalchemy.util import await_only
 except ImportError as error:
     raise ImportError(
         f"workkit.sqlalchemy needs SQLAlchemy 2 ({error}). Install it: pip install 'workkit[sqlalchemy]'"
     ) from error
 
-if TYPE_CHECKING:
+_HAS_ASYNC = find_spec("greenlet") is not None  # without it SQLAlchemy has no asynchronous sessions
+if TYPE_CHECKING or _HAS_ASYNC:
     from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session
-    from sqlalchemy.orm import scoped_session
 
 Send = Callable[[], object]
 
@@ -85,7 +85,7 @@ def add_on_commit(
 
 def _session_of(given: Any) -> Session:
     """Return the synchronous session behind a session of any kind. Raises InvalidOptions."""
-    found = given.registry() if hasattr(given, "registry") else given  # the scoped session of this thread or task
+    found = given() if hasattr(given, "registry") else given  # a scoped session
     found = getattr(found, "sync_session", found)
     if not isinstance(found, Session):
         trouble, remedy = "is not a session of SQLAlchemy", "Write add_on_commit(session, s, fn, ...)."
@@ -135,7 +135,7 @@ def _send(sends: Sequence[Send]) -> None:
                 error.add_note(f"The transaction is committed, but {left}. Add them again.")
                 raise
 
-    if "greenlet" in sys.modules and _has_event_loop():
+    if _HAS_ASYNC and _has_event_loop():
         threaded = asyncio.to_thread(work)
         try:
             await_only(threaded)
