@@ -9,7 +9,7 @@ a field of `Terms` or `RunOptions`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -44,7 +44,6 @@ PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
 LONGEST_NAME, LONGEST_KEY, LONGEST_LISTENER = 200, 500, 64
 MOST_RESULT = 64_000_000  # bytes
-_NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
 _LISTENER_NAME = re.compile(rf"{read.CONTROL.pattern}|[\s:*]")
 
 
@@ -107,9 +106,9 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="zone in which words are read", default="that of the schedule"),
     VerbOption(name="late", **_AMONG, **{**_choice(Late), "fits": None}, value="POLICY",
                meaning="a time up to a day past: refuse, run", default='"refuse"'),
-    VerbOption(name="name", **_AMONG, type=str, read=read.read_text(LONGEST_NAME, forbidden=_NAME), value="NAME",
+    VerbOption(name="name", **_AMONG, type=str, read=read.read_text(LONGEST_NAME, forbidden=read.NAME), value="NAME",
                meaning="name of the job; one added under it replaces this",
-               member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
+               member="name", fits=_text_fits(LONGEST_NAME, forbidden=read.NAME)),
     VerbOption(name="unique_key", **_AMONG, type=str, value="KEY",
                read=read.read_text(LONGEST_KEY, forbidden=read.CONTROL),
                meaning="one job at a time under this key",
@@ -121,6 +120,11 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
                meaning="False: a job of its own at each addition",
                default="True"),
+    VerbOption(name="once_key", **_AMONG, type=str, value="KEY",
+               read=read.read_text(LONGEST_KEY, forbidden=read.CONTROL, example='"pay:4218"'),
+               meaning="one job in all under this key, for a time",
+               member="once_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
+    _duration("once_for", **_AMONG, **_NOT_STORED, meaning="how long the first job of that key is returned"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time the last one runs"),
@@ -133,6 +137,8 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="a monitor's URL, which gets starts and endings"),
     VerbOption(name="meta", **_AMONG, type=Mapping[str, str], read=read_meta, value="NAME=VALUE",
                meaning="a text that goes along, also to jobs it adds"),
+    VerbOption(name="tags", **_AMONG, type=Sequence[str], read=read.tags, value="TAG",
+               meaning="a text to find and change jobs by; up to 8", member="tags", fits=read.are_tags),
     _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",

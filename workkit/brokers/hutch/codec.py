@@ -200,6 +200,7 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
     terms, entrance = job.terms, job.entrance
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
                         ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms),
+                        ("once_key", terms.once_key), ("tags", terms.tags if job.identity is None else None),
                         ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")

@@ -94,6 +94,7 @@ class Run:
                 attempt=job.attempt,
                 crashes=self.claim.crashes,
                 meta=dict(job.meta or {}),
+                tags=job.tags,
                 started=started,
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,

@@ -37,5 +37,5 @@ local function miss(m, reason, now) -- an occurrence that does not run
   note(m, reason, 1, now)
   redis.call('HDEL', running, m.receipt)
   drop_slot('run:' .. m.id, m.run)
-  if redis.call('SISMEMBER', ended, m.id) == 1 and not is_open(m.id) then end_job(m.id) end
+  if redis.call('SISMEMBER', ended, m.id) == 1 and not is_open(m.id) then end_job(m.id, 'missed') end
 end
