@@ -102,6 +102,14 @@ def awaited_task(s: Schedule) -> None:
     asyncio.run(aio.add(s, look, every="day at 5"))
 
 
+def awaited_reschedule(s: Schedule) -> None:
+    async def main() -> None:
+        await aio.add(s, look, every="day at 9am", name="daily")
+        await aio.reschedule(s, "daily", every="day at 5")
+
+    asyncio.run(main())
+
+
 def sent_by_a_coroutine(s: Schedule) -> None:
     async def main() -> None:
         await s.bind(look).every("day at 5").asend()
@@ -110,7 +118,7 @@ def sent_by_a_coroutine(s: Schedule) -> None:
 
 
 @pytest.mark.parametrize(
-    "do", [added_many, sent, rescheduled, awaited, awaited_many, awaited_task, sent_by_a_coroutine]
+    "do", [added_many, sent, rescheduled, awaited, awaited_many, awaited_task, awaited_reschedule, sent_by_a_coroutine]
 )
 def test_each_way_to_add_warns_at_the_line_of_the_program(s: Schedule, do: Callable[[Schedule], None]) -> None:
     with caught() as found:
