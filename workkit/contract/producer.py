@@ -66,7 +66,7 @@ class Added:
 
     If it was not new, `id` names the existing job; `due_ms` is None if that job does not wait. `ended`: how that job
     ended, if its lasting key outlived it: "done", "dead", "discarded", "cancelled", "expired", "replaced", or "unknown"
-    where its payload is gone and no listener of workkit has told; `ended_ms`: when, None if that is not known.
+    where its payload is gone and the server does not know why; `ended_ms`: when, None if that is not known.
     """
 
     id: str

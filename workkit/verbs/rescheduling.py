@@ -286,7 +286,9 @@ def saved(
     broker, author = producer_of(s), author_of(by)
     new = _new(broker, s, given, stands)
     if seen is not None:
-        new.meta = seen.meta  # no form has it
+        new.meta = seen.meta  # no form has it, nor a lasting key
+        if seen.terms.once_key is not None:
+            new.terms = replace(new.terms, once_key=seen.terms.once_key)
     if new.terms.name is not None:
         new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
     broker.check(new)

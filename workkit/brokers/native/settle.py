@@ -15,7 +15,7 @@ from workkit.brokers.native.entry import Entry, rate_flag, read_entry, regular, 
 from workkit.brokers.redis_server.control import pack
 from workkit.contract.listener import Claim, Standing, Trouble, Waited
 from workkit.jobs.admission import NOTHING, Admission
-from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import CANCELLED, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.terms import is_missed, next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
@@ -106,7 +106,8 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
         case Done(expired=True):
             return out | _over(claim) | {"count": "expired"}
         case Done(discarded=reason):
-            return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
+            over = _over(claim) | ({"how": CANCELLED} if reason is not None and reason.startswith(CANCELLED) else {})
+            return out | over | {"count": "done" if reason is None else "discarded"}
         case Dead(failure=failure, reason=reason):
             return (
                 out

@@ -11,7 +11,7 @@
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
---        count: under which name it is counted
+--        count: under which name it is counted; how it ended, where its key says another word
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it

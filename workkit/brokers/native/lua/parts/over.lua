@@ -8,7 +8,7 @@ local function forget(e, id) -- without its payload, it gives up its name and it
   if e.unique then release(unique, e.unique, id) end
 end
 
-local function how(e) return e.dead and 'dead' or e.count or 'done' end
+local function how(e) return e.how or e.dead and 'dead' or e.count or 'done' end
 
 local function drop(e, has_marks)
   leave(e.drop, how(e), not e.unread and e or nil)
