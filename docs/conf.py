@@ -47,8 +47,8 @@ default_role = "code"  # docstrings write `name` for code, as Markdown does
 nitpick_ignore_regex = [  # types of others, whose inventories are not read; type variables; what only we read
     (
         "py:class",
-        r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client|valkey_client|flask\.app|django_tasks|django\.tasks)\..*"
-        r"|ZoneInfo|Starlette|Client|(tuple|dict)\[.*",
+        r"(collections\.abc|contextlib|datetime|zoneinfo|logging|redis_client|valkey_client|flask\.app|sqlalchemy|django_tasks|django\.tasks)\..*"
+        r"|ZoneInfo|Starlette|Client|(async_)?scoped_session|(Async)?Session|(tuple|dict)\[.*",
     ),
     ("py:class", r"workkit\..*\.([AEFPR]|R_co|JobDecorator)|P"),
     ("py:obj", r"typing\.~P"),

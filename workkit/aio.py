@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
-from workkit.contract.producer import Tally
+from workkit.contract.producer import CALLER, Tally, calling_line
 from workkit.jobs.call import ForwardOptions, ListenOptions, TimeOptions
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create, meta
@@ -39,7 +39,11 @@ def coroutine_of(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
     @functools.wraps(verb)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(verb, *args, **kwargs)
+        token = CALLER.set(calling_line())
+        try:
+            return await asyncio.to_thread(verb, *args, **kwargs)
+        finally:
+            CALLER.reset(token)
 
     return run
 
@@ -109,7 +113,7 @@ async def reschedule(
 async def reschedule(s: Schedule, which: Any = None, **how: Any) -> Any:
     """Give jobs another time, as `schedule.reschedule` does."""
     verb: Any = schedule.reschedule
-    return await asyncio.to_thread(verb, s, which, **how)
+    return await coroutine_of(verb)(s, which, **how)
 
 
 @overload
@@ -154,7 +158,7 @@ async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "3
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row, as `schedule.add_many` does. A thread reads `rows`."""
-    return await asyncio.to_thread(schedule.add_many, s, rows)
+    return await coroutine_of(schedule.add_many)(s, rows)
 
 
 async def jobs(

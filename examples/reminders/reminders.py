@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from fastapi import Body, Depends, FastAPI, Header, Request
+from fastapi import Body, FastAPI, Header, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
@@ -26,63 +26,61 @@ api = FastAPI(lifespan=lifespan(s, listen=True))
 
 
 @s.job(retries=3, keep="1 day")  # what it returns is kept, so that a reminder can be snoozed after it was shown
-def remind(user: int, text: str) -> str:
+def remind(user: int, text: str) -> tuple[int, str]:
     print(f"to user {user}: {text}", flush=True)  # yours sends a mail or a push message
-    return text
+    return user, text
 
 
 class User(BaseModel):
-    id: int
-    tz: ZoneInfo
+    """Who the headers say. Yours reads the login, and the zone from the profile."""
 
-    def name(self, reminder: str) -> str:
-        """Name a job of this user. The slash behind the number keeps user 7 apart from user 77."""
-        return f"u/{self.id}/{reminder}"
+    user: int
+    zone: ZoneInfo = PARIS
 
-
-def logged_in(user: Annotated[int, Header()], zone: Annotated[ZoneInfo, Header()] = PARIS) -> User:
-    """Trust the headers. Yours reads the login, and the zone from the profile."""
-    return User(id=user, tz=zone)
+    @property
+    def tag(self) -> str:
+        return f"user:{self.user}"  # of all jobs of this user
 
 
-Me = Annotated[User, Depends(logged_in)]
+Me = Annotated[User, Header()]
 
 
 def shown(me: User, found: Job) -> dict[str, Any]:
     """Say what was understood, in the zone of the user, who sees at once whether that was meant."""
     when = triggers.explain(found.trigger) if found.trigger and found.recurs else "once"
-    at = found.due and found.due.astimezone(me.tz)
-    return {"id": str(found.name).rpartition("/")[2], "text": found.args[1], "when": when, "next": at}
+    at = found.due and found.due.astimezone(me.zone)
+    return {"id": found.name, "text": found.args[1], "when": when, "next": at}
 
 
 @api.post("/reminders", status_code=201)
 async def create(
     text: Annotated[str, Body(min_length=1, max_length=500)], when: Annotated[str, Body(max_length=200)], me: Me
 ) -> dict[str, Any]:
-    name = me.name(uuid4().hex)
-    return shown(me, await remind.when(when, tz=me.tz, name=name).asend(me.id, text))
+    return shown(me, await remind.when(when, tz=me.zone, name=uuid4().hex, tags=[me.tag]).asend(me.user, text))
 
 
 @api.get("/reminders")
 async def listed(me: Me) -> list[dict[str, Any]]:
     """List each once: of one that is being shown, its next time."""
-    found = {one.name: one async for one in aio.jobs(s, names=me.name("*")) if one.state != "dead"}
+    found = {one.name: one async for one in aio.jobs(s, tag=me.tag) if one.state != "dead"}
     return [shown(me, one) for one in found.values()]
 
 
 @api.delete("/reminders/{reminder}", status_code=204)
 async def delete(reminder: str, me: Me) -> None:
-    await aio.cancel(s, me.name(reminder))
-    await aio.cancel(s, me.name(f"{reminder}-again"), missing_ok=True)
+    await aio.cancel(s, reminder, tag=me.tag)
+    await aio.cancel(s, f"{reminder}-again", tag=me.tag, missing_ok=True)
 
 
 @api.post("/reminders/{reminder}/snooze")
 async def snooze(reminder: str, minutes: Annotated[int, Body(embed=True, ge=1, le=1440)], me: Me) -> dict[str, Any]:
     """Remind once more, so much later. One that recurs keeps its times; one that waits is put off."""
-    found = await aio.job(s, me.name(reminder))  # also one that was shown, and is over
-    text = found.args[1] if found.args else await aio.result(s, found, wait=None)
-    name = me.name(f"{reminder}-again" if found.recurs else reminder)
-    return shown(me, await remind.in_(timedelta(minutes=minutes), tz=me.tz, name=name).asend(me.id, text))
+    found = await aio.job(s, reminder)  # also one that was shown, and is over
+    user, text = found.args or await aio.result(s, found, wait=None)
+    if user != me.user:
+        raise NotFound(reminder)
+    name = f"{reminder}-again" if found.recurs else reminder
+    return shown(me, await remind.in_(timedelta(minutes=minutes), name=name, tags=[me.tag]).asend(user, text))
 
 
 @api.exception_handler(Invalid)

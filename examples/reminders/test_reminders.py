@@ -55,11 +55,11 @@ def test_times_are_listed_as_they_were_understood_in_the_zone_of_the_user() -> N
 
 def test_nobody_sees_or_changes_the_reminders_of_others() -> None:
     add(SEVEN, "of 7", "every weekday at 8")
-    theirs = add(SEVENTY_SEVEN, "of 77, who asks what u/7/ means", "every weekday at 8")
+    theirs = add(SEVENTY_SEVEN, "of 77, who asks what user:7 means", "every weekday at 8")
     assert texts(SEVEN) == ["of 7"]
     assert web.delete(f"/reminders/{theirs}", headers=SEVEN).json() == {"detail": "You have no such reminder."}
     assert snoozed(SEVEN, theirs, minutes=5).status_code == 404
-    assert texts(SEVENTY_SEVEN) == ["of 77, who asks what u/7/ means"]
+    assert texts(SEVENTY_SEVEN) == ["of 77, who asks what user:7 means"]
 
 
 def test_a_reminder_is_listed_once_until_it_is_deleted(wk: testing.Workkit, monkeypatch: pytest.MonkeyPatch) -> None:

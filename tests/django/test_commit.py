@@ -97,6 +97,7 @@ def test_enqueue_on_commit_false_does_not_wait(s: Schedule) -> None:
         ({"in_": "5 mintues"}, PhraseError),
         ({"args": [1, 2]}, InvalidArguments),
         ({"args": [float("nan")]}, InvalidArguments),
+        ({"args": ["x" * 10_000_001]}, InvalidArguments),
         ({"retrys": 1}, InvalidOptions),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, assert_type
 
-from workkit import Job, call, schedule
+from workkit import Job, call, current_job, schedule
 from workkit.contract.producer import Tally
 from workkit.verbs.calling import JobFunction, TimedCall
 
@@ -51,6 +51,8 @@ assert_type(export.many([(date(2027, 3, 1),), {"day": date(2027, 3, 1), "full": 
 assert_type(export.map([date(2027, 3, 1)]), Tally)
 export.at("7pm tomorrow").map(date(2027, 3, n) for n in range(1, 5))
 assert_type(load.send(3).result(), str)
+assert_type(current_job().due, datetime)
+export.at(current_job().due, late="run").send(date(2027, 3, 1))
 odd.send("7pm", args=2, priority=5, name="x", self=1, s=2, fn=3)
 bound = s.bind(plain)
 assert_type(bound(1), list[int])

@@ -7,8 +7,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence, Sized
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, overload
+from types import FrameType
+from typing import Any, Literal, NamedTuple, overload
 
 from workkit import triggers
 from workkit.errors import InvalidArguments, WorkkitWarning
@@ -175,17 +177,43 @@ def check_size(data: Sized, *, fn: str, most: int | None, given: Any = None) -> 
     )
 
 
-_OURS = __name__.partition(".")[0]
+_PASSED = frozenset({__name__.partition(".")[0], "asyncio", "concurrent", "threading"})
+
+
+class CallingLine(NamedTuple):
+    """A line of a program, as `warnings.warn_explicit` takes it."""
+
+    filename: str
+    lineno: int
+    module: str
+    registry: dict[Any, Any]
+
+
+CALLER: ContextVar[CallingLine | None] = ContextVar("workkit_caller", default=None)
+"""The line that awaits a verb of `workkit.aio`, for the thread that carries it out."""
+
+
+def calling_line() -> CallingLine | None:
+    """Return the nearest line outside workkit and the threads and event loops of Python; None if there is none."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in _PASSED:
+            registry = frame.f_globals.setdefault("__warningregistry__", {})
+            return CallingLine(frame.f_code.co_filename, frame.f_lineno, module, registry)
+        frame = frame.f_back
+    return None
 
 
 def warn_caller(message: str, category: type[Warning] = WorkkitWarning) -> None:
-    """Issue a warning at the nearest line outside workkit. A DeprecationWarning names the new form, and the version
-    that removes the old form (docs/versions.md).
+    """Issue a warning at the nearest line outside workkit; of a verb of `workkit.aio`, at the line that awaits it. A
+    DeprecationWarning names the new form, and the version that removes the old form (docs/versions.md).
     """
-    level, frame = 1, sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OURS:  # type: ignore[redundant-expr]
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(message, category, stacklevel=level)
+    line = calling_line() or CALLER.get()
+    if line is None:
+        warnings.warn(message, category, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, category, *line)
 
 
 _BYTES = 20  # of a usual id, which is written as 40 hex digits

@@ -12,16 +12,13 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from workkit import wire
 from workkit.errors import Invalid
 from workkit.jobs.importing import refuse_addition
 from workkit.jobs.names import Fn
 from workkit.text.nearest import nearest_word
 from workkit.text.wording import listed
-from workkit.triggers import KEYWORDS as TIMES
-from workkit.verbs.addition import addition, sent
-from workkit.verbs.creation import Schedule, check_schedule, create
-from workkit.verbs.opening import producer_of
+from workkit.verbs.bulk import prepared
+from workkit.verbs.creation import Schedule, create
 
 SETTING = "WORKKIT"
 NAME = "schedule"
@@ -92,13 +89,10 @@ def add_later(
     """Add a job by the keywords of `add` when the transaction is committed, and call `then`. See `add_on_commit`.
     `at_once`: add it now, whether the transaction is committed or not.
     """
-    check_schedule(s)
-    verb = "add" if any(given.get(name) is not None for name in TIMES) else "add_now"
-    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
-    wire.payload(cron="", job=new.fn, args=new.args, extra={"kwargs": new.kwargs or {}})  # checks the arguments
+    add = prepared(s, given)
 
     def send() -> None:
-        sent(s, new)
+        add()
         if then is not None:
             then()
 

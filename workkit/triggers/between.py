@@ -33,10 +33,16 @@ def between(trigger: Trigger, *, start: Any, end: Any, now: datetime, tz: str) -
             raise InvalidOptions(
                 f"{name}={_shown(given)}: {trouble}. {remedy}", given=given, where=name, trouble=trouble, remedy=remedy
             )
-    read = {name: instant(name, given, now, tz) for name, (given, _) in bounds.items() if given is not None}
+    remarks: list[str] = []
+    read = {name: instant(name, given, now, tz, remarks) for name, (given, _) in bounds.items() if given is not None}
     if "start" in read:
         trigger = counted_from(trigger, read["start"])
-    bounded = replace(trigger, start=read.get("start", trigger.start), end=read.get("end", trigger.end))
+    bounded = replace(
+        trigger,
+        start=read.get("start", trigger.start),
+        end=read.get("end", trigger.end),
+        warnings=(*trigger.warnings, *remarks),
+    )
     if bounded.next_after(now - timedelta(seconds=1)) is None:
         both = " and ".join(f"{name}={_shown(given)}" for name, (given, _) in bounds.items() if given is not None)
         trouble, remedy = f"leave{'' if len(read) > 1 else 's'} no run", "Give other bounds."
@@ -56,10 +62,12 @@ def days_from(period: timedelta, *, start: Any, now: datetime, tz: str) -> str |
     return f"{'day' if days == 1 else f'{days} days'} at {hour}"
 
 
-def instant(name: str, given: Any, now: datetime, tz: str) -> datetime:
-    """Read the instant of the option `name`, as a whole second in UTC. Raises TriggerError, PhraseError."""
+def instant(name: str, given: Any, now: datetime, tz: str, remarks: list[str] | None = None) -> datetime:
+    """Read the instant of the option `name`, as a whole second in UTC. Puts remarks on its words into `remarks`. Raises
+    TriggerError, PhraseError.
+    """
     if isinstance(given, str):
-        found = _words(name, given, now, tz)
+        found = _words(name, given, now, tz, [] if remarks is None else remarks)
     elif isinstance(given, datetime):
         if given.utcoffset() is None:
             raise refused(TriggerError, name, repr(given), "has no zone", NO_ZONE, given=given)
@@ -121,7 +129,7 @@ def _repeated(given: str, now: datetime, tz: str) -> Trigger | None:
     return found
 
 
-def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
+def _words(name: str, given: str, now: datetime, tz: str, remarks: list[str]) -> datetime:
     from workkit.triggers.english import phrase  # takes a while to import
     from workkit.triggers.english.reader import named
 
@@ -135,6 +143,7 @@ def _words(name: str, given: str, now: datetime, tz: str) -> datetime:
     if trigger.recurs or only is None:
         trouble, remedy = "recurs; it must be one instant", f'Write {name}="2030-01-01".'
         raise refused(PhraseError, name, f'"{given}"', trouble, remedy, given=given)
+    remarks += (f"{name}={_shown(given)}: {remark}" for remark in trigger.warnings)
     return only
 
 

@@ -331,7 +331,9 @@ def with_skipped(trigger: Trigger, *, after: datetime) -> Trigger:
         return trigger
     for change in clock_changes(trigger.tz, after, after + AHEAD):
         if change.skips and (wall := touched(trigger, change)) is not None:
-            return replace(trigger, warnings=(*trigger.warnings, _sentence(trigger.tz, wall, change)))
+            sentence = _sentence(trigger.tz, wall, change)
+            known = sentence in trigger.warnings
+            return trigger if known else replace(trigger, warnings=(*trigger.warnings, sentence))
     return trigger
 
 

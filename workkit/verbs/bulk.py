@@ -1,6 +1,6 @@
 """The verb `add_many`: many additions, sent in batches. Two requests are under way at once, or one if the batch can be
 resumed. Where a layout adds jobs one by one, `PartlyAdded` names the rows that were refused, and those that may have
-been added.
+been added. Also `prepared`: one addition that waits for a commit.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha1
 from secrets import token_hex
 from types import TracebackType
 from typing import Any
 
-from workkit import tracing
+from workkit import tracing, wire
 from workkit.contract.broker import Producer
-from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally
+from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally, check_size
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
 from workkit.jobs.importing import refuse_addition
+from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.text.wording import listed
-from workkit.verbs.addition import addition
-from workkit.verbs.creation import Schedule
+from workkit.triggers import KEYWORDS as TIMES
+from workkit.verbs.addition import addition, sent
+from workkit.verbs.creation import Schedule, check_schedule
 from workkit.verbs.opening import producer_of
 
 CHUNK = 200  # jobs in one request: so few that a batch makes too little garbage for the collector to run
@@ -50,6 +53,20 @@ def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
         raise located(bad.error, f"row {bad.number:,}", then=f" {bad.done}.") from bad.error.__cause__
     except PartlyAdded as partly:
         raise partly.worded(lambda number: f"row {number:,}") from partly.error.__cause__
+
+
+def prepared(s: Schedule, given: Mapping[str, Any]) -> Callable[[], Job]:
+    """Read and check the job of an addition that waits for a commit, and return the function that sends it. `given`:
+    the keywords of `add`; without a time the job runs at once. Warns and raises as `add`.
+    """
+    check_schedule(s)
+    verb = "add_now" if all(given.get(name) is None for name in TIMES) else "add"
+    new = addition(given, s=s, now_ms=lambda: producer_of(s).now_ms(), verb=verb)
+    data = wire.payload(cron="", job=new.fn, args=new.args, extra={"kwargs": new.kwargs or {}})
+    if len(data) > s.max_payload:
+        check_size(data, fn=new.fn, most=s.max_payload, given=new.args)
+    producer_of(s).check(new)
+    return partial(sent, s, new)
 
 
 class BadRow(Exception):

@@ -15,6 +15,7 @@ from workkit.brokers.layout import Keeps, Layout, layout_of
 from workkit.contract.admin import LONGEST_MARK, Marked, NextRun, Paused, Resumed, Undo, Undoable, dead_refusal
 from workkit.contract.broker import Inspector, Producer
 from workkit.contract.filters import of_runs, read_where
+from workkit.contract.producer import warn_caller
 from workkit.contract.where import meant_jobs
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
 from workkit.jobs import option_readers
@@ -72,8 +73,8 @@ def pause(
     """Start no more runs of one job, of a function, or of the whole schedule; running jobs continue.
 
     It lasts until `resume`, or `until` an instant (words, or an aware datetime). `tag`: the jobs that have this tag
-    now, each for itself; with `which` or `fn`, both must hold. `by`: the author, as in `cancel`. Raises NotFound, an
-    `Invalid`.
+    now, each for itself; with `which` or `fn`, both must hold. `by`: the author, as in `cancel`. Warns (WorkkitWarning)
+    where the words have another common reading. Raises NotFound, an `Invalid`.
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
@@ -153,22 +154,28 @@ def check_one(which: str | Job | None, fn: Fn | None) -> None:
         raise InvalidOptions.about("which and fn=", "were both given", remedy, where="which", given=which)
 
 
-def pause_until(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int) -> Pause:
-    """Read the reason and the end of a pause. Raises InvalidOptions, TriggerError, PhraseError."""
+def pause_until(reason: str | None, until: str | datetime | None, *, tz: str, now_ms: int, warns: bool = True) -> Pause:
+    """Read the reason and the end of a pause. `warns`: whether words with two readings warn (WorkkitWarning). Raises
+    InvalidOptions, TriggerError, PhraseError.
+    """
     if reason is not None and not isinstance(reason, str):
         raise option_error("reason", reason, "is not a text", 'Write reason="migration".')
     if until is None:
         return Pause(reason=reason or None)
-    return Pause(reason=reason or None, until_ms=_until(until, tz=tz, now_ms=now_ms))
+    remarks: list[str] = []
+    until_ms = _until(until, tz=tz, now_ms=now_ms, remarks=remarks)
+    for remark in remarks if warns else ():
+        warn_caller(remark)
+    return Pause(reason=reason or None, until_ms=until_ms)
 
 
-def _until(until: Any, *, tz: str, now_ms: int) -> int:
+def _until(until: Any, *, tz: str, now_ms: int, remarks: list[str]) -> int:
     from workkit.triggers.between import instant  # the parser of words takes a while to import
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     found: datetime | None
     try:
-        found = instant("until", until, now, tz)
+        found = instant("until", until, now, tz, remarks)
     except PhraseError:  # "today at 9am" in the afternoon: the advice to add the job at once does not fit a pause
         midnight = now.astimezone(zone(tz)).replace(hour=0, minute=0, second=0, microsecond=0)
         try:

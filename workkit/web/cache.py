@@ -216,7 +216,7 @@ class Served:
 
     def pause_end(self, until: str) -> datetime:
         """Read the end of a pause, on the clock of the schedule's times. Raises an Invalid."""
-        found = pause_until(None, until, tz=zone_name(self.zone), now_ms=epoch_ms(datetime.now(UTC))).until
+        found = pause_until(None, until, tz=zone_name(self.zone), now_ms=epoch_ms(datetime.now(UTC)), warns=False).until
         assert found is not None, "it has an end"
         return found
 

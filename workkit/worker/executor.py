@@ -110,12 +110,13 @@ class Executor:
         run.started = time.monotonic()
         raised: BaseException | None = None
         try:
-            handler, _ = self._prepare(run)
+            handler, options = self._prepare(run)
             run.interruptible().interrupt_by(stopper())  # before it begins: nothing may be raised in the loop's thread
             if run.clock is not None:
                 self._timeouts.watch(run.clock)
             run.begin()
-            result = invoke(handler, run.claim.args, run.claim.kwargs)
+            lift(run, handler, options)
+            result = invoke_of(run, handler)
             around = around_of(run.schedule) if AROUND else None
             if is_coroutine(result):
                 watched = Watched(result)

@@ -64,12 +64,13 @@ class WorkerSetting:
 class RunOrder:
     """To a process: run this handler. `fn`: the name to find it by; `schedule`: the name under which the middleware
     `around` is registered; `origin`: the function that registers it if imports do not
-    (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `trace`: the context of the span of this
-    run; `home`: the Schedule of the listener, if it can travel.
+    (`workkit.jobs.middleware.ORIGINS`); `options`: whether its result is kept; `asked_ms`: the start of its lateness,
+    epoch ms; `trace`: the context of the span of this run; `home`: the Schedule of the listener, if it can travel.
     """
 
     job: Job
     fn: str
+    asked_ms: int
     late_ms: int
     crashes: int
     handler: Function
@@ -215,7 +216,7 @@ class Worker:
             id=job.id,
             fn=order.fn,
             args=job.args,
-            due_ms=0 if job.due is None else round(job.due.timestamp() * 1000),
+            due_ms=order.asked_ms,
             kwargs=job.kwargs,
             crashes=order.crashes,
             meta=job.meta,

@@ -89,6 +89,7 @@ class WorkerPool:
         order = RunOrder(
             job=run.claim.job,
             fn=run.claim.fn,
+            asked_ms=run.claim.asked_ms,
             late_ms=run.late_ms,
             crashes=run.claim.crashes,
             handler=_import_path(handler),

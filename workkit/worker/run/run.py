@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,8 +19,9 @@ from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.outcome import Failure, Kept
 from workkit.jobs.run_options import UNSAID, RunOptions
+from workkit.jobs.terms import instant_of
 from workkit.worker.run.interruption import Clock, Interruption
-from workkit.worker.run.running_job import OWN, Progress, RunLog, RunningJob, lines_of
+from workkit.worker.run.running_job import OWN, Progress, RunLog, RunningJob, lines_of, present
 
 LOG_FIELDS = ("job_id", "job_name", "job_fn", "job_schedule", "job_attempt", "job_meta")
 
@@ -83,6 +84,7 @@ class Run:
         if self.job is None:
             job: Job = self.claim.job
             args, kwargs = self.lifted or (job.args, job.kwargs)
+            started = instant_of(self.claim.asked_ms + self.late_ms) or present()  # the server's clock, if it is known
             self.job = RunningJob(
                 id=job.id,
                 schedule=job.schedule,
@@ -91,12 +93,12 @@ class Run:
                 args=tuple(args),
                 kwargs=None if kwargs is None else dict(kwargs),
                 trigger=job.trigger,
-                due=job.due,
+                due=job.due or started,
                 attempt=job.attempt,
                 crashes=self.claim.crashes,
                 meta=dict(job.meta or {}),
                 tags=job.tags,
-                started=datetime.fromtimestamp((self.claim.asked_ms + self.late_ms) / 1000, UTC),  # the server's clock
+                started=started,
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,
                 _report=self.reporter(),
@@ -155,7 +157,9 @@ def home() -> Any:
 
 
 def current_job() -> RunningJob:
-    """Return the job that this thread or coroutine runs. Outside a run, it has `id` None and its methods do nothing."""
+    """Return the job that this thread or coroutine runs. Outside a run, its `id` is None, its `due` is the
+    present, and its methods do nothing.
+    """
     run = current.get()
     return RunningJob() if run is None else run.running_job()
 

@@ -180,10 +180,16 @@ GREATEST_NUMBER = 2**53  # the greatest whole number that every reader of JSON r
 _NUMBERS = (int, float)  # tested first, as other types take longer
 
 
+def present() -> datetime:
+    """Return the time of this machine."""
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
 @dataclass(slots=True, kw_only=True)
 class RunningJob:
-    """The current run: the fields of its job, its start and its lateness. Outside a run `id` is None and the methods do
-    nothing, so that a test can call a handler directly.
+    """The current run: the fields of its job, its start and its lateness. `due` is the start where the job has no due
+    time, or one that no calendar has. Outside a run `id` is None, `due` is the present and the methods do nothing, so
+    that a test can call a handler directly.
     """
 
     id: str | None = None
@@ -193,7 +199,7 @@ class RunningJob:
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
     trigger: Trigger | None = None
-    due: datetime | None = None
+    due: datetime = field(default_factory=present)
     attempt: int = 0
     crashes: int = 0  # the number of listeners that died while they held it; an earlier run may have been cut off
     started: datetime | None = None
