@@ -257,7 +257,7 @@ def wide(wreck: Wreck, s: Schedule) -> Steps:
 
 
 def rate(wreck: Wreck, s: Schedule) -> Steps:
-    """Turns that were taken stay taken. Urgent jobs overtake those that the rate holds, before and after the crash."""
+    """Turns that were taken stay taken. Urgent jobs overtake those that the rate holds, also after the crash."""
     began = time.time()
     schedule.add_many(s, [{"fn": feature_jobs.rated, "at": "now", "args": ["rated"]}] * RATED)
     yield ["rated"]

@@ -38,7 +38,7 @@ local function first_in_line(key, now, next_starts, mine, takes) -- the first en
     if not place then return nil end
     local rank, entry = string.match(place, '^[^%z]*%z(%d+)%z(.*)$')
     local turn = entry and not mine[entry] and has_place(entry, place) and redis.call('ZSCORE', again, entry)
-    local wanted = entry and mine[entry] or turn and may_start(entry, now, next_starts) and takes(entry)
+    local wanted = entry and mine[entry] or turn and may_start(entry, now, next_starts) and takes(entry, turn)
     if wanted == true then return entry, turn, rank end
     if turn and wanted ~= 'gone' then past = past + 1 else redis.call('ZREM', order, place) end -- without a turn it has left S:again
   end

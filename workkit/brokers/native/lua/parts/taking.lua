@@ -100,15 +100,15 @@ local function forget_turn(entry) -- it is held no longer
   leave_line(entry)
 end
 
-local function can_start(entry) -- whether this listener may try
-  if not is_over(entry) then return redis.call('SISMEMBER', skip, id_in(entry)) == 0 end
-  redis.call('ZADD', again, due_text(string.match(entry, '^%a (%S+)')), entry)
-  forget_turn(entry)
-  return 'gone'
-end
-
 local function give_turns(held) -- of the entries at these places of `taken`: the first of each rate take them, others wait on
   local own, mine, next_starts, vacant, left = {}, {}, {}, {}, 1
+  local function can_start(entry, turn) -- whether this listener may try
+    if not is_over(entry) then return redis.call('SISMEMBER', skip, id_in(entry)) == 0 end
+    vacant[#vacant + 1] = tonumber(turn)
+    redis.call('ZADD', again, due_text(string.match(entry, '^%a (%S+)')), entry)
+    forget_turn(entry)
+    return 'gone'
+  end
   for n, i in ipairs(held) do
     own[n], mine[taken[i]] = taken[i], true
     line_up(taken[i])
@@ -120,7 +120,7 @@ local function give_turns(held) -- of the entries at these places of `taken`: th
     if mine[entry] then
       mine[entry] = nil
     else
-      vacant[#vacant + 1] = turn
+      vacant[#vacant + 1] = tonumber(turn)
       redis.call('ZREM', again, entry)
     end
     forget_turn(entry)
@@ -128,9 +128,10 @@ local function give_turns(held) -- of the entries at these places of `taken`: th
     taken[i], ids[i] = entry, id_in(entry)
     told[i] = ids[i]
   end
+  table.sort(vacant)
   for _, entry in ipairs(own) do
     if mine[entry] then
-      local turn = table.remove(vacant, 1)
+      local turn = string.format('%.0f', table.remove(vacant, 1))
       redis.call('ZADD', again, turn, entry)
       redis.pcall('ZADD', turns, turn, entry)
     end
