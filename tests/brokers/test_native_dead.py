@@ -253,3 +253,22 @@ def test_a_name_that_is_no_text_goes_back_and_by_discard(server: Server, name: s
     assert schedule.discard(s, first) == 1
     assert list(schedule.jobs(s, state="dead")) == []
     assert not client.exists(f"{name}:graves")
+
+
+def test_a_follower_is_added_once_if_the_reply_is_lost(server: Server, name: str) -> None:
+    add(server, name)
+    b, losing = listening(server, name)
+    claim, client = claim_one(b), server.client()
+    losing.lose_next()
+    with pytest.raises(errors.ServerUnreachable):
+        b.claim(0, ends=[(claim, Dead(failure=FAILURE, follower="#'app/tell"))])
+    (before,) = client.hkeys(f"{name}:jobs")  # the server has acted
+    b.claim(0)
+    b.leave()
+    assert client.hkeys(f"{name}:jobs") == [before]
+    assert client.zrange(f"{name}:next", 0, -1) == [b'{"id":"%s"}' % before]
+    (dead,) = schedule.dead(schedule.create(name, redis=server.url))
+    assert dead.followed_by == before.decode()
+    assert schedule.job(schedule.create(name, redis=server.url), before.decode()).args == (
+        claim.id, "OSError: disk full (app.py:3)",
+    )  # fmt: skip

@@ -219,6 +219,22 @@ def test_a_job_that_kills_its_listeners_is_followed_by_another_one(
     assert told.read_text() == f"{added.id} Crashed: crashed its listener 2 times\n"
 
 
+def test_a_listener_of_the_command_line_learns_it_from_the_module(
+    server: Server, s: schedule.Schedule, processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(
+        f"from pathlib import Path\nfrom workkit import schedule\n"
+        f"def tell(id: str, error: str) -> None:\n    Path('told').write_text(f'{{id}} {{error}}')\n"
+        f"def fail() -> None:\n    raise OSError('disk full')\n"
+        f"schedule.create('{s.name}', on_failure=tell)\n"
+    )
+    added = schedule.add_now(s, "app:fail")
+    processes.workkit("listen", s.name, "--import", "app", "--redis", server.url, cwd=tmp_path)
+    told = tmp_path / "told"
+    until(lambda: told.exists() and told.read_text())
+    assert told.read_text() == f"{added.id} OSError: disk full (app.py:6)"
+
+
 def test_it_is_added_in_the_step_that_buries_and_once(server: Server, s: schedule.Schedule) -> None:
     added, client = schedule.add_now(s, "@follow.fail"), server.client()
     broker = open_broker(s.name, redis=server.url)

@@ -38,6 +38,16 @@ def lifted(fn: Callable[..., Any], lifters: Iterable[Lifter], call: Call) -> Cal
     return None
 
 
+def of_today(fn: Callable[..., Any], lifters: Iterable[Lifter], key: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes the arguments of `fn`, old ones too, and passes those of today to `key`."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        given, named = lifted(fn, lifters, (args, kwargs or None)) or (args, kwargs)
+        return key(*given, **(named or {}))
+
+    return called
+
+
 def mapped(lifter: Lifter, call: Call) -> Call:
     """Return what a lifter makes of old arguments. Raises InvalidArguments where it does not take them, where it
     raises, and where it returns anything else.

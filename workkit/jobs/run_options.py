@@ -109,7 +109,9 @@ class RunOptions:
         if (by := found) is not None and takes_whole(fn):
             found = lambda *args, **kwargs: by(*(args or (kwargs,)))  # noqa: E731
         if found is not None and self.accepts:
-            found = _lifting(fn, self.accepts, found)
+            from workkit.jobs.lifting import of_today  # most programs need none of it
+
+            found = of_today(fn, self.accepts, found)
         return self if found is key else replace(self, limit_key=found)
 
     def keywords(self) -> list[str]:
@@ -187,18 +189,6 @@ def _parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
         return lambda *args, **kwargs: kwargs.get(name, default)
     place = names.index(name)
     return lambda *args, **kwargs: args[place] if place < len(args) else kwargs.get(name, default)
-
-
-def _lifting(fn: Callable[..., Any], lifters: Sequence[Callable[..., Any]], key: Callable[..., Any]) -> Any:
-    """Return a function that takes the arguments of `fn`, old or of today, and passes those of today to `key`."""
-
-    def of_today(*args: Any, **kwargs: Any) -> Any:
-        from workkit.jobs.lifting import lifted  # most programs need none of it
-
-        given, named = lifted(fn, lifters, (args, kwargs or None)) or (args, kwargs)
-        return key(*given, **(named or {}))
-
-    return of_today
 
 
 def _first(value: Any, under: Any) -> Any:

@@ -36,7 +36,7 @@ from workkit.verbs.opening import author_of, present, producer_of
 
 SHORTEST = 6  # the fewest digits that select a job by its id
 
-UNREAD = "?"  # the function of a dead job whose record cannot be read
+UNREAD = "?"  # the function of a dead job with an unreadable record
 
 T = TypeVar("T")
 Report = Callable[[int], object]
