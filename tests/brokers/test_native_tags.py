@@ -49,8 +49,8 @@ def indexed(client: Any, name: str) -> set[tuple[str, str]]:
         assert len(node) >= OF_TAG or path_of(entry)[:OF_TAG] not in nodes
         assert all(nodes[node[:depth]] == b"" for depth in range(OF_TAG if len(node) >= OF_TAG else 0, len(node)))
     for node, value in nodes.items():
-        assert (
-            value or (len(node) < DEEPEST and any(other.startswith(node) and len(other) > len(node) for other in nodes))
+        assert value or (
+            len(node) < DEEPEST and any(other.startswith(node) and len(other) > len(node) for other in nodes)
         )
     pairs = [(path_of(entry)[:OF_TAG], name_of(entry).decode()) for _, entry in found]
     assert len(pairs) == len(set(pairs))
@@ -458,3 +458,70 @@ def test_a_plain_id_is_the_20_bytes_of_its_entry(server: Server, name: str) -> N
     assert sorted(found.ids) == [added.id]
     assert not found.dead
     assert find_tagged(b.inspector.server, b.inspector.keys, ["t"], most=0) is None
+
+
+# The doctor.
+
+
+def looked(b: NativeBroker) -> list[Any]:
+    return [finding for finding in b.doctor.checkup(patience_ms=86_400_000) if "tag" in finding.kind]
+
+
+def repaired(b: NativeBroker) -> list[str]:
+    found = looked(b)
+    for finding in found:
+        b.doctor.repair(finding)
+    assert looked(b) == []
+    return [finding.kind for finding in found]
+
+
+def test_the_doctor_removes_what_the_index_names_and_nobody_has(server: Server, name: str) -> None:
+    b, _ = listening(server, name)
+    gone, stays = (put(b, once(n, terms=with_tags("t", "u"))) for n in range(2))
+    dead = put(b, once(2, terms=with_tags("t"), due_ms=1))
+    claimed(b, Dead(failure=FAILURE))
+    client = server.client()
+    assert looked(b) == []
+    client.hdel(f"{name}:jobs", gone.id)
+    client.zrem(f"{name}:next", b'{"id":"%s"}' % gone.id.encode())
+    client.delete(f"{name}:graves", f"{name}:dead")
+    (finding,) = looked(b)
+    assert finding.what.startswith(f"{name}:tags names 3 jobs (")
+    assert finding.what.endswith(") that are gone, or have no such tag")
+    assert {gone.id, dead.id} == {text[:40] for text in finding.about}
+    assert repaired(b) == ["stray-tag"]
+    assert [job.id for job in tagged(b, "t")] == [stays.id]
+    assert is_true(client, name)
+
+
+def test_the_doctor_adds_what_the_index_does_not_name(server: Server, name: str) -> None:
+    b, _ = listening(server, name)
+    for n in range(3):
+        put(b, once(n, terms=with_tags("t", "u"), due_ms=1 if n == 0 else FAR_MS))
+    claimed(b, Dead(failure=FAILURE))
+    client = server.client()
+    client.delete(f"{name}:tags")
+    assert tagged(b, "t") == []
+    dead, jobs = looked(b)
+    assert dead.what.startswith(f"{name}:tags does not name 1 job (")
+    assert jobs.what.startswith(f"{name}:tags does not name 2 jobs (")
+    assert repaired(b) == ["untagged", "untagged"]
+    assert len(tagged(b, "t")) == 3
+    assert is_true(client, name)
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_the_doctor_corrects_in_one_round_what_another_program_wrote_into_the_index(
+    server: Server, name: str, count: int
+) -> None:
+    b, _ = listening(server, name)
+    for n in range(count):
+        put(b, once(n, terms=with_tags("t", f"u{n % 9}")))
+    client, digits = server.client(), digest_of("t")
+    client.hset(f"{name}:tags", mapping={"zz": "", "x": b"\x1cshort", digits[:5]: bytes([LIVE]) + b"?" * LIVE})
+    client.hset(f"{name}:tags", digits + "f" * 4, "")
+    node = min(client.hkeys(f"{name}:tags"), key=lambda node: (node == b"", -len(node)))
+    client.hset(f"{name}:tags", node, b"\0\1\2" + (client.hget(f"{name}:tags", node) or b""))
+    repaired(b)
+    assert is_true(client, name)
+    assert len(tagged(b, "t")) == count

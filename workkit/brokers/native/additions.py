@@ -330,7 +330,10 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
         "throttle": entrance.throttle_ms,
         "window": None if entrance.throttle_ms is None else entrance.window_key,
     }
-    return {field: value for field, value in row.items() if value is not None}
+    for field in [*row]:  # each addition pays: no comprehension, which is a call
+        if row[field] is None:
+            del row[field]
+    return row
 
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}

@@ -20,7 +20,7 @@ local function labels_of(payload) -- any program may have written it
   if type(opts.tags) == 'table' and #opts.tags <= 8 then
     found.tags = {}
     for _, text in ipairs(opts.tags) do
-      if type(text) == 'string' and #text <= 64 then found.tags[#found.tags + 1] = text end
+      if type(text) == 'string' and #text > 0 and #text <= 64 then found.tags[#found.tags + 1] = text end
     end
   end
   return found

@@ -49,13 +49,17 @@ local function leaf_of(path) -- the node that has this path, or would have it, a
   return name, value
 end
 
+local function divides(name) -- whether any part of a divided node is left
+  for digit = 0, 15 do
+    if redis.pcall('HEXISTS', tags, name .. string.format('%x', digit)) == 1 then return true end
+  end
+end
+
 local function forget_node(name) -- and the nodes above it that divide nothing any more
   redis.pcall('HDEL', tags, name)
   while #name ~= 0 and #name ~= OF_TAG do
     name = string.sub(name, 1, -2)
-    for digit = 0, 15 do
-      if redis.pcall('HEXISTS', tags, name .. string.format('%x', digit)) == 1 then return end
-    end
+    if node_of(name) ~= '' or divides(name) then return end
     redis.pcall('HDEL', tags, name)
   end
 end
@@ -64,16 +68,21 @@ local function is_over(entry) -- a foreign peer has removed the payload of its j
   return #entry == LIVE and redis.call('HEXISTS', jobs, hex_of(string.sub(entry, 9))) == 0
 end
 
-local function entries_of(leaf) -- those of jobs that are still there
+local function entries_of(leaf) -- up to the first bytes that are none
   local found, at = {}, 1
   while at <= #leaf do
     local size = string.byte(leaf, at)
     if size < LIVE or at + size > #leaf then break end -- another program's
-    local entry = string.sub(leaf, at + 1, at + size)
-    if not is_over(entry) then found[#found + 1] = entry end
+    found[#found + 1] = string.sub(leaf, at + 1, at + size)
     at = at + size + 1
   end
   return found
+end
+
+local function joined(entries)
+  local list = {}
+  for n, entry in ipairs(entries) do list[n] = string.char(#entry) .. entry end
+  return table.concat(list)
 end
 
 local function divided(entries, part_of) -- the lists of the entries by a part of their paths, and the part of the longest list
@@ -89,9 +98,11 @@ end
 local function keep_leaf(name, leaf)
   if leaf == '' then return forget_node(name) end
   if #leaf <= LARGEST or #name >= DEEPEST then return redis.pcall('HSET', tags, name, leaf) end
-  local entries = entries_of(leaf)
-  local whole = table.concat(divided(entries, function() return 1 end))
-  if #whole <= LARGEST then return keep_leaf(name, whole) end
+  local entries, size = {}, 0
+  for _, entry in ipairs(entries_of(leaf)) do
+    if not is_over(entry) then entries[#entries + 1], size = entry, size + #entry + 1 end
+  end
+  if size <= LARGEST then return keep_leaf(name, joined(entries)) end
   if #name < OF_TAG then
     local of_tags, longest = divided(entries, function(entry) return string.sub(entry, 1, 8) end)
     if 2 * #of_tags[longest] > LARGEST then -- a tag with many jobs gets a tree of its own
