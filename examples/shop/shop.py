@@ -53,7 +53,7 @@ def create_app(database: str = f"{HERE}/shop.sqlite3") -> Flask:
         ordered = sql(f"UPDATE items SET number = ? WHERE {cart} RETURNING item", number, tenant, customer)
         if not ordered:
             abort(409, "your cart is empty")  # also at the second one of a double click
-        once = pay.now(once_key=f"pay/{number}", once_for="90 days")  # however often this is sent, it is one job
+        once = pay.now(once_key=f"pay:{number}", once_for="90 days")  # however often this is sent, it is one job
         once.send(number, tenant, customer, ", ".join(item for (item,) in ordered))
         return {"number": number}
 
@@ -84,7 +84,7 @@ def remind(tenant: str, customer: str) -> None:
 
 @s.job(timeout="1 minute", crashes=0)  # where it may have run, it is not begun again
 def pay(number: str, tenant: str, customer: str, items: str) -> None:
-    """Ask the bank at most once. If its answer never comes, the job is dead: find out, then retry or discard it."""
+    """Ask the bank at most once, as long as Redis keeps its data. Without an answer the job is dead, and you decide."""
     charge(number)
     mail.send(tenant, customer, f"thank you for {items}")
     render.now(name=f"invoice/{tenant}/{number}").send(number, customer, items)

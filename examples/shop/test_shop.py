@@ -48,7 +48,7 @@ def test_the_bank_is_never_asked_again_when_its_answer_did_not_come(
     monkeypatch.setattr(shop, "charge", charge)
     number = order(web)
     wk.run_due(raise_errors=False)
-    again = shop.pay.now(once_key=f"pay/{number}", once_for="90 days").send(number, "acme", "ada", "tea")
+    again = shop.pay.now(once_key=f"pay:{number}", once_for="90 days").send(number, "acme", "ada", "tea")
     wk.run_due()
     assert (again.new, again.ending, asked, mails(wk)) == (False, "dead", [number], [])
 
