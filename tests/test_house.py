@@ -15,14 +15,14 @@ from tests.processes import ROOT
 
 PACKAGE = ROOT / "workkit"
 MOST = {
-    "files": 370,
-    "lines of code": 60_500,
+    "files": 375,
+    "lines of code": 62_300,
     "imports, in a thousand lines": 105,
     "lines of a file": 400,
     "files of a folder": 25,
     "members of the five protocols": 45,
     "public class names with two meanings": 54,
-    "words of docs/architecture.md": 1_400,
+    "words of docs/architecture.md": 1_420,
     "banned words in docstrings and comments": 0,
     "banned words in docs/ and spec/": 0,
 }

@@ -17,7 +17,7 @@ from workkit.errors import InvalidSchedule
 
 GIVEN: dict[str, Any] = {
     "redis": "redis://h", "shards": 2, "limit": 3, "rate": "5/second", "history": "off",
-    "amqp": "amqp://h", "namespace": "orders", "management": "http://h",
+    "amqp": "amqp://h", "namespace": "orders", "management": "http://h", "on_failure": "app:tell",
 }  # fmt: skip
 
 

@@ -161,9 +161,9 @@ def test_every_exit_of_a_job_passes_the_part_that_removes_its_tags_and_ends_its_
     assert found == {
         "HDEL, jobs": ["leaves", "settle"],  # settle: plain jobs, which have neither
         "HDEL, graves": ["graves"],
-        "HSET, jobs": ["add"],  # plain jobs
+        "HSET, jobs": ["burial", "add"],  # plain jobs, and those that follow a dead one
         "HSETNX, jobs": ["put", "revive", "revive"],
-        "HSET, graves": ["bury", "settle"],  # bury: no tags of it can be read
+        "HSET, graves": ["burial"],
     }
 
 
