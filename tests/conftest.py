@@ -40,6 +40,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ["PYTHONPYCACHEPREFIX"] = compiled = mkdtemp(prefix="workkit-compiled-")
     atexit.register(rmtree, compiled, ignore_errors=True)
 
+# A JVM that runs for seconds spends most of them on code that is to be fast later.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Have each worker process compile a share of the tests before it collects all: what one has compiled, the others
@@ -68,13 +71,13 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Mark the tests before pytest selects by marker, and order them after it has put those of one server side by side
     (see `tiers.py`).
     """
     tiers.mark(items)
     yield
-    items[:] = tiers.ordered(items)
+    items[:] = tiers.ordered(items, is_shared=hasattr(config, "workerinput"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads the marker

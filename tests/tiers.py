@@ -8,8 +8,9 @@ In a run with `-n` tests run beside others, as they mostly wait. Slow tests go t
 the file. A file in `TOGETHER` shares something dear, so one worker runs the whole of it. The tests in `OWN_RABBIT` stop
 and kill one RabbitMQ, so one worker runs all of them. A test in `HEAVY` fills the machine with processes: one worker
 runs all of these, one after the other, so that no two do it at the same time. The tests in `BROWSER` share one site and
-one browser, so one worker runs all of them. What a test measures it compares with
-what the machine took meanwhile (`metronome.py`): others run beside it.
+one browser, so one worker runs all of them. The other slow tests mostly wait, and the fast ones compute: they take
+turns, so that the processor is busy all the time. What a test measures it compares with what the machine took meanwhile
+(`metronome.py`): others run beside it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -216,6 +218,7 @@ ONE_PRODUCT = (
 
 # Fixtures that start something.
 STARTING = {"server", "own_server", "_shared", "processes", "rabbitmq", "_spare_rabbit"}
+SLOW_UNTIL = 0.85  # of a shared run: by then all slow tests have begun
 NOT_QUICK = (  # that take seconds nevertheless
     "brokers/gocraft/test_names.py",
     "cli/test_spelling.py",
@@ -260,18 +263,28 @@ def mark(items: Sequence[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-def ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+def ordered(items: Sequence[pytest.Item], *, is_shared: bool) -> list[pytest.Item]:
     """Return the tests in the order of a run: those that take one worker long, then the slow ones, then the fast ones,
-    which fill the gaps at the end: the files with the most tests first, so that the last ones are short.
+    which fill the gaps at the end: the files with the most tests first, so that the last ones are short. In a run that
+    several workers share, slow and fast ones take turns.
     """
     sizes = Counter(item.path for item in items)
+    first, slow, fast = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        is_chained = _place(item).startswith((*HEAVY, *OWN_RABBIT, *BROWSER))
+        (first if is_chained else slow if item.get_closest_marker("slow") else fast).append(item)
+    fast.sort(key=lambda item: -sizes[item.path])
+    return [*first, *(_in_turns(slow, fast) if is_shared else (*slow, *fast))]
 
-    def rank(item: pytest.Item) -> tuple[int, int]:
-        if _place(item).startswith((*HEAVY, *OWN_RABBIT, *BROWSER)):
-            return 0, 0
-        return (1, 0) if item.get_closest_marker("slow") else (2, -sizes[item.path])
 
-    return sorted(items, key=rank)
+def _in_turns(slow: Sequence[pytest.Item], fast: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Spread the slow ones, which mostly wait, among the files of the fast ones, which compute: at any time some
+    workers do one and some the other. The last part of the run is left to the fast ones.
+    """
+    begun = dict[Path, float]()
+    at = [(SLOW_UNTIL * number / len(slow), item) for number, item in enumerate(slow)]
+    at += [(begun.setdefault(item.path, number / len(fast)), item) for number, item in enumerate(fast)]
+    return [item for _, item in sorted(at, key=itemgetter(0))]
 
 
 def one_product(item: pytest.Item) -> str:

@@ -169,9 +169,11 @@ class Model:
 
     def _canonical(self, t: State) -> State:
         """Count request numbers from the stored one, and forget what can have no effect."""
-        net = frozenset(m for m in t.net if self._matters(t.s, m))
+        net = frozenset(m for m in t.net if self._matters(t.s, m)) if t.net else t.net
         worlds = [t.s] if t.snap is None else [t.s, t.snap]
-        ranks = {who: self._ranks(t, net, worlds, who) for who in self._names(t, net, worlds)}
+        ranks = {who: _ranks(seen, base) for who, (base, seen) in self._numbered(t, net, worlds).items()}
+        if len(net) == len(t.net) and all(seq == rank for of_one in ranks.values() for seq, rank in of_one.items()):
+            return t  # it is counted so already
         clients = []
         for i, c in enumerate(t.clients):
             if c.up:
@@ -198,40 +200,42 @@ class Model:
         stored = dict(s.regs).get(who)
         return stored is not None and seq + len(requests) - 1 > stored
 
-    def _names(self, t: State, net: frozenset[Any], worlds: list[Server]) -> set[Who]:
-        names = {(i, c.inc) for i, c in enumerate(t.clients) if c.up} | {who for who, _, _ in net}
+    def _numbered(self, t: State, net: frozenset[Any], worlds: list[Server]) -> dict[Who, tuple[int, set[int]]]:
+        """Find of each registration the number to count from, which is the stored one, and all that are in use."""
+        found: dict[Who, tuple[int, set[int]]] = {}
         for s in worlds:
-            names |= {who for who, _ in s.regs} | {who for who, _ in s.runs}
-        return names
-
-    def _ranks(self, t: State, net: frozenset[Any], worlds: list[Server], who: Who) -> dict[int, int]:
-        """Order and neighbourhood of numbers are all that matters: close every gap to two."""
-        seen: set[int] = set()
+            for who, seq in s.regs:
+                found.setdefault(who, (seq, set()))[1].add(seq)
         for s in worlds:
-            seen |= {seq for w, seq in s.regs if w == who}
-        base = dict(worlds[0].regs).get(who, min(seen, default=0))
-        seen.add(base)
-        for s in worlds:
-            seen |= {r[0] for w, run in s.runs if w == who for r, _ in run}
-        c = t.clients[who[0]]
-        if c.up and c.inc == who[1]:
-            seen |= {c.seq, *(h.receipt[0] for h in c.held), *(n for r in c.out for n in _numbers(r))}
-            seen |= {c.seq - k for k in range(len(c.out))}
-        for w, seq, requests in net:
-            if w == who:
-                seen |= {seq + k for k in range(len(requests))} | {n for r in requests for n in _numbers(r)}
-        if len(seen) == 1:
-            return {base: 0}
-        ranks, at, last = {}, 0, None
-        for seq in sorted(seen):
-            at, last = at + (min(seq - last, 2) if last is not None else 0), seq
-            ranks[seq] = at
-        return {seq: rank - ranks[base] for seq, rank in ranks.items()}
+            for who, run in s.runs:
+                found.setdefault(who, (0, {0}))[1].update(r[0] for r, _ in run)
+        for i, c in enumerate(t.clients):
+            if c.up:
+                seen = found.setdefault((i, c.inc), (0, {0}))[1]
+                seen.update(range(c.seq - max(0, len(c.out) - 1), c.seq + 1))
+                seen.update(h.receipt[0] for h in c.held)
+                seen.update(n for r in c.out for n in _numbers(r))
+        for who, seq, requests in net:
+            seen = found.setdefault(who, (0, {0}))[1]
+            seen.update(range(seq, seq + len(requests)))
+            seen.update(n for r in requests for n in _numbers(r))
+        return found
 
     def _renumbered(self, s: Server, ranks: dict[Who, dict[int, int]]) -> Server:
         regs = frozenset((who, ranks[who][seq]) for who, seq in s.regs)
         runs = frozenset((who, frozenset(((ranks[who][r[0]], r[1]), e) for r, e in run)) for who, run in s.runs)
         return s._replace(regs=regs, runs=runs)
+
+
+def _ranks(seen: set[int], base: int) -> dict[int, int]:
+    """Order and neighbourhood of numbers are all that matters: close every gap to two."""
+    if len(seen) == 1:
+        return {base: 0}
+    ranks, at, last = {}, 0, None
+    for seq in sorted(seen):
+        at, last = at + (min(seq - last, 2) if last is not None else 0), seq
+        ranks[seq] = at
+    return {seq: rank - ranks[base] for seq, rank in ranks.items()}
 
 
 def _numbers(request: Request) -> set[int]:

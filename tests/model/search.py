@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from array import array
 from dataclasses import dataclass, field
 
@@ -108,4 +109,10 @@ class Search:
 
 def explore(model: Model, *, most: int = MOST) -> Found:
     """Search all states of a plan. Raises TooMany."""
-    return Search(model, most=most).explore()
+    collects = gc.isenabled()
+    gc.disable()  # states are values: none refers back to itself, and a look at all of them takes long
+    try:
+        return Search(model, most=most).explore()
+    finally:
+        if collects:
+            gc.enable()

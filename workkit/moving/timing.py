@@ -223,7 +223,8 @@ def _around(trigger: Trigger, engine: Engine, change: ClockChange, *, most: int)
     end = following + _NEAR
     theirs = _times_of(engine, start, most=most, until=end)
     ours = _times_of(trigger.next_after, start, most=most, until=end)
-    only = _Differing([at for at in ours if at not in theirs], [at for at in theirs if at not in ours])
+    both = {*ours} & {*theirs}
+    only = _Differing([at for at in ours if at not in both], [at for at in theirs if at not in both])
     return only, len(ours) + len(theirs)
 
 
