@@ -15,10 +15,12 @@ from tests.brokers.hutch.opened import FAILURE, NOBODY, Opened, new, one, opened
 from tests.cli.conftest import Ran, Run
 from tests.cli.test_completion import completed
 from tests.processes import until
+from workkit import schedule
 from workkit.brokers.hutch.inspector import HELD, LISTED
 from workkit.brokers.hutch.names import Names
 from workkit.brokers.layout import layout_of, register, withdraw
 from workkit.brokers.redis_server.address import masked
+from workkit.errors import Unsupported
 from workkit.jobs.outcome import Dead
 
 Command = Callable[..., Ran]
@@ -152,6 +154,9 @@ def test_without_the_api_commands_say_how_to_enable_it(blind: Command, on: Opene
     assert found[on.names.queue("shop.sold")]["ready"] == 1
     assert found[on.names.queue("shop.sold")]["held"] is None
     assert enable in ran.err
+    with pytest.raises(Unsupported) as caught:
+        list(schedule.jobs(schedule.create(on.names.exchange, amqp=on.url, layout="hutch", management=NOBODY)))
+    assert str(caught.value).endswith(f'{enable}. Accepted: state="waiting" or state="dead".')
 
 
 def test_of_a_listener_of_another_program_only_what_is_known_is_shown(look: Command, on: Opened) -> None:

@@ -95,7 +95,7 @@ class HutchInspector:
         missing = self.unlisted()
         if state is None:
             seen = [f'state="{one}"' for one in ("due", "waiting", "running", "dead") if one not in missing]
-            why = " ".join(dict.fromkeys(missing.values()))
+            why = " ".join(dict.fromkeys(missing.values())).rstrip(".")
             raise Unsupported.about(
                 "listing all jobs", f"cannot be done here. {why}", f"Accepted: {listed(seen, 'or')}."
             )
