@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from zoneinfo import ZoneInfo
 
 from workkit import schedule
 from workkit.contract.inspector import Missed
 from workkit.contract.producer import Tally
-from workkit.jobs.call import ForwardOptions, ListenOptions, Times
+from workkit.jobs.call import ForwardOptions, ListenOptions, TimeOptions
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create, meta
 from workkit.verbs.control import Which
@@ -93,11 +94,17 @@ async def skip(s: Schedule, which: Any = None, *, tag: str | None = None, by: st
 
 @overload
 async def reschedule(
-    s: Schedule, which: Which, *, tag: str | None = None, tz: Any = None, by: str | None = None, **time: Unpack[Times]
+    s: Schedule,
+    which: Which,
+    *,
+    tag: str | None = None,
+    tz: str | ZoneInfo | None = None,
+    by: str | None = None,
+    **time: Unpack[TimeOptions],
 ) -> Job: ...
 @overload
 async def reschedule(
-    s: Schedule, *, tag: str, tz: Any = None, by: str | None = None, **time: Unpack[Times]
+    s: Schedule, *, tag: str, tz: str | ZoneInfo | None = None, by: str | None = None, **time: Unpack[TimeOptions]
 ) -> list[Job]: ...
 async def reschedule(s: Schedule, which: Any = None, **how: Any) -> Any:
     """Give jobs another time, as `schedule.reschedule` does."""

@@ -89,6 +89,9 @@ def test_names_ids_and_functions_of_jobs_are_offered(run: Run, name: str, monkey
     assert completed(run, monkeypatch, "skip", name, "di") == ["digest"]
     assert completed(run, monkeypatch, "show", name, one.id[:4]) == [one.id[:8]]
     assert completed(run, monkeypatch, "pause", name, "--fn", "") == ["app:hi"]
+    schedule.add(schedule.create(name), "app:hi", at="2051-01-01", tags=["user:7", "paid"])
+    for command in ("cancel", "list", "retry"):
+        assert completed(run, monkeypatch, command, name, "--tag", "us") == ["user:7"]
 
 
 def test_retry_and_discard_offer_dead_jobs_only(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

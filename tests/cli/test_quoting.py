@@ -50,6 +50,9 @@ def test_a_time_in_quotes_behind_the_function_is_told_its_place(run: Run) -> Non
         ("add 'every day at 9am' app:hi", "workkit add needs FUNCTION, after SCHEDULE and WHEN."),
         ("now app:hi", "workkit now needs FUNCTION, after SCHEDULE."),
         ("cancel digest", "workkit cancel needs WHICH, after SCHEDULE."),
+        ("skip digest", "workkit skip needs WHICH, after SCHEDULE."),
+        ("snooze digest '1 hour'", "workkit snooze needs WHICH, after SCHEDULE."),
+        ("reschedule shop digest", "workkit reschedule needs WHEN, after SCHEDULE and WHICH."),
     ],
 )
 def test_what_is_missing_is_named_with_what_stands_before_it(run: Run, typed: str, said: str) -> None:

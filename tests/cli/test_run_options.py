@@ -141,3 +141,18 @@ def test_crashes_and_expires_travel_with_the_job(run: Run, on: Server, name: str
     refused = run("add", name, "every day at 9am", "app:hi", "--expires", "1h")
     assert refused.status == 2
     assert "--catch-up-within" in refused.err
+
+
+def test_a_command_tells_how_the_first_job_of_a_lasting_key_ended(
+    run: Run, server: Server, name: str, folder: Path
+) -> None:
+    (folder / "app.py").write_text("def pay(order):\n    pass\n")
+    words = ("now", name, "app:pay", "7", "--once-key", "pay:7", "--once-for", "90 days", "--redis", server.url)
+    added = run(*words)
+    assert added.out.startswith("added ")
+    s, id = schedule.create(name, redis=server.url), added.out.split()[1]
+    assert run(*words).out.startswith(f"already there {id}  app.pay(7)")
+    schedule.cancel(s, id)
+    assert run(*words).out.startswith(f"already over (cancelled) {id}  app.pay(7)")
+    told = json.loads(run(*words, "--json").out)
+    assert (told["id"][:8], told["new"], told["ending"]) == (id, False, "cancelled")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, begin
+from tests.cli.conftest import Run
 from tests.servers import Server
 from workkit import schedule
 from workkit.schedule import Schedule
@@ -113,14 +113,6 @@ def test_dead_jobs_are_chosen_by_a_tag(run: Run, s: Schedule) -> None:
     assert run("retry", s.name, *TAG, "--where", "fail", "--yes").out == "retried 2\n"
     assert run("discard", s.name, *TAG, "--yes").err == f'no dead jobs with the tag "user:7" in {s.name}.\n'
     assert run("discard", s.name, "--tag", "user:77", "--yes").out == "discarded 1\n"
-
-
-def test_a_command_without_jobs_asks_which(run: Run, s: Schedule, server: Server) -> None:
-    begin(server, s.name)
-    for words in (["cancel", s.name], ["skip", s.name], ["snooze", s.name, "1 hour"]):
-        ran = run(*words)
-        assert (ran.status, "Which jobs? Name one, or all with a tag: --tag TAG." in ran.err) == (2, True), ran.err
-    assert "Missing argument 'WHEN'" in run("reschedule", s.name, "digest").err
 
 
 def test_a_namespace_of_gocraft_refuses_a_tag(run: Run, server: Server, name: str) -> None:

@@ -208,16 +208,21 @@ def chosen_jobs(
     s: Schedule, which: tuple[str, ...], tag: str | None, fn: Any = None
 ) -> tuple[tuple[str, ...], Callable[[str], Job]]:
     """Return the words that name the jobs of a command, and the function that finds each: the typed ones, or the ids of
-    all jobs with a tag. Raises NotFound, UsageError.
+    all jobs with a tag. Raises NotFound.
     """
     from workkit.verbs import control
 
-    if not which and tag is None:
-        raise click.UsageError(f"Which jobs? Name one, or all with a tag: --tag TAG. All: workkit list {s.name}.")
     if which:
         return which, lambda word: control.chosen_jobs(s, word, tag)[0]
     found = {job.id: job for job in control.chosen_jobs(s, None, tag, fn=fn)}
     return tuple(found), found.__getitem__
+
+
+def check_given(argument: str, value: object) -> None:
+    """Refuse a command without an argument that it only needs without ``--tag``. Raises MissingParameter."""
+    context = click.get_current_context()
+    if not value:
+        raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == argument))
 
 
 def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:

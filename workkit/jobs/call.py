@@ -104,7 +104,7 @@ class AddOptions(RunKeywords, total=False):
     spread: Duration | None
 
 
-class Times(TypedDict, total=False):
+class TimeOptions(TypedDict, total=False):
     """The time of a job: exactly one of these keywords."""
 
     when: str | None
@@ -114,7 +114,7 @@ class Times(TypedDict, total=False):
     cron: str | None
 
 
-class Row(AddOptions, Times, total=False):
+class Row(AddOptions, TimeOptions, total=False):
     """A row of `add_many`, or a job of a plan of `sync`: the keywords of `add`."""
 
     fn: Callable[..., Any] | str

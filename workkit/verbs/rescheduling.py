@@ -23,7 +23,7 @@ from workkit.contract.broker import Inspector, Producer
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, Unsupported
-from workkit.jobs.call import Times
+from workkit.jobs.call import TimeOptions
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.terms import Terms, first_run, spread_offset_ms
@@ -46,11 +46,11 @@ def reschedule(
     tag: str | None = None,
     tz: str | ZoneInfo | None = None,
     by: str | None = None,
-    **time: Unpack[Times],
+    **time: Unpack[TimeOptions],
 ) -> Job: ...
 @overload
 def reschedule(
-    s: Schedule, *, tag: str, tz: str | ZoneInfo | None = None, by: str | None = None, **time: Unpack[Times]
+    s: Schedule, *, tag: str, tz: str | ZoneInfo | None = None, by: str | None = None, **time: Unpack[TimeOptions]
 ) -> list[Job]: ...
 def reschedule(
     s: Schedule,

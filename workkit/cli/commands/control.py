@@ -13,7 +13,7 @@ import click
 from workkit.brokers.layout import chosen_layout, layout_of
 from workkit.cli import folder, spelling, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.known import agreed, check_known, chosen_jobs, each, is_new, known, tag_option
+from workkit.cli.known import agreed, check_given, check_known, chosen_jobs, each, is_new, known, tag_option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import by_option, server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read_settings
@@ -185,6 +185,7 @@ def skip_command(
     from workkit.verbs.control import check_skip
     from workkit.verbs.opening import present
 
+    check_given("which", which or tag)
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
 
@@ -234,6 +235,7 @@ def snooze_command(
     from workkit.verbs.opening import present
     from workkit.verbs.rescheduling import snoozed
 
+    check_given("which", which or tag)
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
     words, find = chosen_jobs(s, which, tag)
@@ -310,6 +312,7 @@ def cancel_command(
     from workkit import schedule as verbs
     from workkit.verbs.control import check_cancel
 
+    check_given("which", which or tag)
     s = known(schedule, server=server)
     words, find = chosen_jobs(s, which, tag)
 

@@ -13,7 +13,7 @@ import click
 from workkit.cli import spelling, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import instant_lines
-from workkit.cli.known import check_known, tag_option
+from workkit.cli.known import check_given, check_known, tag_option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import (
     by_option,
@@ -85,8 +85,7 @@ def reschedule_command(
     word: str | None = which
     if not when and tag is not None:
         word, when = None, (which,)
-    elif not when:
-        raise click.UsageError("Missing argument 'WHEN'.")
+    check_given("when", when)
     if len(when) > 1:
         meant = spelling.time_of(spelling.with_stars(when), zone)
         command = f"workkit reschedule {shlex.quote(schedule)} {shlex.quote(which)} {meant}"
