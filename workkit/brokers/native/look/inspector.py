@@ -86,7 +86,7 @@ class NativeInspector:
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def _of(self, only: Tagged) -> Iterator[Job]:
-        """List the jobs of a tag in every state. A job that a foreign peer has put back under another text comes last, and
+        """List the jobs of a tag in every state. One that a foreign peer has put back under another text comes last, and
         so does one that waits nowhere.
         """
         met = set[str]()
