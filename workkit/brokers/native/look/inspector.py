@@ -86,8 +86,8 @@ class NativeInspector:
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
     def _of(self, only: Tagged) -> Iterator[Job]:
-        """List the jobs of a tag in every state. One that a foreign peer has put back under another text comes last, and
-        so does one that waits nowhere.
+        """List the jobs of a tag in every state. Those that a foreign peer has put back under another text come last,
+        and so do those that wait nowhere.
         """
         met = set[str]()
         for job in AllJobs(self._listing, self._dead, self.control(), only=only).jobs():
