@@ -253,6 +253,60 @@ def test_an_old_dead_job_leaves_the_index_with_the_dead_set(server: Server, name
     assert is_true(client, name)
 
 
+def test_a_plain_job_costs_the_server_the_same_beside_jobs_with_tags(server: Server, name: str) -> None:
+    spent = []
+    for tags in (None, ("t",)):
+        b, _ = listening(server, f"{name}-{tags}")
+        put(b, once(0, terms=Terms(tags=tags)))
+        client = server.client()
+        before = commands(client)
+        for n in range(3):
+            put(b, once(n, terms=Terms(), due_ms=None))
+        claims = b.claim(3).claims
+        b.claim(0, ends=[(claim, Done()) for claim in claims])
+        spent.append(commands(client) - before)
+    assert len(claims) == 3
+    assert spent[0] == spent[1]
+
+
+def test_the_jobs_of_a_tag_are_listed_at_the_same_cost_beside_any_number_of_others(server: Server, name: str) -> None:
+    spent = []
+    for others in (10, 2000):
+        b, _ = broker(server, f"{name}-{others}")
+        for n in range(20):
+            put(b, once(n, terms=with_tags("user:7", "all")))
+        for start in range(0, others, 1000):
+            more = range(start, min(others, start + 1000))
+            b.adding([once("other", n, terms=with_tags(f"user:{n}x", "all")) for n in more])()
+        client = server.client()
+        before = commands(client)
+        assert len(list(b.inspector.jobs(tagged=("user:7",)))) == 20
+        spent.append(commands(client) - before)
+    assert spent[0] == spent[1]
+
+
+def commands(client: Any) -> int:
+    """How many commands the server has executed, those of scripts too, but for questions about it."""
+    stats = client.info("commandstats")
+    return sum(
+        one["calls"] for verb, one in stats.items() if verb not in ("cmdstat_info", "cmdstat_ping", "cmdstat_time")
+    )
+
+
+@pytest.mark.parametrize("kind", ["shared", "own", "few"])
+def test_a_tag_of_a_job_takes_at_most_80_bytes(server: Server, name: str, kind: str) -> None:
+    b, _ = broker(server, name)
+    count = 200 if kind == "few" else 4000
+
+    def tags(n: int) -> tuple[str, ...]:
+        return ("invoice", f"user:{n // 20}") if kind == "shared" else (f"order:{n}:".ljust(64, "x"),)
+
+    for start in range(0, count, 1000):
+        b.adding([once(n, terms=with_tags(*tags(n))) for n in range(start, min(count, start + 1000))])()
+    used = server.client().memory_usage(f"{name}:tags", samples=0)
+    assert used / (count * len(tags(0))) <= 80
+
+
 def test_a_parked_job_is_cancelled_without_a_search_of_the_queue(server: Server, name: str) -> None:
     b, _ = broker(server, name)
     s = schedule.create(name, redis=server.url)

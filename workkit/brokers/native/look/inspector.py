@@ -28,6 +28,7 @@ from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
 MOST_HOLDERS: Final = 5_000  # jobs that are searched by their names or tags; with more, the whole queue is read
+MOST_TAGGED: Final = 20_000  # the same where all jobs of a tag are listed, not a page of them
 DAY_MS: Final = 86_400_000
 DAYS: Final = 400  # days for which counts are kept
 SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
@@ -80,7 +81,7 @@ class NativeInspector:
         the dead set. With names, it reads of `S:next` only the first page and the jobs that hold one of these names.
         With tags, it reads the jobs that `S:tags` names.
         """
-        if tagged and (only := find_tagged(self.server, self.keys, tagged, most=MOST_HOLDERS)) is not None:
+        if tagged and (only := find_tagged(self.server, self.keys, tagged, most=MOST_TAGGED)) is not None:
             return (job for job in self._of(only) if state in (None, job.state))
         holders = self._search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
