@@ -37,6 +37,7 @@ ADMINISTRATION = {
         "reschedule",
         "restore",
         "resume",
+        "retag",
         "revive",
         "run",
         "tidy",

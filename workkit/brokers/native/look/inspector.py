@@ -16,7 +16,7 @@ from workkit.brokers.native.look.dead_set import DeadSet, Walk
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.past import NativeHistory
 from workkit.brokers.native.look.recurring import KeptJobs, read_limits, read_named, read_recurring
-from workkit.brokers.native.look.tagged import find_tagged, listed_behind
+from workkit.brokers.native.look.tagged import Tagged, find_tagged, listed_behind
 from workkit.brokers.redis_server.control import quieted, read_info, standing_control, whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import is_text, server_ms
@@ -81,9 +81,22 @@ class NativeInspector:
         With tags, it reads the jobs that `S:tags` names.
         """
         if tagged and (only := find_tagged(self.server, self.keys, tagged, most=MOST_HOLDERS)) is not None:
-            return AllJobs(self._listing, self._dead, self.control(), state=state, only=only).jobs()
+            return (job for job in self._of(only) if state in (None, job.state))
         holders = self._search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
+
+    def _of(self, only: Tagged) -> Iterator[Job]:
+        """List the jobs of a tag in every state. Those that a foreign peer has put back under another text come last,
+        and so do those that wait nowhere.
+        """
+        met = set[str]()
+        for job in AllJobs(self._listing, self._dead, self.control(), only=only).jobs():
+            met.add(job.id)
+            yield job
+        unmet = sorted(only.ids - met)
+        for id, payload in zip(unmet, self._listing.payloads(unmet), strict=True):
+            if payload is not None and (job_there := self._search.found(id)) is not None:
+                yield job_there
 
     def unlisted(self) -> Mapping[JobState, str]:
         """Return nothing: all states can be listed."""
@@ -99,8 +112,7 @@ class NativeInspector:
         """Walk over the jobs of a query behind a place: see `Walk.behind`. Those of a tag are read together."""
         tags = query.where.tagged
         if tags and (only := find_tagged(self.server, self.keys, tags, most=MOST_HOLDERS)) is not None:
-            listed = AllJobs(self._listing, self._dead, self.control(), state=query.state, only=only)
-            return listed_behind(listed.jobs(), after)
+            return listed_behind(self._of(only), after)
         walk = Walk(
             listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
         )
