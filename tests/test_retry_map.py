@@ -141,7 +141,7 @@ def test_one_that_fails_refuses_all_before_the_first_is_changed(s: schedule.Sche
         (lambda user: ("text",), "is annotated int"),
         (lambda user: (1, "a", "b"), "takes 1 to 2 arguments; args has 3"),
         (lambda user: None, "returned None, which are no arguments. Return a tuple of them"),
-        (lambda user: "text", "returned 'text', which are no arguments"),
+        (lambda user: "text", 'returned "text", which are no arguments'),
         (lambda user: {1: 2}, "returned {1: 2}, which are no arguments"),
         (lambda user: (object(),), "has no form in JSON"),
     ],
