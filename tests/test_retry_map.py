@@ -95,13 +95,14 @@ def test_a_dict_replaces_all_arguments_and_so_does_a_tuple(s: schedule.Schedule)
     assert (new.args, new.kwargs) == ((3,), None)
 
 
-def test_what_belongs_to_the_job_stays(s: schedule.Schedule, server: Server) -> None:
+@pytest.mark.parametrize("how", [{"map": to_tuple}, {"args": [107, "monday"]}], ids=["map", "args"])
+def test_what_belongs_to_the_job_stays(s: schedule.Schedule, server: Server, how: Any) -> None:
     (id,) = die(
         s, name="nightly", unique_key="u/7", priority=2, meta={"request": "r1"}, timeout="1m", expires="1h",
         retries=0, keep="1h",
     )  # fmt: skip
     (dead,) = schedule.dead(s)
-    assert schedule.retry(s, id, map=to_tuple) == 1
+    assert schedule.retry(s, id, **how) == 1
     (new,) = schedule.jobs(s)
     assert (new.name, new.meta, new.options, new.terms) == (dead.name, dead.meta, dead.options, dead.terms)
     assert new.id != id
@@ -141,7 +142,7 @@ def test_one_that_fails_refuses_all_before_the_first_is_changed(s: schedule.Sche
         (lambda user: ("text",), "is annotated int"),
         (lambda user: (1, "a", "b"), "takes 1 to 2 arguments; args has 3"),
         (lambda user: None, "returned None, which are no arguments. Return a tuple of them"),
-        (lambda user: "text", "returned 'text', which are no arguments"),
+        (lambda user: "text", 'returned "text", which are no arguments'),
         (lambda user: {1: 2}, "returned {1: 2}, which are no arguments"),
         (lambda user: (object(),), "has no form in JSON"),
     ],

@@ -82,7 +82,7 @@ def renamed(order: Order) -> None:
     RAN.append(order)
 
 
-@job("accepts.counted", accepts=[from_v1], limit=1, limit_key="day")
+@job(accepts=[from_v1], limit=1, limit_key="day")
 def counted(user: int, day: str) -> None:
     RAN.append((user, day))
 
@@ -130,6 +130,14 @@ def test_a_listener_lifts_for_functions_coroutines_and_worker_processes(s: sched
     (file,) = tmp_path.glob("*")
     assert cpu.lifted.__module__ == "tests.cpu"
     assert file.read_text() == f"lifted 8 {(str(tmp_path), 8)}\n"
+
+
+def test_a_lifter_that_fails_in_a_worker_process_is_named_too(s: schedule.Schedule, seen: list[Event]) -> None:
+    schedule.add_now(s, "tests.cpu:lifted", args=[""])
+    with schedule.listener(s, **HERE):
+        (left,) = until(lambda: named(seen, "cannot_run"))
+        assert schedule.dead(s) == []
+    assert "lifted_v1() returned <object object at " in left.fields["reason"]
 
 
 def test_a_lifter_gets_and_returns_objects_of_annotations(s: schedule.Schedule) -> None:
@@ -194,7 +202,7 @@ def test_middleware_sees_the_arguments_of_today(s: schedule.Schedule) -> None:
         RAN.append(current_job().args)
         yield
 
-    schedule.add_now(s, "@accepts.counted", args=[7])
+    schedule.add_now(s, f"{__name__}:counted", args=[7])
     schedule.drain(s, **HERE)
     assert RAN == [(7, "monday"), (7, "monday")]
 
@@ -207,7 +215,7 @@ def test_a_limit_counts_the_value_that_was_lifted(s: schedule.Schedule, server: 
         slots.extend(server.client().zrange(f"{s.name}:slots", 0, -1))
         yield
 
-    schedule.add_now(s, "@accepts.counted", args=[7])
+    schedule.add_now(s, f"{__name__}:counted", args=[7])
     schedule.drain(s, **HERE)
     assert [b'="monday"' in slot for slot in slots] == [True]
 

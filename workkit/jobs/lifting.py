@@ -12,6 +12,7 @@ from typing import Any
 
 from workkit.errors import InvalidArguments, JobCancelled, JobTimeout, described
 from workkit.jobs.arguments import as_called, check_call, takes_whole
+from workkit.jobs.json_value import shown_value
 from workkit.jobs.structured import structured, written
 
 Lifter = Callable[..., Any]
@@ -90,15 +91,15 @@ def _said(lifter: Lifter, taken: Call) -> Call:
     if isinstance(found, Mapping) and all(isinstance(name, str) for name in found):
         return (), dict(found)
     remedy = 'Return a tuple of them, (user, "monday"), or a dict of named ones, {"user": user, "day": "monday"}.'
-    raise InvalidArguments.about(
-        f"{_name(lifter)}()", f"returned {found!r}, which are no arguments", remedy, where="accepts", given=found
-    )
+    value = shown_value(found)  # a worker process cannot send every value
+    trouble = f"returned {value}, which are no arguments"
+    raise InvalidArguments.about(f"{_name(lifter)}()", trouble, remedy, where="accepts", given=value)
 
 
 def _refused(lifter: Lifter, what: str, why: object) -> InvalidArguments:
     """Make the error about a lifter that fails."""
-    trouble = f"{what}: {str(why).removesuffix('.')}"
-    return InvalidArguments.about(f"{_name(lifter)}()", trouble, "Correct the function.", where="accepts", given=lifter)
+    name, trouble = _name(lifter), f"{what}: {str(why).removesuffix('.')}"
+    return InvalidArguments.about(f"{name}()", trouble, "Correct the function.", where="accepts", given=name)
 
 
 def _name(lifter: Lifter) -> str:
