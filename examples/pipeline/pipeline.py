@@ -23,12 +23,12 @@ HERE = Path(__file__).parent.resolve()
 PARIS = ZoneInfo("Europe/Paris")
 DATABASE = HERE / "pipeline.sqlite3"
 SOURCES = ("orders", "stock", "visits")
-s = schedule.create("pipeline", redis=f"embedded://{HERE}/.workkit")
+s = schedule.create("pipeline", redis=f"embedded://{HERE}/.workkit", tz=PARIS.key, on_failure="pipeline:tell")
 
 
 def nightly(day: str | None = None) -> None:
     """Begin the night of a day, or complete it: what is there already is not asked for again."""
-    day = day or today()
+    day = day or f"{current_job().due.astimezone(PARIS):%Y-%m-%d}"  # however late this run is
     with database() as db:
         lacking = missing(db, day)
     for source in lacking:
@@ -59,12 +59,9 @@ def report(day: str) -> None:
     print(f"night of {day}: {rows} rows", flush=True)  # yours sends a mail
 
 
-def check() -> None:
-    """Say in the morning what the night lacks."""
-    with database() as db:
-        lacking = missing(db, today())
-    if lacking:
-        print(f"night of {today()}: no {', '.join(lacking)}. Look: workkit dead pipeline", flush=True)
+def tell(id: str, error: str) -> None:
+    """Say which step failed for good, as soon as it did."""
+    print(f"{schedule.job(s, id).name}: {error}. Repair it, then: workkit retry pipeline {id[:8]}", flush=True)
 
 
 def fetch(source: str, day: str) -> int:
@@ -72,16 +69,9 @@ def fetch(source: str, day: str) -> int:
     return len(source)
 
 
-def today() -> str:
-    """Tell the day for which this run was due, however late it is."""
-    due = current_job().due
-    assert due
-    return f"{due.astimezone(PARIS):%Y-%m-%d}"
-
-
 def step(fn: Callable[..., None], *args: str) -> None:
-    """Add a step of a night under a name of its own. While it waits or runs, adding it again changes nothing."""
-    s.bind(fn).now(name="/".join([fn.__name__, *args])).send(*args)
+    """Add a step of a night, once while it waits or runs. If it is not done at 7am, a listener reports it."""
+    s.bind(fn).now(name="/".join([fn.__name__, *args]), done_by="7am").send(*args)
 
 
 def missing(db: sqlite3.Connection, day: str) -> list[str]:
