@@ -17,7 +17,7 @@ PAUSE = 0.1  # seconds without work after which new work may be longer
 FORGET = 1.0  # seconds without work after which an old speed is useless for new work
 SAMPLE = 0.001  # the least seconds of work that yield a speed
 PATIENCE = 0.05  # seconds without an ending after which waiting claims go back to the server
-FULL = 0.25  # seconds for which one kind is full while the other has room, until the listener looks past it
+FULL = 1.0  # seconds for which one kind is full while the other has room, until the listener looks past it
 FAST = 500  # endings in a second with which a kind is too fast for a look past it
 LONGEST_LOOK = 0.5  # seconds of one look past a full kind
 RESTS = 10  # the listener spends one part of its time on looks past a full kind, and this many parts without them
@@ -32,17 +32,17 @@ class Room:
         self.held = 0  # how many run, or wait here
         self.read_ahead = ReadAhead(size)
         self.moved_at = 0.0  # when work came to a kind without any that waits, or when a run ended
-        self.full_since = self._full_at = -math.inf  # when it became full, and when it last was
+        self.full_since = self._free_since = -math.inf  # when it became full, and when a place became free
         self.ended_since = self.ended_last = 0  # endings since it became full, and those of the last time
         self._was_full = False
 
     def note(self, now: float) -> None:
         """Note whether it is full. A free place of a moment does not count."""
         is_full = self.held >= self.size
-        if is_full and not (self._was_full or now - self._full_at < FULL):
+        if is_full and not self._was_full and now - self._free_since >= PAUSE:
             self.full_since, self.ended_since = now, 0
-        if is_full:
-            self._full_at = now
+        elif self._was_full and not is_full:
+            self._free_since = now
         self._was_full = is_full
 
     def more(self, now: float, *, is_asked: bool) -> int:
@@ -52,6 +52,10 @@ class Room:
         """
         most = self.size + self.read_ahead.ahead(now, idle=not self.held)
         return max(0, most - self.held) if is_asked or self.held < self.size or self.held <= most // 2 else 0
+
+    def lately(self, now: float) -> int:
+        """Return how many runs there were within `PAUSE` seconds."""
+        return self.held + (self.ended_last if now - self.moved_at < PAUSE else 0)
 
     def ended(self, runs: int, now: float) -> None:
         """Note that runs have ended."""
@@ -82,8 +86,12 @@ class Rooms:
             room.note(now)
         if self._looks:
             return both
-        full = tuple(room for room in both if room.held > room.size)
-        return full or ((self._full,) if self._full is not None and now < self._rests_until else both)
+        if full := tuple(room for room in both if room.held > room.size):
+            return full
+        plain = self.plain
+        if plain.held >= plain.size and not self.coroutines.lately(now) and now - plain.full_since < FULL:
+            self._full, self._rests_until = plain, plain.full_since + FULL
+        return (self._full,) if self._full is not None and now < self._rests_until else both
 
     def more(self, now: float, *, is_asked: bool) -> int:
         """Return how many more claims are useful. Of coroutines at most about twice as many as there lately were: a
@@ -93,9 +101,8 @@ class Rooms:
         plain = self.plain.more(now, is_asked=is_asked) if self.plain in rooms else 0
         if self.coroutines not in rooms:
             return plain
-        room = self.coroutines
-        lately = room.held + (room.ended_last if now - room.moved_at < PAUSE else 0)
-        return plain + min(room.more(now, is_asked=is_asked), 1 + 2 * lately)
+        least = 0 if plain else 1
+        return plain + min(self.coroutines.more(now, is_asked=is_asked), least + 2 * self.coroutines.lately(now))
 
     def passes(self, room: Room, now: float) -> bool:
         """Return whether the work that waits for this room goes back now, because the listener looks past it."""
