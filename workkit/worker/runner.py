@@ -207,7 +207,7 @@ class Threads:
         registry = self.executor.registry
         registry.load()
         for fn in coroutine_names(registry) if self.threads else ():
-            if registry.refusal(fn) is None:
+            with suppress(Exception):  # its first job says why it cannot run
                 self.executor.learn(fn)
         for n, bell in enumerate(self._bells, 1):
             threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True).start()
