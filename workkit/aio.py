@@ -18,10 +18,12 @@ from zoneinfo import ZoneInfo
 from workkit import schedule
 from workkit.contract.inspector import Missed
 from workkit.contract.producer import CALLER, Tally, calling_line
+from workkit.errors import InvalidOptions
 from workkit.jobs.call import ForwardOptions, ListenOptions, TimeOptions
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create, meta
 from workkit.verbs.control import Which
+from workkit.verbs.serving import listener_on
 from workkit.worker.listener import Listener
 
 __all__ = [
@@ -184,11 +186,27 @@ async def missed(s: Schedule) -> AsyncIterator[Missed]:
 
 @asynccontextmanager
 async def listener(
-    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: Unpack[ListenOptions]
+    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int],
+    *,
+    loop: Literal["own"] | None = None,
+    **how: Unpack[ListenOptions],
 ) -> AsyncIterator[Listener]:
-    """Listen in threads of its own until the block is left: ``async with aio.listener(s):``."""
-    async with _started(functools.partial(schedule.listener, s, **how)) as ours:
+    """Listen in threads of its own until the block is left: ``async with aio.listener(s):``.
+
+    ``loop="own"`` runs coroutine jobs on the event loop of the caller, so that they may use its pools and clients; the
+    default is an event loop of the listener. Raises InvalidOptions for another `loop`.
+    """
+    check_loop(loop)
+    here = asyncio.get_running_loop() if loop == "own" else None
+    async with _started(functools.partial(listener_on, here, s, how)) as ours:
         yield ours
+
+
+def check_loop(loop: object) -> None:
+    """Raises InvalidOptions for a choice of the event loop that is not known."""
+    if loop not in (None, "own"):
+        remedy = 'Write loop="own" for coroutine jobs on the event loop of this program, or leave it out.'
+        raise InvalidOptions.about(f"loop={loop!r}", "is not known", remedy, where="loop", given=loop)
 
 
 @asynccontextmanager

@@ -139,14 +139,15 @@ def test_listen_without_a_server_ends_with_69(processes: Processes, name: str) -
 
 
 def test_listeners_shows_who_listens(processes: Processes, server: Server, name: str) -> None:
-    listener = processes.workkit("listen", name, "--threads", "7", "--redis", server.url)
+    listener = processes.workkit("listen", name, "--threads", "7", "--coroutines", "70", "--redis", server.url)
     listener.wait_for("listening")
     shown = ended(processes.workkit("listeners", name, "--redis", server.url))
     columns = ["LISTENER", "SCHEDULES", "BUSY", "COROUTINES", "STATE", "BEAT", "UP", "VERSION", "NOW"]
     assert shown.out[0].split() == columns
-    assert re.search(rf":{listener.pid}:\w+ +{name} +0/7 +0/100 +listening ", shown.out[1])
+    assert re.search(rf":{listener.pid}:\w+ +{name} +0/7 +0/70 +listening ", shown.out[1])
     record = json.loads("".join(ended(processes.workkit("listeners", name, "--json", "--redis", server.url)).out))[0]
     assert (record["pid"], record["threads"], record["schedules"]) == (listener.pid, 7, {name: 1})
+    assert (record["coroutines"], record["awaited"]) == (70, 0)
     listener.send(signal.SIGTERM)
     ended(listener)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import handlers
-from tests.processes import until
+from tests.processes import Processes, until
+from tests.servers import Server
 from tests.worker.observation import named
 from workkit import schedule
 from workkit.errors import InvalidOptions
@@ -184,3 +188,34 @@ def test_a_burst_runs_all_coroutines_beyond_its_room(s: schedule.Schedule, here:
 def test_a_wrong_number_of_coroutines_is_refused(s: schedule.Schedule, number: Any) -> None:
     with pytest.raises(InvalidOptions, match="coroutines"):
         schedule.listener(s, coroutines=number)
+
+
+APP = """
+import asyncio
+import time
+
+async def mail(number):
+    await asyncio.sleep(0.1)
+
+def wait(number):
+    time.sleep(30)
+"""
+
+
+def test_many_coroutines_take_the_time_of_a_few_beside_busy_threads(
+    server: Server, name: str, processes: Processes, tmp_path: Path
+) -> None:
+    """One after the other, ten at a time, they would take 10 s. The functions are found by the folder."""
+    (tmp_path / "app.py").write_text(APP)
+    s = schedule.create(name, redis=server.url)
+    schedule.add_now(s, "app:mail", args=[-1])
+    listening = processes.workkit("listen", name, "--coroutines", "200", "--threads", "2", "--redis", server.url)
+    listening.wait_for("2 threads, 200 coroutines")
+    until(lambda: is_settled(s), what="the first coroutine, by which the listener knows the function")
+    schedule.add_many(s, [{"fn": "app:wait", "args": [n], "when": "now"} for n in range(4)])
+    until(lambda: schedule.counts(s).running >= 2)
+    begun_at = time.monotonic()
+    schedule.add_many(s, [{"fn": "app:mail", "args": [n], "when": "now"} for n in range(1000)])
+    until(lambda: schedule.counts(s).due + schedule.counts(s).running == 4)
+    assert time.monotonic() - begun_at < 8
+    listening.send(signal.SIGKILL)

@@ -16,9 +16,9 @@ from workkit.brokers.connect import open_broker
 from workkit.contract.listener import Claim, ListenerInfo
 from workkit.jobs.registry import Registry
 from workkit.worker import runner as runner_module
+from workkit.worker.counting import AHEAD, MOST_AHEAD, ReadAhead
 from workkit.worker.executor import Executor
 from workkit.worker.lane import Inbox, Lane, LaneRun
-from workkit.worker.room import AHEAD, MOST_AHEAD, ReadAhead
 from workkit.worker.runner import Threads
 
 PATIENCE = 0.02

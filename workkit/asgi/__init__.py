@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from workkit import aio
 from workkit.errors import InvalidOptions
@@ -45,6 +45,7 @@ def lifespan(
     *,
     listen: bool = False,
     own: Lifespan | None = None,
+    loop: Literal["own"] | None = None,
     **how: Unpack[ListenOptions],
 ) -> Lifespan:
     """Make the lifespan of an ASGI program: ``FastAPI(lifespan=lifespan(s))``, ``Litestar(lifespan=[lifespan(s)])``.
@@ -53,7 +54,8 @@ def lifespan(
     `listen`: it also runs due jobs in threads of this process, with the options of `schedule.listen` (`how`); at the
     end the listener takes no new job, finishes within its deadline, and gives back the rest. Each process that serves
     has its own listener, and each run happens in one of them. A coroutine runs on an event loop of the listener, not on
-    the one that serves requests.
+    the one that serves requests; with ``loop="own"`` it runs on the program's own loop, beside the requests, and may
+    use the pools and clients that `own` has opened there.
 
     `own` is the program's own lifespan. It starts once the schedules are reachable, so that it may add jobs, and before
     the listener; it ends after the listener, so that running jobs keep the resources it opened. Its yielded state is
@@ -65,10 +67,11 @@ def lifespan(
     schedules = list(s) if isinstance(s, Iterable) and not isinstance(s, str) else [s]
     for one in schedules:
         check_schedule(one)
-    if how and not listen:
-        names = " and ".join(f"{name}=" for name in how)
+    aio.check_loop(loop)
+    if (given := [*how, *(["loop"] if loop else [])]) and not listen:
+        names = " and ".join(f"{name}=" for name in given)
         trouble, remedy = "without listen=True: no listener runs here", f"Write listen=True, or leave out {names}."
-        raise InvalidOptions.about(names, trouble, remedy, where=next(iter(how)))
+        raise InvalidOptions.about(names, trouble, remedy, where=given[0])
     if own is not None and not callable(own):
         remedy = "Write own=lifespan, with lifespan(app) an asynchronous context manager."
         raise InvalidOptions.about(f"own={own!r}", "cannot be called", remedy, where="own", given=own)
@@ -80,7 +83,7 @@ def lifespan(
         async with AsyncExitStack() as ends:
             state = await ends.enter_async_context(own(app)) if own is not None else None
             if listen:
-                await ends.enter_async_context(aio.listener(s, **how))
+                await ends.enter_async_context(aio.listener(s, loop=loop, **how))
             yield state
 
     return opened

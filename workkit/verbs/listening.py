@@ -5,7 +5,9 @@ The table of their options: `workkit.jobs.options`.
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -30,8 +32,11 @@ def listener_of(
     how: Mapping[str, Any],
     *,
     once_imported: Callable[[Sequence[Schedule]], None] | None = None,
+    loop: AbstractEventLoop | None = None,
 ) -> Listener:
-    """Make a listener: see `schedule.listener`. It calls `once_imported` with its schedules before it registers."""
+    """Make a listener: see `schedule.listener`. It calls `once_imported` with its schedules before it registers.
+    `loop`: the program's event loop, for coroutines.
+    """
     if not isinstance(s, Iterable) or isinstance(s, str):
         check_schedule(s)
     chosen = {s: 1} if isinstance(s, Schedule) else dict(s) if isinstance(s, Mapping) else dict.fromkeys(s, 1)
@@ -47,7 +52,7 @@ def listener_of(
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
     ]
-    ours = Listener(brokers, how=read)
+    ours = Listener(brokers, how=replace(read, loop=loop))
     if once_imported is not None:
         ours.call_once_imported(partial(once_imported, list(chosen)))
     return ours

@@ -13,6 +13,8 @@ from workkit.jobs.call import ForwardOptions, ListenOptions
 from workkit.verbs.creation import Schedule
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from workkit.worker.listener import Listener
 
 
@@ -42,13 +44,22 @@ def listener(s: Schedule | Sequence[Schedule] | Mapping[Schedule, int], **how: U
     """Make the listener of `listen`, not yet started. It has ``.start() .stop(deadline) .quiet() .resume() .wait()``;
     ``with`` starts and stops it.
     """
+    return listener_on(None, s, how)
+
+
+def listener_on(
+    loop: AbstractEventLoop | None,
+    s: Schedule | Sequence[Schedule] | Mapping[Schedule, int],
+    how: ListenOptions,
+) -> Listener:
+    """Make a listener that runs coroutines on this loop of the program; None: on one of its own."""
     from workkit.verbs.listening import listener_of
 
     if not how.get("sync"):
-        return listener_of(s, how)
+        return listener_of(s, how, loop=loop)
     from workkit.verbs.syncing import sync_at_start
 
-    return listener_of(s, how, once_imported=partial(sync_at_start, how=how))
+    return listener_of(s, how, once_imported=partial(sync_at_start, how=how), loop=loop)
 
 
 def forward(s: Schedule, *, to: Schedule, **how: Unpack[ForwardOptions]) -> Tally:

@@ -40,13 +40,22 @@ class Executor:
     process.
     """
 
-    def __init__(self, registry: Registry, *, offloads: bool = True, standing_ms: int | None = None) -> None:
-        """`standing_ms`: a test holds the time still while a handler runs, which may take this real time, in ms."""
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        offloads: bool = True,
+        standing_ms: int | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """`standing_ms`: a test holds the time still while a handler runs, which may take this real time, in ms.
+        `loop`: run coroutines on this loop of the program.
+        """
         capture_logs()
         self.registry = registry
         self._standing_ms = standing_ms
         self._offloads = offloads  # whether handlers marked with cpu=True run in worker processes
-        self.event_loop = EventLoop()
+        self.event_loop = EventLoop(loop)
         self._timeouts = Timeouts()
         # Handlers by their stored names: only those without options and without arguments that need a check.
         self._plain: dict[str, Handler] = {}

@@ -293,8 +293,8 @@ class Stalls:
         self._silent = self._silent + passed if ticks is not None and ticks == self._ticks else 0.0
         self._ticks = ticks
         if lost := event_loop.lost:
-            return f"the event loop of coroutines has died: {lost}. The next coroutine starts another."
-        trouble = f"the event loop of coroutines has not answered for {self._silent:.0f} s: a handler blocks it"
+            return f"{event_loop.name} has died: {lost}. The next coroutine starts another, unless it is the program's."
+        trouble = f"{event_loop.name} has not answered for {self._silent:.0f} s: a handler blocks it"
         if self._silent >= max(SOON, self._patience / 6) and not event_loop.is_silent:  # half of `listener_timeout`
             event_loop.give_back()
             events.emit("stuck", reason=f"{trouble}. Coroutines that have not begun go back, until it answers.")

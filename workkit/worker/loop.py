@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -58,6 +59,7 @@ class How:
     keep_unfit: timedelta = timedelta(minutes=10)
     publish: bool = True  # publish the functions that it knows
     name: str = ""  # the listener's name; "": that of its host
+    loop: AbstractEventLoop | None = None  # the program's, for coroutines; None: the listener has one
 
 
 Message = LaneRun | LookUp | Lane | Callable[[], None]
@@ -74,12 +76,12 @@ class Loop:
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
         late_pings = Pings()
-        pings: Pings | None = None
+        pings = late_pings if to is None else None
         if to is None:
-            pings = late_pings
+            functions = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
             self._runner: Runner = Threads(
                 how.threads,
-                executor=Executor(Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)),
+                executor=Executor(functions, loop=how.loop),
                 inbox=self._inbox,
                 pings=pings,
                 may_run=report.may_run(how.imports, how.folder),
@@ -155,9 +157,8 @@ class Loop:
         for lane in self._lanes:
             lane.listen_for_tokens(self._inbox.put, self._over)
         first = self._lanes[0].broker
-        me = {"listener": first.listener, "threads": info.threads, "coroutines": info.coroutines}
-        me |= {"pid": info.pid, "version": __version__}
-        events.emit("listening", schedules=names, url=first.url, **me)
+        me = {name: getattr(info, name) for name in ("threads", "coroutines", "pid", "version")}
+        events.emit("listening", schedules=names, url=first.url, listener=first.listener, **me)
         events.emit(opened.event, **opened.fields)
 
     def run(self) -> Tally:

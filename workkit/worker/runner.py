@@ -20,11 +20,11 @@ from workkit.jobs.names import brief
 from workkit.jobs.outcome import NotBegun
 from workkit.jobs.run_options import RunOptions
 from workkit.worker import report
+from workkit.worker.counting import PATIENCE, Room, Rooms
 from workkit.worker.executor import Executor
 from workkit.worker.health import Stalls
 from workkit.worker.lane import Inbox, LaneRun, LookUp, Task
 from workkit.worker.report import Pings
-from workkit.worker.room import PATIENCE, Room, Rooms
 from workkit.worker.router import LOOK_UP, Opened
 from workkit.worker.run import interruption
 from workkit.worker.run.call import failure_of
@@ -173,6 +173,8 @@ class Threads:
     @property
     def idle(self) -> int:
         """The number of claims that could begin at once."""
+        if not self.executor.coroutines:
+            return self.threads - len(self.held)
         return sum([max(0, room.size - room.held) for room in self._counted().open(time.monotonic())])
 
     @property
@@ -193,7 +195,7 @@ class Threads:
     @property
     def opens_at(self) -> float:
         """The time when there may be room again though no task ends."""
-        return self.rooms.opens_at
+        return self.rooms.opens_at if self.executor.coroutines else math.inf
 
     @property
     def is_blocked(self) -> bool:
@@ -205,7 +207,7 @@ class Threads:
         registry = self.executor.registry
         registry.load()
         for fn in coroutine_names(registry) if self.threads else ():
-            if registry.refusal(fn) is None:
+            with suppress(Exception):  # its first job says why it cannot run
                 self.executor.learn(fn)
         for n, bell in enumerate(self._bells, 1):
             threading.Thread(target=self._serve, args=(bell,), name=f"workkit-{n}", daemon=True).start()
@@ -221,7 +223,8 @@ class Threads:
 
     def room(self, *, is_asked: bool) -> int:
         """Return how many more claims are useful: see `Rooms.more`. `is_asked`: a request goes out anyway."""
-        return self._counted().more(time.monotonic(), is_asked=is_asked)
+        rooms = self._counted()
+        return (rooms if rooms.coroutines.size else rooms.plain).more(time.monotonic(), is_asked=is_asked)
 
     def needs(self, claim: Claim, control: Control) -> Admission | CannotRun | Literal["look up"] | None:
         """Return the needs of a claim before its start, or why its function cannot run here, or not now."""

@@ -148,7 +148,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     type=Count(),
     metavar="N",
     envvar="WORKKIT_THREADS",
-    help="jobs at once in each process; default 10",
+    help="functions at once; default 10",
 )
 @click.option(
     "--coroutines",
@@ -156,7 +156,7 @@ def run_options(verb: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     type=Count(),
     metavar="N",
     envvar="WORKKIT_COROUTINES",
-    help="coroutines at once in each process, beside those jobs; default 100",
+    help="coroutines at once; default 100",
 )
 @click.option(
     "--processes",

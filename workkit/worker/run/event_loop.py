@@ -26,9 +26,13 @@ Body = Coroutine[Any, Any, Any]
 
 
 class EventLoop:
-    """The event loop of a listener. It starts with the first coroutine. Thread-safe."""
+    """The event loop of a listener. It starts with the first coroutine. Thread-safe. `of_program`: a loop that the
+    program runs, in place of one of the listener.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, of_program: asyncio.AbstractEventLoop | None = None) -> None:
+        self._of_program = of_program
+        self.name = "the event loop of coroutines" if of_program is None else "the program's event loop"
         self._lock = threading.Lock()
         self._served: _Served | None = None
         self._is_short = False  # whether the last new loop lacked a resource
@@ -73,8 +77,9 @@ class EventLoop:
                 raise NotBegun(SILENT)
             if self._served is None or not self._served.take(waited):
                 try:
-                    made = _Served()
-                    made.take(waited)
+                    made = _Served() if self._of_program is None else _Borrowed(self._of_program)
+                    if not made.take(waited):
+                        raise NotBegun(f"{self.name} has ended")
                     made.start()
                 except (OSError, RuntimeError, MemoryError) as error:  # no file descriptor, or no thread
                     trouble = f"no event loop for coroutines: {described(error)}"
@@ -109,6 +114,8 @@ class EventLoop:
     def lost(self) -> str | None:
         """Return why the loop has died; None once a new loop has replaced it."""
         served = self._served
+        if isinstance(served, _Borrowed):
+            served.look()
         return None if served is None else served.lost
 
     def close(self) -> None:
@@ -189,13 +196,15 @@ class _Waited:
 class _Served:
     """One loop and its thread, until it is stopped or dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.ticks = 0
         self.lost: str | None = None
         self.silent_at = -1  # its number of ticks when it was found not to move
-        _find_room()
-        self._loop = measured(asyncio.new_event_loop())
-        self._loop.set_task_factory(watched_task)
+        if loop is None:
+            _find_room()
+            loop = measured(asyncio.new_event_loop())
+            loop.set_task_factory(watched_task)
+        self._loop = loop
         self._pipe = _pipe(self._loop)
         self._lock = threading.Lock()
         self._waited: set[_Waited] = set()
@@ -248,6 +257,9 @@ class _Served:
             interruption.end_fork()
         if self.lost is not None:
             _broken.append(self._loop)
+        self._lose()
+
+    def _lose(self) -> None:
         with self._lock:
             self._is_over = True
         for waited in list(self._waited):
@@ -276,6 +288,35 @@ class _Served:
         else:
             self.lost = "a handler closed its file descriptors"
             self._loop.stop()
+
+
+class _Borrowed(_Served):
+    """The loop of the program, until the listener stops or the program ends it."""
+
+    def start(self) -> None:
+        """Count its ticks from now on."""
+        self.call(self._tick)
+
+    def take(self, waited: _Waited) -> bool:
+        """Accept a coroutine; return False if the program has ended the loop."""
+        return not self._loop.is_closed() and super().take(waited)
+
+    def stop(self) -> None:
+        """Cancel the coroutines of the listener that are left."""
+        self._is_stopping = True
+        for waited in list(self._waited):
+            self.call(waited.stop)
+
+    def look(self) -> None:
+        """Report its coroutines as lost if the program has ended the loop."""
+        if self._loop.is_closed() and not self._is_over:
+            self.lost = "the program has ended it"
+            self._lose()
+
+    def _tick(self) -> None:
+        self.ticks += 1
+        if not self._is_stopping:
+            self._loop.call_later(TICK, self._tick)
 
 
 async def kept(coroutine: Awaitable[Any], raised: list[BaseException], returned: list[Any]) -> None:
