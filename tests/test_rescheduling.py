@@ -247,7 +247,7 @@ def test_who_was_quicker_is_named(s: Schedule, monkeypatch: pytest.MonkeyPatch) 
     before = digest(s)
     other = digest(s, every="day at 7am")
     with monkeypatch.context() as patched:
-        patched.setattr("workkit.verbs.rescheduling.changeable", lambda *_: before)
+        patched.setattr("workkit.verbs.control.changeable", lambda *_: before)
         with pytest.raises(
             ChangedMeanwhile, match=rf"it is now every day at 7:00 Europe/Paris, .* \({other.short_id}\)"
         ):

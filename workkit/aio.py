@@ -17,7 +17,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 from workkit import schedule
 from workkit.contract.inspector import Missed
 from workkit.contract.producer import Tally
-from workkit.jobs.call import ForwardOptions, ListenOptions
+from workkit.jobs.call import ForwardOptions, ListenOptions, Times
 from workkit.jobs.job import Job, JobState
 from workkit.schedule import Schedule, create, meta
 from workkit.verbs.control import Which
@@ -55,14 +55,12 @@ job = coroutine_of(schedule.job)
 listeners = coroutine_of(schedule.listeners)
 mark = coroutine_of(schedule.mark)
 pause = coroutine_of(schedule.pause)
-reschedule = coroutine_of(schedule.reschedule)
 resume = coroutine_of(schedule.resume)
 retry = coroutine_of(schedule.retry)
 run = coroutine_of(schedule.run)
 log = coroutine_of(schedule.log)
 runs = coroutine_of(schedule.runs)
 schedules = coroutine_of(schedule.schedules)
-skip = coroutine_of(schedule.skip)
 stats = coroutine_of(schedule.stats)
 sync = coroutine_of(schedule.sync)
 
@@ -73,18 +71,56 @@ async def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | 
 async def snooze(
     s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
 ) -> list[Job]: ...
-async def snooze(s: Schedule, which: Any, time: str | timedelta, *, by: str | None = None) -> Any:
+@overload
+async def snooze(s: Schedule, *, time: str | timedelta, tag: str, by: str | None = None) -> list[Job]: ...
+async def snooze(
+    s: Schedule, which: Any = None, time: Any = None, *, tag: str | None = None, by: str | None = None
+) -> Any:
     """Put the next run of jobs off, as `schedule.snooze` does."""
-    return await coroutine_of(schedule.snooze)(s, which, time, by=by)
+    verb: Any = schedule.snooze
+    return await asyncio.to_thread(verb, s, which, time, tag=tag, by=by)
 
 
 @overload
-async def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+async def skip(s: Schedule, which: Which, *, tag: str | None = None, by: str | None = None) -> Job: ...
 @overload
-async def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
-async def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
-    """Cancel a job, as `schedule.cancel` does."""
-    return await asyncio.to_thread(schedule.cancel, s, which, missing_ok=missing_ok, by=by)
+async def skip(s: Schedule, *, tag: str, by: str | None = None) -> list[Job]: ...
+async def skip(s: Schedule, which: Any = None, *, tag: str | None = None, by: str | None = None) -> Any:
+    """Leave out the next run of recurring jobs, as `schedule.skip` does."""
+    verb: Any = schedule.skip
+    return await asyncio.to_thread(verb, s, which, tag=tag, by=by)
+
+
+@overload
+async def reschedule(
+    s: Schedule, which: Which, *, tag: str | None = None, tz: Any = None, by: str | None = None, **time: Unpack[Times]
+) -> Job: ...
+@overload
+async def reschedule(
+    s: Schedule, *, tag: str, tz: Any = None, by: str | None = None, **time: Unpack[Times]
+) -> list[Job]: ...
+async def reschedule(s: Schedule, which: Any = None, **how: Any) -> Any:
+    """Give jobs another time, as `schedule.reschedule` does."""
+    verb: Any = schedule.reschedule
+    return await asyncio.to_thread(verb, s, which, **how)
+
+
+@overload
+async def cancel(
+    s: Schedule, which: Which, *, tag: str | None = None, missing_ok: Literal[False] = False, by: str | None = None
+) -> Job: ...
+@overload
+async def cancel(
+    s: Schedule, which: Which, *, tag: str | None = None, missing_ok: bool, by: str | None = None
+) -> Job | None: ...
+@overload
+async def cancel(s: Schedule, *, tag: str, missing_ok: bool = False, by: str | None = None) -> list[Job]: ...
+async def cancel(
+    s: Schedule, which: Any = None, *, tag: str | None = None, missing_ok: bool = False, by: str | None = None
+) -> Any:
+    """Cancel jobs, as `schedule.cancel` does."""
+    verb: Any = schedule.cancel
+    return await asyncio.to_thread(verb, s, which, tag=tag, missing_ok=missing_ok, by=by)
 
 
 async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "30s") -> Any:
@@ -115,10 +151,15 @@ async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
 
 
 async def jobs(
-    s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
+    s: Schedule,
+    *,
+    state: JobState | None = None,
+    where: str | None = None,
+    names: str | None = None,
+    tag: str | None = None,
 ) -> AsyncIterator[Job]:
     """Read the jobs, as `schedule.jobs` does, by an asynchronous iterator."""
-    found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where, names=names)
+    found: Iterator[Job] = await asyncio.to_thread(schedule.jobs, s, state=state, where=where, names=names, tag=tag)
     while (one := await asyncio.to_thread(next, found, None)) is not None:
         yield one
 

@@ -141,6 +141,18 @@ def _hash(name: str, member: Callable[[Random], bytes], value: Callable[[Random]
     return lambda r, aim: Value(name=name, kind="hash", member=member(r), value=value(r))
 
 
+def _node(r: Random) -> bytes:
+    return r.choice((b"", noise(r), r.randbytes(r.randrange(13)).hex().encode()))
+
+
+def _leaf(r: Random) -> bytes:
+    found = [
+        r.randbytes(8) + bytes.fromhex(sha1(noise(r)).hexdigest()) + r.choice((b"", noise(r)))
+        for _ in range(r.randrange(9))
+    ]
+    return b"".join(bytes([len(entry) % 256]) + entry for entry in found) + r.choice((b"", noise(r)))
+
+
 def _jobs(r: Random, aim: Aim) -> Value:
     if r.random() < 0.3:
         id = r.choice(IDS)
@@ -374,7 +386,12 @@ MAKERS: Mapping[str, Maker] = {
         lambda r: r.choice((packed(r, PLAN), token(r), noise(r))),
     ),
     "windows": _zset("windows", lambda r: r.choice((b"hostile", noise(r)))),
-    "held": _hash("held", lambda r: r.choice((b"hostile", noise(r))), lambda r: r.choice((id_of, token))(r)),
+    "held": _hash(
+        "held",
+        lambda r: r.choice((b"hostile", b"once\0hostile", noise(r))),
+        lambda r: r.choice((id_of, token, lambda r: id_of(r) + b" done 1", lambda r: id_of(r) + b" " + noise(r)))(r),
+    ),
+    "tags": _hash("tags", _node, lambda r: r.choice((b"", noise(r), _leaf(r)))),
     "rates": _zset("rates", lambda r: r.choice((b"schedule", b"fn:hostile", noise(r)))),
     "turns": _zset("turns", entry),
     "deadlines": _zset("deadlines", lambda r: r.choice((id_of, run_of))(r)),

@@ -152,6 +152,21 @@ def test_every_part_is_used_by_a_script(name: str) -> None:
     assert any(f"\n-- {name}: " in script.text for script in load("native").values())
 
 
+def test_every_exit_of_a_job_passes_the_part_that_removes_its_tags_and_ends_its_key() -> None:
+    leaving = re.compile(r"'(?:HDEL|DEL|UNLINK|HSET|HSETNX|RENAME)', (?:jobs|graves)\b")
+    found: dict[str, list[str]] = {}
+    for file in sorted((FOLDER / "parts").glob("*.lua")) + sorted(FOLDER.glob("*.lua")):
+        for call in leaving.findall(code(file.read_text(encoding="utf-8"))):
+            found.setdefault(call.replace("'", ""), []).append(file.stem)
+    assert found == {
+        "HDEL, jobs": ["leaves", "settle"],  # settle: plain jobs, which have neither
+        "HDEL, graves": ["graves"],
+        "HSET, jobs": ["add"],  # plain jobs
+        "HSETNX, jobs": ["put", "revive", "revive"],
+        "HSET, graves": ["bury", "settle"],  # bury: no tags of it can be read
+    }
+
+
 @every_row("verb", VERBS)
 def test_no_script_is_too_long_to_be_read(verb: str) -> None:
     assert len(source(verb).splitlines()) <= MOST_LINES

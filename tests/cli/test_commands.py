@@ -164,7 +164,7 @@ def test_list_is_json_one_object_a_line(run: Run, on: Server, name: str) -> None
     assert len(out.splitlines()) == 2
     first = json.loads(out)[0]
     keys = ["id", "schedule", "name", "fn", "args", "state", "due", "cron", "tz", "words", "attempt", "error"]
-    assert list(first) == [*keys, "progress", "terms", "interval", "counted", "kwargs", "queue", "why", "meta"]
+    assert list(first) == [*keys, "progress", "terms", "interval", "counted", "kwargs", "queue", "why", "meta", "tags"]
     assert first["words"] == "once, Saturday 1 January 2050 at 0:00 UTC"
 
 

@@ -27,6 +27,8 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "name": (["", 5, "a*", "x" * 300, " a"], ["", "a*", "x" * 300, " a"]),
     "unique_key": (["", 5, "a\nb", "x" * 600], ["", "a\nb", "x" * 600]),
     "unique_until": (["dne", 5], ["dne"]),
+    "once_key": (["", 5, "a\nb", "x" * 600], ["", "a\nb", "x" * 600]),
+    "once_for": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "on_conflict": (["kep", 5], ["kep"]),
     "unique": ([5], []),
     "throttle": (["soon", 5, "0s", "5 mintues"], ["soon", "5", "0s", "5 mintues"]),
@@ -53,6 +55,10 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
     "done_by": (["tomorow", 5, "5 minutes", "2014-01-01"], ["tomorow", "5 minutes", "2014-01-01"]),
     "within": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "meta": (["soon", 5, {"a": 1}, {"": "x"}, {"a": "x" * 1000}], ["soon", "=x", "a=" + "x" * 1000]),
+    "tags": (
+        ["user:7", 5, [""], [7], ["a*"], [" a"], ["é" * 33], ["a\nb"], [str(n) for n in range(9)]],
+        ["", "a*", " a", "é" * 33, "a\nb"],
+    ),
     "keep": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "keep_most": (["much", 0, 1.5, "65 MB"], ["much", "0", "65 MB"]),
 }
@@ -67,6 +73,8 @@ PAIRS: list[dict[str, Any]] = [
     {"debounce": "1m"},
     {"debounce_most": "1m"},
     {"debounce": "1m", "debounce_most": "1s"},
+    {"once_for": "1m"},
+    {"once_key": "k"},
 ]
 KEYWORDS = {option.name for option in OPTIONS} | {"at", "in_", "every", "cron", "when", "fn", "args", "kwargs", "redis"}
 KEYWORD = re.compile(rf"(?<![\w.'\"/?&-])({'|'.join(KEYWORDS)})=")
@@ -141,6 +149,9 @@ def test_options_that_exclude_each_other_are_named_alike(
         (("add", "t", "5 minutes", "app:hi"), '"5 minutes" may mean once or again and again. Write "in 5 minutes"'),
         (("add", "t", "2014-01-01 9am", "app:hi"), "workkit now"),
         (("add", "t", "* * * 1-5 9 0 0", "app:hi", "--tz", "Europe/Paris"), 'always UTC. Say "every weekday at 9am"'),
+        (("now", "t", "app:hi", "--once-key", "k", "--once-for", "1m", "--unique-key", "u"), "'k' with --unique-key: "),
+        (("add", "t", "daily at 9am", "app:hi", "--once-key", "k", "--once-for", "1m"), "'k' with a job that"),
+        (("now", "t", "app:hi", "--tag", "a", "--tag", "b*"), "--tag 'b*' has a * (column 2). Write it without."),
         (("listen", "t", "--deadline", "soon"), '--deadline "soon"'),
         (("next", "0 0 9 * * *"), 'error: "0 0 9 * * *" has six fields'),
         (("explain", "* * * 1-5 25 0 0"), 'error: "* * * 1-5 25 0 0": 25 (field 5, hour) is out of range.'),

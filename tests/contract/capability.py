@@ -40,6 +40,8 @@ class Can(StrEnum):
     INTERRUPT = "cancel one run, and keep its job"
     NAME = "replace a job of the same name"
     UNIQUE = "keep one job of a unique key"
+    TAGS = "find and change jobs by their tags"
+    ONCE = "return the first job of a key that lasts, however it ended"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"
     BATCH = "keep how far a batch of additions is, so that it can be resumed"
     LOOK = "list jobs in every state, find one, count them"

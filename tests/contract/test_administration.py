@@ -233,6 +233,29 @@ def test_an_addition_under_a_key_that_is_taken_never_tells_a_due_time_that_is_no
     assert again.due in (first.due, None)  # None: the layout does not tell it
 
 
+@promised(Can.TAGS)
+def test_jobs_are_found_and_changed_by_a_tag(stage: Stage) -> None:
+    first = schedule.add_now(stage.s, handlers.note, **stage.given(1), tags=["user:7", "paid"])
+    schedule.add_now(stage.s, handlers.note, **stage.given(2), tags=["user:77"])
+    assert [job.id for job in schedule.jobs(stage.s, tag="user:7")] == [first.id]
+    assert schedule.counts(stage.s, tag="paid").all == 1
+    assert [job.id for job in schedule.cancel(stage.s, tag="user:7")] == [first.id]
+    assert drained(stage) == [2]
+
+
+@promised(Can.ONCE)
+def test_the_first_job_of_a_lasting_key_is_returned_however_it_ended(stage: Stage) -> None:
+    def add(n: int) -> Job:
+        return schedule.add_now(stage.s, handlers.note, **stage.given(n), once_key="pay:7", once_for="90 days")
+
+    first, again = add(1), add(2)
+    assert (first.new, again.new, again.id, again.state, again.ending) == (True, False, first.id, "waiting", None)
+    assert drained(stage) == [1]
+    third = add(3)
+    assert (third.new, third.id, third.state, third.ending, third.due) == (False, first.id, "done", "done", None)
+    assert drained(stage) == []
+
+
 @promised(Can.LIMIT_SCHEDULE)
 def test_the_limit_of_a_schedule_stands_for_all_listeners(stage: Stage) -> None:
     stage.producer.admin.steer(Limited(limit=2, turn_ms=None))

@@ -40,6 +40,10 @@ def read_terms(given: dict[str, Any]) -> tuple[Terms, Entrance]:
          Terms(overlap="cancel", catch_up="all", catch_up_within_ms=3_600_000, count=3, spread_ms=600_000), USUAL),
         ({"catch_up": "skip", "catch_up_within": "2m"}, Terms(catch_up="skip", catch_up_within_ms=120_000), USUAL),
         ({"priority": 3}, Terms(priority=3), USUAL),
+        ({"once_key": "pay:{order}", "once_for": "90 days"}, Terms(once_key="pay:{order}"),
+         Entrance(once_for_ms=90 * DAY)),
+        ({"tags": ["user:7", "invoice", "user:7"]}, Terms(tags=("user:7", "invoice")), USUAL),
+        ({"tags": ("é" * 32, "a b", *"cdefgh")}, Terms(tags=("é" * 32, "a b", *"cdefgh")), USUAL),
     ],
     ids=str,
 )  # fmt: skip
@@ -50,6 +54,7 @@ def test_what_was_said_is_read(given: dict[str, Any], terms: Terms, entrance: En
 
 DEFAULTS: list[dict[str, Any]] = [
     {"unique": True}, {"overlap": "allow"}, {"catch_up": "once"}, {"priority": 0}, {"name": None, "spread": None},
+    {"tags": []}, {"tags": ()},
 ]  # fmt: skip
 
 
@@ -77,6 +82,29 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"name": "a "}, "name='a ' has a blank at its end (column 2). Write it without."),
     ({"name": "\xa0a"}, "name='\\xa0a' has a blank at its end (column 1). Write it without."),
     ({"name": "\ud800"}, "name='\\ud800' has a control character (column 1). Write it without."),
+    ({"tags": "user:7"}, "tags='user:7' is one text, not a list. Write tags=[\"user:7\", \"invoice\"]."),
+    ({"tags": {"user:7"}}, "tags={'user:7'} is not a list of texts. Write tags=[\"user:7\", \"invoice\"]."),
+    ({"tags": [7]}, "tags=7 is not a text. Write for example tags=[\"user:7\"]."),
+    ({"tags": [""]}, "tags='' is empty. Write for example tags=[\"user:7\"]."),
+    ({"tags": ["user:*"]}, "tags='user:*' has a * (column 6). Write it without."),
+    ({"tags": ["a "]}, "tags='a ' has a blank at its end (column 2). Write it without."),
+    ({"tags": ["a\nb"]}, "tags='a\\nb' has a control character (column 2). Write it without."),
+    ({"tags": ["\ud800"]}, "tags='\\ud800' has a control character (column 1). Write it without."),
+    ({"tags": ["é" * 33]}, 'tags="éééééééééééééééééééé..." has 66 bytes. Accepted: 1 to 64.'),
+    ({"tags": list("abcdefghi")}, "tags= has 9 tags. Accepted: up to 8."),
+    ({"once_for": "1 day"}, 'once_for= without once_key=: it says how long such a key lasts. Add once_key="...".'),
+    ({"once_key": "k"}, "once_key='k' without once_for=: the key lasts for a time. Add once_for=\"90 days\"."),
+    ({"once_key": "k", "once_for": "1 day", "unique_key": "u"},
+     "once_key='k' with unique_key=: such a key is free when its job is over, and a lasting key returns the first job. "
+     "Leave out unique_key=."),
+    ({"once_key": "k", "once_for": "1 day", "name": "n"},
+     "once_key='k' with name=: a job that is added under a name replaces the one before, and a lasting key returns the "
+     "first job. Leave out name=."),
+    ({"once_key": "k", "once_for": "401 days"},
+     "once_for='401 days' is out of range. Accepted: more than nothing, at most 400 days."),
+    ({"once_key": "k", "once_for": "1 day", "unique": False},
+     "unique=False with once_key=: every addition would be a job of its own, and a lasting key allows one in all. "
+     "Leave out one."),
     ({"unique_key": "a\0b"}, "unique_key='a\\x00b' has a control character (column 2). Write it without."),
     ({"unique_key": "x" * 501}, 'unique_key="xxxxxxxxxxxxxxxxxxxx..." has 501 characters. Accepted: 1 to 500.'),
     ({"name": "n", "ping": "ftp://h/x"},
@@ -166,6 +194,8 @@ def test_every_keyword_is_refused_somewhere_above() -> None:
         ({"overlap": "allow", "catch_up": "once", "unique_until": "done", "priority": 0, "name": None}, PLAIN),
         ({"name": "n", "retries": 3, "catch_up_within_ms": 400 * DAY}, Terms(name="n", catch_up_within_ms=400 * DAY)),
         ({"catch_up": "skip", "catch_up_within_ms": 60_000}, Terms(catch_up="skip")),
+        ({"once_key": "k", "tags": ["b", "a"]}, Terms(once_key="k", tags=("b", "a"))),
+        ({"tags": []}, PLAIN),
     ],
     ids=str,
 )
@@ -183,7 +213,9 @@ def test_stored_opts_are_read(opts: dict[str, Any], terms: Terms) -> None:
         {"unique_key": "a\0b"}, {"unique_until": "ended"}, {"overlap": "wait"}, {"overlap": {}}, {"catch_up": 1},
         {"catch_up_within_ms": "1h"}, {"catch_up_within_ms": 0}, {"count": 1.0}, {"count": -1}, {"spread_ms": True},
         {"spread_ms": 400 * DAY + 1}, {"name": "n", "ping": "file:///etc/passwd"}, {"name": "n", "ping": 7},
-        {"priority": 4}, {"priority": "1"}, {"priority": True},
+        {"priority": 4}, {"priority": "1"}, {"priority": True}, {"once_key": 7}, {"once_key": "a\0b"},
+        {"tags": "user:7"}, {"tags": [7]}, {"tags": ["a", "a"]}, {"tags": ["a*"]}, {"tags": ["x" * 65]},
+        {"tags": list("abcdefghi")},
     ],
     ids=lambda opts: str(opts)[:40],
 )  # fmt: skip

@@ -55,6 +55,8 @@ class Keeps(StrEnum):
     SKIP = "`skip`: leave out the next run of a job that recurs"
     PLAN = "plans of code: `sync`"
     UNIQUE = "unique keys"
+    TAGS = "tags: jobs are found and changed by them"
+    ONCE = "`once_key`: a key that outlasts its job"
     LIMIT_SCHEDULE = "`limit` and `rate`, over all listeners"
     PAUSE = "`pause` of the schedule, or of a function"
     PAUSE_ONE = "`pause` of one job"

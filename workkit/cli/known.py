@@ -1,7 +1,8 @@
 """The schedules that a command reads or changes. An unknown one is refused, with the names that the server knows.
 Commands that add jobs print that a schedule is new.
 
-Below: the parts that the commands for reading share: a filter, the number of rows, JSON instead of a table.
+Below: the parts that the commands for reading share: a filter, the number of rows, JSON instead of a table. Then the
+jobs that a command changes: all are found before the first one changes.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from workkit.cli import terminal
+from workkit.cli import failure, terminal
 from workkit.cli.command import Option
-from workkit.cli.live import ScheduleName
+from workkit.cli.live import ScheduleName, TagOfJobs
 from workkit.cli.options import (
     Count,
     chosen_schedules,
@@ -28,15 +29,20 @@ from workkit.cli.options import (
 )
 from workkit.cli.settings import read_settings
 from workkit.contract.filters import Place, accepted
-from workkit.errors import InvalidSchedule, ServerRefused
+from workkit.errors import Invalid, InvalidSchedule, NotFound, ServerRefused, Unsupported, WorkkitError
 from workkit.jobs.names import read_name, said_plain
 from workkit.text import wording
 from workkit.text.nearest import nearest_word
 
 if TYPE_CHECKING:
+    from workkit.jobs.job import Job
     from workkit.schedule import Schedule
 
 SHOWN = 10  # the most names in one sentence
+SHOWN_JOBS = 5  # of many, before a question
+PART_FAILED = 1
+HOPELESS = (NotFound, Invalid, Unsupported)
+T = TypeVar("T")
 LOOK_SECONDS = 2.0  # the most seconds that a user waits for the names of other schedules
 
 
@@ -165,6 +171,11 @@ def where_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     return click.option("--where", cls=Option, metavar="FILTER", help=f"only {what} that fit FILTER")
 
 
+def tag_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--tag``, a tag of the jobs."""
+    return click.option("--tag", cls=Option, type=TagOfJobs(), metavar="TAG", help=f"only {what} with this tag")
+
+
 def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the optional schedule, ``--json``, ``-v`` and the server."""
     function = server_options(function)
@@ -179,6 +190,7 @@ def paging_options(function: Callable[..., Any]) -> Callable[..., Any]:
         zone_option("zone of the times; default UTC"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="as many as there are"),
         click.option("--limit", cls=Option, type=Count(), metavar="N", help=f"most lines; default {DEFAULT_LIMIT}"),
+        tag_option("jobs"),
         where_option("jobs"),
     ):
         function = option(function)
@@ -190,3 +202,70 @@ def most_rows(limit: int | None, everything: bool) -> int | None:
     if everything and limit is not None:
         raise click.UsageError(f"--all and --limit {limit} were both given. Keep one of them.")
     return None if everything else limit or DEFAULT_LIMIT
+
+
+def chosen_jobs(
+    s: Schedule, which: tuple[str, ...], tag: str | None, fn: Any = None
+) -> tuple[tuple[str, ...], Callable[[str], Job]]:
+    """Return the words that name the jobs of a command, and the function that finds each: the typed ones, or the ids of
+    all jobs with a tag. Raises NotFound, UsageError.
+    """
+    from workkit.verbs import control
+
+    if not which and tag is None:
+        raise click.UsageError(f"Which jobs? Name one, or all with a tag: --tag TAG. All: workkit list {s.name}.")
+    if which:
+        return which, lambda word: control.chosen_jobs(s, word, tag)[0]
+    found = {job.id: job for job in control.chosen_jobs(s, None, tag, fn=fn)}
+    return tuple(found), found.__getitem__
+
+
+def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:
+    """Find the job that every word names; only if all are found, act on each, once. Print a line for each success, and
+    an error for each failure; return the exit status. `hint`: advice for a word behind the first one
+    that names no job.
+    """
+    found: dict[str, T] = {}
+    errors: list[WorkkitError] = []
+    missing: list[str] = []
+    for word in words:
+        try:
+            one = find(word)
+        except HOPELESS as error:
+            errors.append(error)
+            missing += [word] * isinstance(error, NotFound)
+            failure.show_error(error)
+        else:
+            found[getattr(one, "id", word)] = one
+    if errors:
+        if len(words) > 1:
+            meant = f" {hint}" if hint and missing and words[0] not in missing else ""
+            terminal.talk(f"Nothing was changed.{meant}")
+        return failure.status_of(errors[0])
+    for one in found.values():
+        try:
+            terminal.say(act(one), indent=2)
+        except HOPELESS as error:  # the job ended or changed meanwhile
+            errors.append(error)
+            failure.show_error(error)
+    if not errors:
+        return 0
+    return failure.status_of(errors[0]) if len(errors) == len(found) else PART_FAILED
+
+
+def agreed(verb: str, count: str, lines: Sequence[str]) -> int | None:
+    """Show the first jobs that a command would change, and ask. Return an exit status if the command ends here."""
+    if not terminal.is_terminal(sys.stdin):
+        terminal.talk(
+            f"{terminal.paint('error:', 'red', sys.stderr)} {count} would be meant, "
+            "and nobody is there to be asked. Add --yes."
+        )
+        return failure.REFUSED
+    for line in lines[:SHOWN_JOBS]:
+        terminal.talk(f"  {line}")
+    if len(lines) > SHOWN_JOBS:
+        terminal.talk(f"  and {len(lines) - SHOWN_JOBS:,} more")
+    if not click.confirm(f"{verb} {count}?", err=True):
+        terminal.talk("nothing was changed.")
+        return 0
+    return None

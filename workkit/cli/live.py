@@ -86,6 +86,16 @@ class FunctionOfJobs(StringParamType):
         return _items(_live(ctx, _schedule_of(ctx), _functions), incomplete)
 
 
+class TagOfJobs(StringParamType):
+    """A tag, completed by those of the present jobs."""
+
+    name = "tag"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the tags of the jobs of the schedule before this word."""
+        return _items(_live(ctx, _schedule_of(ctx), _tags), incomplete)
+
+
 def _items(found: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(word, help=text or None) for word, text in found.items() if word.startswith(incomplete)]
 
@@ -180,6 +190,13 @@ def _functions(schedule: str, url: str | None, layout: str) -> Found:
     s = verbs.create(schedule, redis=url, layout=layout)
     jobs = islice(listed_jobs(s, state=None), MOST)
     return {spoken(job.fn): "" for job in jobs}
+
+
+def _tags(schedule: str, url: str | None, layout: str) -> Found:
+    from workkit import schedule as verbs
+
+    s = verbs.create(schedule, redis=url, layout=layout)
+    return dict.fromkeys((tag for job in islice(listed_jobs(s, state=None), MOST) for tag in job.tags), "")
 
 
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:

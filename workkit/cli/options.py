@@ -28,7 +28,7 @@ from workkit.brokers.redis_server.address import masked
 from workkit.cli.command import EMBEDDED_FOLDER, Option
 from workkit.cli.settings import Settings, host, read_settings
 from workkit.cli.spelling import layout_flags
-from workkit.jobs.options import ADD, OPTIONS, PRIORITIES, VerbOption
+from workkit.jobs.options import ADD, OF_RUNS, OPTIONS, PRIORITIES, VerbOption
 from workkit.text.cells import shell_word
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ Decorator = Callable[[Callable[..., R]], Callable[..., R]]
 QUOTE = '"'
 SERVER = "Server (every command that needs one)"
 SCHEDULES_ENV = "WORKKIT_SCHEDULES"
-TOPIC_OF_SERVER, TOPIC_OF_JOBS = "server", "options"  # pages of `workkit help`
-BRIEFS = {  # of the options that most jobs need, on the pages of add and now; all are in `workkit help options`
+TOPIC_OF_SERVER, TOPIC_OF_JOBS, TOPIC_OF_RUNS = "server", "options", "running"  # pages of `workkit help`
+BRIEFS = {  # of the options that most jobs need, on the pages of add and now; all are in `workkit help`
     "name": "its name; a job added under it later replaces it",
     "unique_key": "one job at a time under this key",
     "priority": "0 to 3; of due jobs, higher first; default 0",
@@ -208,7 +208,7 @@ def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
 
     for option in reversed(OFFERED):
         how: dict[str, Any] = {"metavar": option.value} if option.value else {"is_flag": True}
-        if option.name == "meta":
+        if option.name in ("meta", "tags"):
             how["multiple"] = True
         if option.value == "N":
             how["type"] = Whole(PRIORITIES if option.name == "priority" else ())
@@ -219,7 +219,7 @@ def run_option_flags(function: Callable[..., R]) -> Callable[..., R]:
             option.name,
             cls=Option,
             section=option.section,
-            topic=TOPIC_OF_JOBS,
+            topic=TOPIC_OF_RUNS if option.section == OF_RUNS else TOPIC_OF_JOBS,
             brief=BRIEFS.get(option.name, ""),
             help=_help(option),
             **how,
@@ -232,7 +232,7 @@ OFFERED = tuple(option for option in OPTIONS if ADD in option.places and option.
 
 def flag(option: VerbOption) -> str:
     """Return the flag of an option. For one that is True by default, it is the switch that turns it off."""
-    name = option.name.replace("_", "-")
+    name = "tag" if option.name == "tags" else option.name.replace("_", "-")
     return f"--no-{name}" if not option.value and option.default == "True" else f"--{name}"
 
 

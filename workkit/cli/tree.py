@@ -83,7 +83,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
 }
 TOPICS = {
     "times": "words and cron strings for WHEN",
-    "options": "all options of a job, which are keywords in Python",
+    "options": "the options of a job, which are keywords in Python",
+    "running": "the options of the runs of a job",
     "listening": "rare options of listen",
     "filters": "FILTER of list, dead and runs",
     "server": "URLs, TLS, sentinels, layouts, settings",
@@ -160,7 +161,7 @@ def draw(width: int) -> str:
             lead = f"{title}:" if number == 0 else ""
             head = f"{lead:{NAME_COLUMN}}{name:{LINE_COLUMN - NAME_COLUMN - 1}} "
             lines += _wrapped(entry.line, width, head, " " * LINE_COLUMN)
-    topics = f"'workkit help TOPIC' explains: {', '.join(TOPICS)}"
+    topics = f"'workkit help TOPIC': {', '.join(TOPICS)}"
     return "\n".join([*lines, "", *_wrapped(START, width, "  ", "  "), *_wrapped(topics, width, "  ", "  ")])
 
 

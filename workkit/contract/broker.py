@@ -154,12 +154,14 @@ class Inspector(Protocol):
     def pulse(self) -> Pulse:
         """Read the state of the schedule quickly: see `Pulse`."""
 
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
+    def jobs(
+        self, *, state: JobState | None = None, named: Sequence[str] = (), tagged: Sequence[str] = ()
+    ) -> Iterator[Job]:
         """Page through the jobs: running ones first, then waiting ones, soonest first, then dead ones. Raises
         Unsupported for a state that the layout cannot list, and without a `state` if there is such a state.
 
         `named`: the caller needs only jobs that have one of these names, in which ``*`` matches any text. A layout may
-        read less then; it may also yield jobs with other names.
+        read less then; it may also yield jobs with other names. `tagged`: the same for tags, which are whole texts.
 
         If the layout lists all states, a job that exists the whole time is shown even while listeners move it: see
         spec/features.md 13. A job that a listener took before its page was read comes after other waiting jobs.

@@ -58,12 +58,12 @@ def composed_pulse(inspector: Inspector, *, now_ms: int, soon: Sequence[JobState
     )
 
 
-def listable(inspector: Inspector, state: JobState | None, named: Sequence[str] = ()) -> Iterator[Job]:
-    """Yield the jobs of a state, or those of every state that the layout can list. `named`: as in `Inspector.jobs`."""
+def listable(inspector: Inspector, state: JobState | None, **like: Sequence[str]) -> Iterator[Job]:
+    """Yield the jobs of a state, or those of every state that the layout can list. `like`: see `Inspector.jobs`."""
     missing = inspector.unlisted() if state is None else {}
     if not missing:
-        return inspector.jobs(state=state, named=named)
-    return chain.from_iterable(inspector.jobs(state=one, named=named) for one in STATES if one not in missing)
+        return inspector.jobs(state=state, **like)
+    return chain.from_iterable(inspector.jobs(state=one, **like) for one in STATES if one not in missing)
 
 
 def counted_page(inspector: Inspector, query: JobQuery, *, now: datetime, clock_s: Callable[[], float]) -> JobPage:

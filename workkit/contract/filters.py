@@ -53,6 +53,7 @@ _ALL: Final[dict[str, Qualifier]] = {
     "name": Qualifier(kind="whole", says="name", example="name:night*"),
     "job": Qualifier(kind="whole", says="job", example="job:nightly"),
     "fn": Qualifier(kind="whole", says="function", example="fn:app.export"),
+    "tag": Qualifier(kind="whole", says="a tag", example="tag:user:7"),
     "state": Qualifier(kind="state", says="state", example="state:due,held"),
     "ended": Qualifier(kind="ended", says="ending", example="ended:failed,missed"),
     "zone": Qualifier(kind="text", says="zone", example="zone:Europe"),
@@ -71,10 +72,10 @@ _ALL: Final[dict[str, Qualifier]] = {
     "attempt": Qualifier(kind="count", says="attempt", example="attempt:>2"),
 }
 PLACES: Final[dict[Place, tuple[str, ...]]] = {
-    "jobs": ("id", "name", "fn", "state", "why", "error", "arg", "args", "due", "attempt", "zone"),
-    "recurring": ("name", "fn", "state", "zone", "late", "next", "took", "missed", "id"),
+    "jobs": ("id", "name", "fn", "tag", "state", "why", "error", "arg", "args", "due", "attempt", "zone"),
+    "recurring": ("name", "fn", "tag", "state", "zone", "late", "next", "took", "missed", "id"),
     "runs": ("job", "fn", "ended", "late", "took", "ago", "on", "error", "attempt", "name", "id"),
-    "dead": ("id", "name", "fn", "error", "arg", "args", "why", "died", "attempt"),
+    "dead": ("id", "name", "fn", "tag", "error", "arg", "args", "why", "died", "attempt"),
 }
 _QUALIFIER: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?!//)")
 _WORD: Final = re.compile(r'[^\s",]+')
@@ -92,18 +93,18 @@ def read_filter(text: str, place: Place) -> Where:
     return _Reader(text, place).read()
 
 
-def read_where(where: object, place: Place, *, names: object = None) -> Where:
-    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. Raises
-    InvalidOptions.
+def read_where(where: object, place: Place, *, names: object = None, tag: str | None = None) -> Where:
+    """Read `where` and `names` of a verb: a filter, and a name in which ``*`` matches any text. `tag`: a tag that was
+    read. Raises InvalidOptions.
     """
     for name, value in (("where", where), ("names", names)):
         if value is not None and not isinstance(value, str):
             example = 'where="name:nightly"' if name == "where" else 'names="u/7/*"'
             raise option_error(name, value, "is not a text", f"Write for example {example}.")
     meant = read_filter(str(where or ""), place)
-    if names is None:
-        return meant
-    return replace(meant, terms=(Term(field="name", test=Has(texts=(str(names),), whole=True)), *meant.terms))
+    asked = {"name": names, "tag": tag}
+    more = (Term(field=name, test=Has(texts=(str(one),), whole=True)) for name, one in asked.items() if one is not None)
+    return replace(meant, terms=(*more, *meant.terms))
 
 
 def of_runs(where: Where, *, fn: str | None, state: str | None) -> Where:

@@ -131,7 +131,7 @@ class Mask:
         return tuple(shown_args), shown_kwargs
 
     def job(self, job: Job, parameters: Sequence[str] = ()) -> Job:
-        """Mask a job: its arguments; its error, traceback and check-in, where masked values may occur too."""
+        """Mask a job: its arguments; its tags, error, traceback and check-in, where masked values may occur too."""
         args, kwargs = self.arguments(job.args, job.kwargs, parameters)
         meta = self.arguments((), job.meta)[1] if job.meta else None
         hide = self.hidden(job, args, kwargs)
@@ -141,9 +141,13 @@ class Mask:
             traceback = self.text(failure.traceback, hide=hide)
             failure = replace(failure, message=self.text(failure.message, hide=hide), traceback=traceback)
         progress = self.text(job.progress, hide=hide) if isinstance(job.progress, str) else job.progress
+        terms = job.terms
+        if terms.tags:
+            terms = replace(terms, tags=tuple([self.text(tag, hide=hide) for tag in terms.tags]))
         return replace(
-            job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta
-        )
+            job, args=args, kwargs=kwargs or None, error=error, failure=failure, progress=progress, meta=meta,
+            terms=terms,
+        )  # fmt: skip
 
     def run(self, run: PastRun, *, of: Job | None = None, parameters: Parameters = unknown) -> PastRun:
         """Mask a past run: the arguments that history keeps, and its error. `of`: its job, if known; the masked values

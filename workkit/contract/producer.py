@@ -62,7 +62,9 @@ class Added:
     For a job of a plan: `is_outdated`: nothing was added, because another plan is in force; `is_late`: nothing was
     added, because its due time has passed, and the present job of that name may have run then.
 
-    If it was not new, `id` names the existing job; `due_ms` is None if that job does not wait.
+    If it was not new, `id` names the existing job; `due_ms` is None if that job does not wait. `ended`: how that job
+    ended, if its lasting key outlived it: "done", "dead", "discarded", "cancelled", "expired", "replaced", or "unknown"
+    where its payload is gone and the server does not know why; `ended_ms`: when, None if that is not known.
     """
 
     id: str
@@ -74,6 +76,8 @@ class Added:
     is_other: bool = field(default=False, init=False)
     is_outdated: bool = field(default=False, init=False)
     is_late: bool = field(default=False, init=False)
+    ended: str | None = field(default=None, init=False)
+    ended_ms: int | None = field(default=None, init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

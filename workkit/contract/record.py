@@ -47,13 +47,14 @@ def job_record(job: Job) -> dict[str, Any]:
         "attempt": attempts_begun(job),
         "error": job.error,
         "progress": job.progress,
-        "terms": {name: value for name, value in job.terms.fields().items() if name != "name"},
+        "terms": {name: value for name, value in job.terms.fields().items() if name not in ("name", "tags")},
         "interval": trigger.interval.member() if trigger and trigger.interval else None,
         "counted": counted_of(job),
         "kwargs": dict(job.kwargs or {}),
         "queue": job.queue,
         "why": job.why,
         "meta": dict(job.meta or {}),
+        "tags": list(job.tags),
     }
 
 

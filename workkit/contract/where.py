@@ -101,6 +101,13 @@ class Where:
         return next((term.test.texts for term in terms if isinstance(term.test, Has)), ())
 
     @property
+    def tagged(self) -> tuple[str, ...]:
+        """The tags of which each matching job has one; empty: a job may have any tags, or none."""
+        terms = (term.test for term in self.terms if term.field == "tag" and not term.negated)
+        found = next((test.texts for test in terms if isinstance(test, Has)), ())
+        return () if any("*" in text for text in found) else found
+
+    @property
     def lookup(self) -> str | None:
         """The id or name that can be looked up instead of searched for; None if there is none."""
         for term in self.terms:
@@ -235,6 +242,7 @@ _COMMON: Final[dict[str, Callable[..., _Field]]] = {
     "args": _arguments,
     "arg": _argument,
     "why": lambda job, now: job.why,
+    "tag": lambda job, now: job.terms.tags or (),
 }
 _JOB: Final[dict[str, Callable[..., _Field]]] = {
     **_COMMON,
@@ -352,7 +360,8 @@ def meant_jobs(jobs: Callable[..., Iterator[Job]], where: Where, *, now: Callabl
     """Yield the jobs that match. `jobs` is `Inspector.jobs`, perhaps of one state."""
     if where.is_everything:
         return jobs()
-    at, found = now(), jobs(named=where.named)
+    asked = {"tagged": where.tagged} if where.tagged else {"named": where.named}
+    at, found = now(), jobs(**asked)
     return (job for job in found if where.job(job, now=at))
 
 

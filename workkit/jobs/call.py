@@ -85,6 +85,8 @@ class AddOptions(RunKeywords, total=False):
     unique_key: str | None
     unique_until: UniqueUntil | None
     on_conflict: OnConflict | None
+    once_key: str | None
+    once_for: Duration | None
     throttle: Duration | None
     debounce: Duration | None
     debounce_most: Duration | None
@@ -94,6 +96,7 @@ class AddOptions(RunKeywords, total=False):
     done_by: Instant | None
     within: Duration | None
     meta: Mapping[str, str] | None
+    tags: Sequence[str] | None
     start: Instant | None
     end: Instant | None
     count: int | None
@@ -103,18 +106,23 @@ class AddOptions(RunKeywords, total=False):
     spread: Duration | None
 
 
-class Row(AddOptions, total=False):
+class Times(TypedDict, total=False):
+    """The time of a job: exactly one of these keywords."""
+
+    when: str | None
+    at: Instant | None
+    in_: Duration | None
+    every: Duration | None
+    cron: str | None
+
+
+class Row(AddOptions, Times, total=False):
     """A row of `add_many`, or a job of a plan of `sync`: the keywords of `add`."""
 
     fn: Callable[..., Any] | str
     args: Sequence[Any]
     kwargs: Mapping[str, Any] | None
     call: FunctionCall
-    when: str | None
-    at: Instant | None
-    in_: Duration | None
-    every: Duration | None
-    cron: str | None
 
 
 class ListenOptions(TypedDict, total=False):

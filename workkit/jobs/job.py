@@ -49,9 +49,10 @@ class Job(Generic[R_co]):
     names the keywords which that job had and this one lacks. `why` is the reason why a held or paused job waits (a
     rate holds it until about `due`, when its turn comes). `dead_id` names its record in the dead set, if it is there.
     `queue` is the work queue of a message, in the layouts of RabbitMQ. There `why` is the reason of a dead job:
-    "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md). `args_kept` is False for
-    an ended job if the history has not kept its arguments. `meta`: its metadata, texts by name. `source`: the Schedule
-    that added it or found it by its id, which the methods use; None for a job of a listing.
+    "failed", "crashed" or "corrupt". `ending` tells how a `done` job ended (spec/history.md), and of an addition under
+    a `once_key` how the first job of that key ended. `args_kept` is False for an ended job if the history has not kept
+    its arguments. `meta`: its metadata, texts by name. `source`: the Schedule that added it or found it by its id,
+    which the methods use; None for a job of a listing.
     """
 
     id: str
@@ -144,6 +145,11 @@ class Job(Generic[R_co]):
         if ":" not in self.id:
             return self.id[:8]
         return sha1(self.id.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, in the order in which they were given."""
+        return self.terms.tags or ()
 
     @property
     def recurs(self) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from workkit.errors import Invalid, InvalidOptions
 from workkit.jobs.names import is_consumed
@@ -71,15 +71,22 @@ def whole(least: int, most: int, *, trouble: str) -> Reader:
     return read
 
 
-def read_text(most: int, *, forbidden: re.Pattern[str]) -> Reader:
-    """Return a reader of a text of 1 to `most` characters without a match of `forbidden`."""
+def read_text(
+    most: int,
+    *,
+    forbidden: re.Pattern[str],
+    example: str = '"nightly"',
+    unit: Literal["characters", "bytes"] = "characters",
+) -> Reader:
+    """Return a reader of a text of 1 to `most` characters, or bytes of UTF-8, without a match of `forbidden`."""
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str) or not value:
             what = "is empty" if value == "" else "is not a text"
-            raise option_error(name, value, what, f'Write for example {name}="nightly".')
-        if len(value) > most:
-            trouble = f"has {len(value):,} characters"
+            raise option_error(name, value, what, f"Write for example {name}={example}.")
+        size = len(value) if unit == "characters" else len(value.encode("utf-8", "surrogatepass"))
+        if size > most:
+            trouble = f"has {size:,} {unit}"
             remedy = f"Accepted: 1 to {most}."
             raise InvalidOptions.about(f'{name}="{value[:20]}..."', trouble, remedy, where=name, given=value)
         if found := forbidden.search(value):
@@ -108,6 +115,30 @@ def is_web_url(value: Any) -> bool:
 
 
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # lone surrogates: no server takes them
+NAME = re.compile(rf"{CONTROL.pattern}|\*|\A\s|\s\Z")  # forbidden in a name and in a tag
+MOST_TAGS, LONGEST_TAG = 8, 64  # of one job; bytes in UTF-8
+tag = read_text(LONGEST_TAG, forbidden=NAME, example='"user:7"', unit="bytes")
+_one_of_tags = read_text(LONGEST_TAG, forbidden=NAME, example='["user:7"]', unit="bytes")
+
+
+def tags(value: Any, name: str = "tags") -> tuple[str, ...]:
+    """Read a list of tags, 8 at most, in their order; a repetition counts once."""
+    if not isinstance(value, list | tuple):
+        trouble = "is one text, not a list" if isinstance(value, str) else "is not a list of texts"
+        raise option_error(name, value, trouble, f'Write {name}=["user:7", "invoice"].')
+    found = tuple(dict.fromkeys(_one_of_tags(one, name) for one in value))
+    if len(found) > MOST_TAGS:
+        trouble, remedy = f"has {len(found):,} tags", f"Accepted: up to {MOST_TAGS}."
+        raise InvalidOptions.about(f"{name}=", trouble, remedy, where=name, given=value)
+    return found
+
+
+def are_tags(value: Any) -> bool:
+    """Return whether a value is a list of tags, as `tags` returns it."""
+    try:
+        return isinstance(value, list | tuple) and tags(value) == tuple(value)
+    except InvalidOptions:
+        return False
 
 
 def milliseconds(least: int = 1) -> Reader:

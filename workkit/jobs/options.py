@@ -9,7 +9,7 @@ a field of `Terms` or `RunOptions`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -44,7 +44,6 @@ PRIORITIES = (0, 1, 2, 3)
 MOST_RETRIES, MOST_AT_ONCE, MOST_RUNS, MOST_THREADS = 10_000, 100_000, 1_000_000_000, 1000
 LONGEST_NAME, LONGEST_KEY, LONGEST_LISTENER = 200, 500, 64
 MOST_RESULT = 64_000_000  # bytes
-_NAME = re.compile(rf"{read.CONTROL.pattern}|\*|\A\s|\s\Z")
 _LISTENER_NAME = re.compile(rf"{read.CONTROL.pattern}|[\s:*]")
 
 
@@ -109,9 +108,9 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="zone in which words are read", default="that of the schedule"),
     VerbOption(name="late", **_AMONG, **{**_choice(Late), "fits": None}, value="POLICY",
                meaning="a time up to a day past: refuse, run", default='"refuse"'),
-    VerbOption(name="name", **_AMONG, type=str, read=read.read_text(LONGEST_NAME, forbidden=_NAME), value="NAME",
+    VerbOption(name="name", **_AMONG, type=str, read=read.read_text(LONGEST_NAME, forbidden=read.NAME), value="NAME",
                meaning="name of the job; one added under it replaces this",
-               member="name", fits=_text_fits(LONGEST_NAME, forbidden=_NAME)),
+               member="name", fits=_text_fits(LONGEST_NAME, forbidden=read.NAME)),
     VerbOption(name="unique_key", **_AMONG, type=str, value="KEY",
                read=read.read_text(LONGEST_KEY, forbidden=read.CONTROL),
                meaning="one job at a time under this key",
@@ -123,10 +122,15 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="unique", **_AMONG, type=bool, read=read.boolean, value="",
                meaning="False: a job of its own at each addition",
                default="True"),
+    VerbOption(name="once_key", **_AMONG, type=str, value="KEY",
+               read=read.read_text(LONGEST_KEY, forbidden=read.CONTROL, example='"pay:4218"'),
+               meaning="one job in all under this key, for a time",
+               member="once_key", fits=_text_fits(LONGEST_KEY, forbidden=read.CONTROL)),
+    _duration("once_for", **_AMONG, **_NOT_STORED, meaning="how long the first job of that key is returned"),
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time the last one runs"),
-    _duration("debounce_most", **_AMONG, **_NOT_STORED, value="SPAN",  # a longer word breaks the line of its help
+    _duration("debounce_most", **_AMONG, **_NOT_STORED,
               meaning="most time put off; default six times debounce"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
@@ -135,6 +139,8 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="a monitor's URL, which gets starts and endings"),
     VerbOption(name="meta", **_AMONG, type=Mapping[str, str], read=read_meta, value="NAME=VALUE",
                meaning="a text that goes along, also to jobs it adds"),
+    VerbOption(name="tags", **_AMONG, type=Sequence[str], read=read.tags, value="TAG",
+               meaning="a text to find and change jobs by; up to 8", member="tags", fits=read.are_tags),
     _duration("expires", **_AMONG, meaning="a one-time job does not start later than this"),
     VerbOption(name="done_by", **_AMONG, type=Instant, read=read.as_given, value="TIME", member="done_by",
                meaning='deadline: first such time after it is due ("6am")', fits=read.is_deadline),
@@ -153,7 +159,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
                meaning="after downtime: once (one late run), all, skip (what is later than a minute)",
                default='"once"'),
-    _duration("catch_up_within", **_RECURS, value="SPAN", meaning="runs that are later than this are missed"),
+    _duration("catch_up_within", **_RECURS, meaning="runs that are later than this are missed"),
     _duration("spread", **_RECURS, least=1000,  # runs are put off by whole seconds
               meaning="every run is put off by the same part of this time"),
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from workkit.errors import CannotRun, Discard, InvalidArguments, JobCancelled, Retry, TriggerError, WorkerLost
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -197,12 +197,15 @@ def with_result(outcome: Outcome, options: RunOptions, returned: Kept | None = N
     return outcome
 
 
+CANCELLED: Final = "cancelled"  # the reason of a discarded run begins so if the run was cancelled
+
+
 def of_cancelled(ms: int, message: str) -> Kept:
     """Make the result of a job that is cancelled before it begins, kept for `ms`."""
     return Kept(ms=ms, kind="cancelled", failure=Failure(type="JobCancelled", message=message))
 
 
 def _without_value(ms: int, reason: str) -> Kept:
-    if reason.startswith("cancelled"):
+    if reason.startswith(CANCELLED):
         return of_cancelled(ms, reason)
     return Kept(ms=ms, kind="discarded", failure=Failure(type="Discard", message=reason))

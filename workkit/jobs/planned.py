@@ -7,7 +7,7 @@ The JSON schema, for editors, is made from the table of options.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 PLANS = "__workkit_plans__"  # in the namespace of a module: schedule -> name -> Planned
-NOT_IN_A_PLAN = ("unique", "throttle", "debounce", "debounce_most")
+NOT_IN_A_PLAN = ("unique", "once_key", "once_for", "throttle", "debounce", "debounce_most")
 _CALL = ("fn", "args", "kwargs")
 PRESENTS = (datetime(2000, 1, 1, 0, 0, 30, tzinfo=UTC), datetime(2001, 5, 17, 13, 47, 11, tzinfo=UTC))
 
@@ -146,6 +146,7 @@ _KINDS: dict[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     Mapping[str, str]: {"type": "object", "additionalProperties": {"type": "string"}},
+    Sequence[str]: {"type": "array", "items": {"type": "string"}},
 }
 _TIMES = {
     "every": "when it runs, again and again, in words",

@@ -31,6 +31,7 @@ class Terms:
     name: str | None = None
     unique_key: str | None = None
     unique_until: str | None = None  # "started"; None: done
+    once_key: str | None = None
     overlap: str | None = None  # "skip", "queue" or "cancel"; None: allow
     catch_up: str | None = None  # "all" or "skip"; None: once
     catch_up_within_ms: int | None = None
@@ -41,6 +42,7 @@ class Terms:
     expires_ms: int | None = None  # of a job that runs once
     done_by: str | None = None  # its deadline, as `between.deadline_text` writes it; or else
     within_ms: int | None = None
+    tags: tuple[str, ...] | None = None
 
     __repr__ = brief_repr
 
@@ -64,7 +66,7 @@ class Entrance:
     content waits, in layouts that offer this as an option. `replace`: the new job replaces the holder of the unique
     key. `keep`: the holder of the name stays.
     `throttle_ms`, `debounce_ms`: windows, spec/features.md 3; `window_key` identifies the window. `debounce_most_ms`:
-    the longest time that a debounced job is put off.
+    the longest time that a debounced job is put off. `once_for_ms`: how long the `once_key` lasts.
     """
 
     many: bool = False
@@ -75,6 +77,7 @@ class Entrance:
     debounce_ms: int | None = None
     debounce_most_ms: int | None = None  # needs debounce_ms; None: the usual one
     window_key: str | None = None
+    once_for_ms: int | None = None
 
     @property
     def most_ms(self) -> int | None:
@@ -88,7 +91,7 @@ _USUAL_WINDOWS = 6  # a steady stream of debounced additions runs once in this n
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
 _OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_NAMES)
 _MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES if name != "done_by"}  # by the keywords of `add`
-_OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most"})
+_OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most", "once_for"})
 _OURS = _OF_ENTRANCE.union(_MEMBERS, ["done_by"])
 PLAIN = Terms()  # the usual ones
 USUAL = Entrance()
@@ -115,6 +118,7 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
         throttle_ms=read.get("throttle"),
         debounce_ms=read.get("debounce"),
         debounce_most_ms=read.get("debounce_most"),
+        once_for_ms=read.get("once_for"),
     )
     return terms, USUAL if entrance == USUAL else entrance
 
@@ -132,13 +136,15 @@ def _normal(found: dict[str, Any]) -> Terms:
     """Make terms without defaults, so that equal terms have equal bytes. No value of `found` is None."""
     if found.get("catch_up") == "skip" and found.get("catch_up_within_ms") == LATE_MS:
         del found["catch_up_within_ms"]
+    if "tags" in found:
+        found["tags"] = tuple(found["tags"])
     for name, usual in _DEFAULTS.items():
         if found.get(name) == usual:
             del found[name]
     return Terms(**found) if found else PLAIN
 
 
-_DEFAULTS = {"unique_until": "done", "overlap": "allow", "catch_up": "once", "priority": 0}
+_DEFAULTS = {"unique_until": "done", "overlap": "allow", "catch_up": "once", "priority": 0, "tags": ()}
 
 
 def _refuse_pairs(read: Mapping[str, Any]) -> None:
@@ -148,6 +154,7 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
             if name in read:
                 trouble = f"with {name}=: every addition would be a job of its own, and {why}"
                 raise option_error("unique", False, trouble, "Leave out one.")
+    _refuse_beside_once_key(read)
     if "unique_key" not in read:
         for name, what in (("on_conflict", "what gives way where"), ("unique_until", "how long")):
             if name in read and not (name == "on_conflict" and "name" in read):
@@ -172,8 +179,27 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
         raise InvalidOptions.about("debounce_most=", trouble, "Give a longer one.", where="debounce_most")
 
 
+def _refuse_beside_once_key(read: Mapping[str, Any]) -> None:
+    if "once_key" not in read and "once_for" in read:
+        trouble = "without once_key=: it says how long such a key lasts"
+        raise InvalidOptions.about("once_for=", trouble, 'Add once_key="...".', where="once_for")
+    if "once_key" in read and "once_for" not in read:
+        trouble = "without once_for=: the key lasts for a time"
+        raise option_error("once_key", read["once_key"], trouble, 'Add once_for="90 days".')
+    if "once_key" in read and (other := next((name for name in _NOT_ONCE if name in read), None)) is not None:
+        trouble = f"with {other}=: {_NOT_ONCE[other]}, and a lasting key returns the first job"
+        raise option_error("once_key", read["once_key"], trouble, f"Leave out {other}=.")
+
+
+_NOT_ONCE = {
+    "unique_key": "such a key is free when its job is over",
+    "name": "a job that is added under a name replaces the one before",
+    "throttle": "a window ends with the next addition after it",
+    "debounce": "a window returns the last job",
+}
 _ALONE = {
     "unique_key": "a key allows one at a time",
+    "once_key": "a lasting key allows one in all",
     "name": "a name stands for one job",
     "throttle": "a window makes one of several",
     "debounce": "a window makes one of several",

@@ -23,6 +23,7 @@ from workkit.jobs.importing import import_here, refuse_addition
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.names import Fn, is_plain, read_name, shown
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.terms import first_run, spread_offset_ms
 from workkit.text.wording import MILLISECOND, listed
@@ -82,16 +83,18 @@ def add(
     `options`, each with its default: tz=None (a zone), start=None, end=None (bounds of a recurrence); late="refuse"
     ("run": the instant may be up to a day past); name=None (the job under it is replaced; one that runs is waited for,
     and with on_conflict="keep" it is returned); unique=True (False for a length), unique_key=None, unique_until="done"
-    ("started"), on_conflict="keep" ("replace"), throttle=None, debounce=None (durations; of additions within one the
-    first runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
+    ("started"), on_conflict="keep" ("replace"), once_key=None, once_for=None (a duration within which the first job of
+    the key is returned, however it ended), throttle=None, debounce=None (durations; of additions within one the first
+    runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
     "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3),
-    ping=None (a monitor's URL), expires=None, done_by=None or within=None (a deadline), meta=None; and of its runs
-    retries=0, crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None, keep=None,
-    keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
+    ping=None (a monitor's URL), expires=None, done_by=None or within=None (a deadline), meta=None, tags=None (up to 8
+    texts); and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None,
+    keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
 
-    Returns the job; `new` is False where it was there already. Warns (WorkkitWarning) where the time is likely a
-    mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
-    an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
+    Returns the job; `new` is False where it was there already, and `ending` tells how the first job of a `once_key`
+    ended. Warns (WorkkitWarning) where the time is likely a mistake, and where it lacks options of the job that it
+    replaces under its name (`dropped`). Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or
+    ServerRefused for the server.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
     return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")
@@ -326,6 +329,9 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
         elif options.terms.expires_ms is not None:
             trouble, remedy = "with a job that recurs: another run follows", 'Write catch_up_within="1 hour".'
             raise InvalidOptions.about("expires=", trouble, remedy, where="expires")
+        elif options.terms.once_key is not None:
+            trouble, remedy = "with a job that recurs: it is one job already", 'Write name="...", on_conflict="keep".'
+            raise option_error("once_key", options.terms.once_key, trouble, remedy)
         elif options.late:
             raise _not_late("a job that recurs")
         elif options.start is not None or options.end is not None or options.terms.spread_ms:

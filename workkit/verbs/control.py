@@ -5,14 +5,19 @@ undone.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, NamedTuple, overload
 
-from workkit.brokers.layout import layout_of
+from workkit.brokers.layout import Keeps, Layout, layout_of
 from workkit.contract.admin import LONGEST_MARK, Marked, NextRun, Paused, Resumed, Undo, Undoable, dead_refusal
 from workkit.contract.broker import Inspector, Producer
+from workkit.contract.filters import of_runs, read_where
+from workkit.contract.where import meant_jobs
 from workkit.errors import InvalidOptions, NotFound, PhraseError, TriggerError, Unsupported
+from workkit.jobs import option_readers
 from workkit.jobs.admission import SCHEDULE, Control, Pause
 from workkit.jobs.job import Job
 from workkit.jobs.marks import job_name_of
@@ -21,27 +26,37 @@ from workkit.jobs.option_readers import CONTROL, option_error
 from workkit.text.wording import epoch_ms
 from workkit.triggers.zone import zone
 from workkit.verbs.creation import Schedule
-from workkit.verbs.opening import author_of, producer_of
+from workkit.verbs.opening import author_of, present, producer_of
 
 
 @overload
-def cancel(s: Schedule, which: Which, *, missing_ok: Literal[False] = False, by: str | None = None) -> Job: ...
+def cancel(
+    s: Schedule, which: Which, *, tag: str | None = None, missing_ok: Literal[False] = False, by: str | None = None
+) -> Job: ...
 @overload
-def cancel(s: Schedule, which: Which, *, missing_ok: bool, by: str | None = None) -> Job | None: ...
-def cancel(s: Schedule, which: Which, *, missing_ok: bool = False, by: str | None = None) -> Job | None:
+def cancel(
+    s: Schedule, which: Which, *, tag: str | None = None, missing_ok: bool, by: str | None = None
+) -> Job | None: ...
+@overload
+def cancel(s: Schedule, *, tag: str, missing_ok: bool = False, by: str | None = None) -> list[Job]: ...
+def cancel(
+    s: Schedule, which: Any = None, *, tag: str | None = None, missing_ok: bool = False, by: str | None = None
+) -> Any:
     """Cancel a job. A waiting job is removed. A running job is flagged, and its state is "cancelling". A recurring job
     never runs again.
 
-    `by`: the author, as `changes` shows it; None: WORKKIT_BY, else user@host of this program. Returns the job. Raises
-    NotFound where there is none; with `missing_ok` it then returns None.
+    `tag`: all jobs with this tag that wait or run; with `which`, that job only if it has the tag. `by`: the author, as
+    `changes` shows it; None: WORKKIT_BY, else user@host of this program. Returns the job, or the list of jobs of a tag.
+    Raises NotFound where there is none; with `missing_ok` it then returns None, or an empty list.
     """
-    broker, author = producer_of(s), author_of(by)
+    admin = producer_of(s).admin.by(author_of(by))
     try:
-        return broker.admin.by(author).cancel(changeable(broker.inspector, which))
+        found = chosen_jobs(s, which, tag)
+        return admin.cancel(found[0]) if which is not None else still_there(admin.cancel, found)
     except NotFound:
         if not missing_ok:
             raise
-        return None
+        return None if which is not None else []
 
 
 def pause(
@@ -49,30 +64,48 @@ def pause(
     which: Which | None = None,
     *,
     fn: Fn | None = None,
+    tag: str | None = None,
     reason: str | None = None,
     until: str | datetime | None = None,
     by: str | None = None,
 ) -> None:
     """Start no more runs of one job, of a function, or of the whole schedule; running jobs continue.
 
-    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `by`: the author, as in `cancel`.
-    Raises NotFound, an `Invalid`.
+    It lasts until `resume`, or `until` an instant (words, or an aware datetime). `tag`: the jobs that have this tag
+    now, each for itself; with `which` or `fn`, both must hold. `by`: the author, as in `cancel`. Raises NotFound, an
+    `Invalid`.
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
     said = pause_until(reason, until, tz=s.tz, now_ms=broker.now_ms())
-    found = None if which is None else check_dead(changeable(broker.inspector, which))
-    broker.admin.by(author).steer(Paused(target(found, fn, plain=layout_of(s.layout).has_job_names), said))
+    if which is None and tag is None:
+        targets = [target(None, fn, plain=layout_of(s.layout).has_job_names)]
+    else:
+        targets = [target(check_dead(job), None) for job in chosen_jobs(s, which, tag, fn=fn)]
+    for one in targets:
+        broker.admin.by(author).steer(Paused(one, said))
 
 
-def resume(s: Schedule, which: Which | None = None, *, fn: Fn | None = None, by: str | None = None) -> None:
+def resume(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    fn: Fn | None = None,
+    tag: str | None = None,
+    by: str | None = None,
+) -> None:
     """End a pause. Changes nothing where nothing is paused. A recurring job runs at its next time; one-time jobs that
-    became due meanwhile run late. `by`: as in `cancel`. Raises NotFound.
+    became due meanwhile run late. `tag`: the pauses of single jobs with this tag; with `which` or `fn`, both must hold.
+    `by`: as in `cancel`. Raises NotFound.
     """
     check_one(which, fn)
     broker, author = producer_of(s), author_of(by)
-    found = paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names)
-    broker.admin.by(author).steer(Resumed(found))
+    if tag is None:
+        targets = [paused_target(broker.inspector, which, fn, plain=layout_of(s.layout).has_job_names)]
+    else:
+        targets = [target(job, None) for job in chosen_jobs(s, which, tag, fn=fn)]
+    for one in targets:
+        broker.admin.by(author).steer(Resumed(one))
 
 
 def mark(s: Schedule, text: str, *, by: str | None = None) -> None:
@@ -240,7 +273,7 @@ Which = str | Job
 """A job's name, its id, the beginning of its id (6 or more digits), or a Job."""
 
 
-def text_of(which: Which) -> str:
+def text_of(which: Which | None) -> str:
     """Return the text that names a job: its name, its id, or the beginning of one. Raises InvalidOptions."""
     if not isinstance(which, str | Job):
         trouble, remedy = "is neither a name, an id nor a Job", "Write an id as text."
@@ -248,7 +281,7 @@ def text_of(which: Which) -> str:
     return which.id if isinstance(which, Job) else which
 
 
-def changeable(inspector: Inspector, which: Which) -> Job:
+def changeable(inspector: Inspector, which: Which | None) -> Job:
     """Find a job that waits, runs or is dead. Raises NotFound; Unsupported where the layout cannot see such jobs."""
     try:
         return inspector.job(text_of(which))
@@ -257,6 +290,56 @@ def changeable(inspector: Inspector, which: Which) -> Job:
             trouble = "cannot be found and changed"
             raise Unsupported.about(f'"{error.given}"', trouble, error.remedy, given=error.given) from error
         raise
+
+
+def read_tag(layout: Layout, tag: Any) -> str | None:
+    """Read the tag by which a verb chooses jobs. Raises InvalidOptions; Unsupported where jobs have no tags."""
+    if tag is not None and Keeps.TAGS not in layout.keeps:
+        trouble, remedy = (
+            f"jobs have no tags in layout={layout.name!r}",
+            "Choose them by where=: fn:, arg:, id:, state:.",
+        )
+        raise Unsupported.about(f"tag={tag!r}:", trouble, remedy, where="tag", given=tag)
+    return None if tag is None else option_readers.tag(tag, "tag")
+
+
+def chosen_jobs(s: Schedule, which: Which | None, tag: str | None, *, fn: Fn | None = None) -> list[Job]:
+    """Find the job that a verb changes; or, with `tag` alone, each job with this tag that waits or runs, perhaps of one
+    function. Raises NotFound where there is none: with a tag, the error names no job, name or tag of others.
+    """
+    inspector = producer_of(s).inspector
+    if (tag := read_tag(layout_of(s.layout), tag)) is None:
+        return [changeable(inspector, which)]
+    if which is not None:
+        with suppress(NotFound):
+            if tag in (job := changeable(inspector, which)).tags:
+                return [job]
+        raise _no_tagged(s, tag, f'job "{text_of(which)}"')
+    where = of_runs(read_where(None, "jobs", tag=tag), fn=None if fn is None else known_name(fn), state=None)
+    found: dict[str, Job] = {}
+    for job in meant_jobs(inspector.jobs, where, now=partial(present, s)):
+        if job.state != "dead":
+            found.setdefault(job.id, job)  # a recurring job that runs comes twice, first with this run
+    if not found:
+        raise _no_tagged(s, tag, "job" if fn is None else f"job of {shown(known_name(fn))}")
+    return list(found.values())
+
+
+def _no_tagged(s: Schedule, tag: str, what: str) -> NotFound:
+    trouble, remedy = (
+        f'with the tag "{tag}" waits or runs in {s.name}',
+        f"All: workkit list {s.name} --tag {shlex.quote(tag)}.",
+    )
+    return NotFound.about(f"no {what}", trouble, remedy, where=s.name, given=tag)
+
+
+def still_there(change: Callable[[Job], Job], jobs: Iterable[Job]) -> list[Job]:
+    """Change each of several jobs that were found, and leave out those that have ended meanwhile."""
+    found = []
+    for job in jobs:
+        with suppress(NotFound):
+            found.append(change(job))
+    return found
 
 
 def read_mark(text: Any) -> str:

@@ -21,7 +21,7 @@ from workkit.jobs.arguments import check_list
 from workkit.jobs.job import Job
 from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import turn_ms
-from workkit.verbs.control import Which
+from workkit.verbs.control import Which, read_tag
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import recalled
 from workkit.verbs.opening import author_of, present, producer_of
@@ -33,9 +33,12 @@ Report = Callable[[int], object]
 """Called with the number of jobs that a long verb has finished so far."""
 
 
-def dead(s: Schedule, which: Which | None = None, *, where: str | None = None) -> list[Job]:
-    """Find dead jobs, latest first; `which` and `where` choose as in `retry`. Raises NotFound, InvalidOptions."""
-    return chosen(producer_of(s).inspector, schedule=s.name, which=which, where=where, now=partial(present, s))
+def dead(s: Schedule, which: Which | None = None, *, where: str | None = None, tag: str | None = None) -> list[Job]:
+    """Find dead jobs, latest first; `which`, `where` and `tag` choose as in `retry`. Raises NotFound, InvalidOptions;
+    Unsupported where jobs have no tags.
+    """
+    inspector, tag = producer_of(s).inspector, read_tag(layout_of(s.layout), tag)
+    return chosen(inspector, schedule=s.name, which=which, where=where, tag=tag, now=partial(present, s))
 
 
 def retry(
@@ -43,6 +46,7 @@ def retry(
     which: Which | None = None,
     *,
     where: str | None = None,
+    tag: str | None = None,
     args: Sequence[Any] | Mapping[str, Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     rate: str | None = None,
@@ -51,25 +55,33 @@ def retry(
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
     `which` is a name, an id, the beginning of one, or a Job. `where` is a filter as in `jobs`; a text without a
-    qualifier may be a part of any field. Neither means all. `args` makes a new job of each: a list replaces the
+    qualifier may be a part of any field. `tag` takes the jobs with this tag. All that are given must hold; none means
+    all. `args` makes a new job of each: a list replaces the
     positional arguments, a dictionary the named ones. `kwargs` does so too: it overrides single named arguments. All
     are checked before the first job is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
     Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the named job's record cannot be read.
     """
     pause_ms(rate)
-    author, found = author_of(by), dead(s, which, where=where)
+    author, found = author_of(by), dead(s, which, where=where, tag=tag)
     return retry_dead(
         producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, rate=rate, one=which is not None,
         most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
     )  # fmt: skip
 
 
-def discard(s: Schedule, which: Which | None = None, *, where: str | None = None, by: str | None = None) -> int:
+def discard(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    where: str | None = None,
+    tag: str | None = None,
+    by: str | None = None,
+) -> int:
     """Remove dead jobs, chosen as in `retry`. `by`: as in `cancel`. Returns how many there were. Raises NotFound,
     InvalidOptions.
     """
     author = author_of(by)
-    admin, found = producer_of(s).admin.by(author), dead(s, which, where=where)
+    admin, found = producer_of(s).admin.by(author), dead(s, which, where=where, tag=tag)
     return discard_dead(admin, found, at_once=layout_of(s.layout).at_once)
 
 
@@ -83,16 +95,18 @@ def chosen(
     schedule: str,
     which: str | Job | None,
     where: str | None,
+    tag: str | None = None,
     now: Callable[[], datetime],
     report: Report = _quiet,
 ) -> list[Job]:
-    """Find dead jobs: one by name, by id, the beginning of one or a Job; those that match a filter; or all.
+    """Find dead jobs: one by name, by id, the beginning of one or a Job; those that match a filter or have a tag; or
+    all.
 
     Latest first, each once; jobs that die during the reading are left out. A recurring job may be dead several times.
     `report` gets the number that were read so far. Raises NotFound where `which` names none, InvalidOptions for
     `where`.
     """
-    meant = read_where(where, "dead")
+    meant = read_where(where, "dead", tag=tag)
     pages = meant_jobs(lambda **how: _counted(inspector.jobs(state="dead", **how), report), meant, now=now)
     found = list({(job.dead_id, job.due): job for job in pages}.values())  # a death during the reading shifts the pages
     found.sort(key=lambda job: job.due.timestamp() if job.due else 0.0, reverse=True)  # a queue has them oldest first

@@ -276,6 +276,7 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None, source: An
     due_ms, trigger = new.due_ms if added is None else added.due_ms, new.trigger
     if new.entrance.debounce_ms is not None and due_ms is not None:  # its window may have ended earlier
         trigger = once(datetime.fromtimestamp(due_ms // 1000, UTC))
+    ended = None if added is None else added.ended
     return Job(
         id="" if added is None else added.id,
         schedule=schedule,
@@ -285,6 +286,8 @@ def as_job(new: NewJob, *, schedule: str, added: Added | None = None, source: An
         trigger=trigger,
         due=None if due_ms is None else datetime.fromtimestamp(due_ms / 1000, UTC),
         name=new.terms.name,
+        state="waiting" if ended is None else "dead" if ended == "dead" else "done",
+        ending=ended,
         new=added is None or added.new,
         options=new.options,
         terms=new.terms,

@@ -28,7 +28,7 @@ from workkit.jobs.names import Fn, known_name, shown
 from workkit.jobs.option_readers import option_error
 from workkit.text.wording import epoch_ms
 from workkit.triggers.english.numbers import duration
-from workkit.verbs.control import Which, check_one, target, text_of
+from workkit.verbs.control import Which, check_one, read_tag, target, text_of
 from workkit.verbs.creation import Schedule
 from workkit.verbs.opening import present, producer_of
 
@@ -47,37 +47,54 @@ def job(s: Schedule, which: Which) -> Job:
 
 
 def jobs(
-    s: Schedule, *, state: JobState | None = None, where: str | None = None, names: str | None = None
+    s: Schedule,
+    *,
+    state: JobState | None = None,
+    where: str | None = None,
+    names: str | None = None,
+    tag: str | None = None,
 ) -> Iterator[Job]:
     """Read the jobs in pages: running ones, then waiting ones, soonest first, then dead ones. A recurring job that runs
     is there twice: with this run, and with its next time.
 
-    `names="u/7/*"` keeps the jobs with a matching whole name; ``*`` matches any text. Letter case counts. The server
-    finds them without reading all jobs.
+    `tag="user:7"` keeps the jobs with this tag. `names="u/7/*"` keeps the jobs with a matching whole name; ``*``
+    matches any text. Letter case counts in both. The server finds them without reading all jobs.
 
     `where` is a filter as ``workkit list --where`` takes it. Qualifiers: ``name:``, ``fn:``, ``arg:``, ``id:`` and
     ``state:`` are exact, and ``*`` in them matches any text; ``error:``, ``args:``, ``why:`` and ``zone:`` match a
     part; ``due:<1h`` and ``attempt:>2`` compare. All must hold; ``-`` in front means not. A text without a qualifier
     may be a part of any field: ``where="7"`` finds user 7, user 77 and every job that mentions 7. Never select the jobs
-    of one user so: write ``names="u/7/*"`` or ``where="arg:7"``, with quotes around blanks, commas or colons.
+    of one user so: write ``tag="user:7"``, ``names="u/7/*"`` or ``where="arg:7"``, with quotes around blanks, commas or
+    colons.
 
     Raises InvalidOptions; Unsupported for a state that the layout cannot list, which in the layouts of RabbitMQ leaves
-    `state` "due" and "dead", and for `names` where the layout has no names.
+    `state` "due" and "dead", and for `names` and `tag` where the layout has none.
     """
     if state is not None and state not in STATES:
         raise option_error("state", state, "is not a state", f"Accepted: {', '.join(STATES)}.")
-    if where is None and names is None:
+    if where is None and names is None and tag is None:
         return producer_of(s).inspector.jobs(state=state)
-    meant = read_where(where, "jobs", names=names)
+    meant = read_where(where, "jobs", names=names, tag=read_tag(layout_of(s.layout), tag))
     if names is not None and Keeps.NAME not in layout_of(s.layout).keeps:
         trouble, remedy = f"jobs have no names in layout={s.layout!r}", "Choose them by where=: fn:, arg:, id:, state:."
         raise Unsupported.about(f"names={names!r}:", trouble, remedy, where="names", given=names)
     return meant_jobs(partial(producer_of(s).inspector.jobs, state=state), meant, now=partial(present, s))
 
 
-def counts(s: Schedule) -> Counts:
-    """Count the jobs in each state."""
-    return producer_of(s).inspector.counts()
+def counts(s: Schedule, *, tag: str | None = None) -> Counts:
+    """Count the jobs in each state; with `tag`, only those with this tag. Of these, listeners and the runs of the last
+    hours are not counted. Raises InvalidOptions, and Unsupported where jobs have no tags.
+    """
+    if tag is None:
+        return producer_of(s).inspector.counts()
+    found: dict[str, Any] = {}
+    now, late = present(s), [timedelta()]
+    for one in jobs(s, tag=tag):
+        found[one.state] = found.get(one.state, 0) + 1
+        late += [now - one.due] if one.state == "due" and one.due is not None else []
+    late_ms = round(max(late) / timedelta(milliseconds=1)) if "due" in found else None
+    unknown = dict.fromkeys(("listeners", "totals", "known_dead"), "Listeners and past runs are not counted by tag.")
+    return Counts(**found, late_ms=late_ms, unknown=unknown)
 
 
 def listeners(s: Schedule) -> list[ListenerInfo]:

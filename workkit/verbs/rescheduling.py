@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from itertools import count
 from secrets import token_hex
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Unpack, overload
 from zoneinfo import ZoneInfo
 
 from workkit.brokers.layout import layout_of
@@ -23,6 +23,7 @@ from workkit.contract.broker import Inspector, Producer
 from workkit.contract.producer import Added, Batch, BatchStep, NewJob
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, Unsupported
+from workkit.jobs.call import Times
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
 from workkit.jobs.terms import Terms, first_run, spread_offset_ms
@@ -31,16 +32,31 @@ from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers.crons.grammars import looks_like_cron
 from workkit.triggers.english.numbers import duration
 from workkit.verbs.addition import addition, at_another_time, sent
-from workkit.verbs.control import Which, changeable, check_run, check_skip, check_snooze, check_waits
+from workkit.verbs.control import Which, changeable, check_run, check_skip, check_snooze, check_waits, chosen_jobs
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import as_job, recalled, through_middleware
 from workkit.verbs.opening import author_of, producer_of
 
 
+@overload
 def reschedule(
     s: Schedule,
     which: Which,
     *,
+    tag: str | None = None,
+    tz: str | ZoneInfo | None = None,
+    by: str | None = None,
+    **time: Unpack[Times],
+) -> Job: ...
+@overload
+def reschedule(
+    s: Schedule, *, tag: str, tz: str | ZoneInfo | None = None, by: str | None = None, **time: Unpack[Times]
+) -> list[Job]: ...
+def reschedule(
+    s: Schedule,
+    which: Which | None = None,
+    *,
+    tag: str | None = None,
     when: str | None = None,
     at: str | datetime | None = None,
     in_: str | timedelta | None = None,
@@ -48,18 +64,22 @@ def reschedule(
     cron: str | None = None,
     tz: str | ZoneInfo | None = None,
     by: str | None = None,
-) -> Job:
+) -> Job | list[Job]:
     """Give a job another time, exactly one of `when`, `at`, `in_`, `every`, `cron` as in `add`. Everything else stays:
     function, arguments, options, name, pause, history. Without `tz` words are read in the zone of the job.
 
     It is one step on the server. A run in progress continues; the next one has the new time. The job gets another id:
     use the returned Job. Bounds stay, unless the words name others. `by`: as in `cancel`.
 
+    `tag`: all jobs with this tag that wait or run. All are checked first; then each moves in a step of its own, and the
+    list of them is returned. With `which`, that job only if it has the tag.
+
     Warns as `add`. Raises NotFound; an `Invalid` for a time that cannot be read, or a job that is dead, or runs once
     and has begun; ChangedMeanwhile where another change came first, and nothing is changed; Unsupported.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
-    return rescheduled(s, which, {**times, "tz": tz}, by=by).after
+    moved = [one.after for one in all_rescheduled(s, chosen_jobs(s, which, tag), {**times, "tz": tz}, by=by)]
+    return moved[0] if which is not None else moved
 
 
 @overload
@@ -68,27 +88,36 @@ def snooze(s: Schedule, which: Which, time: str | timedelta, *, by: str | None =
 def snooze(
     s: Schedule, which: list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
 ) -> list[Job]: ...
-def snooze(
-    s: Schedule, which: Which | list[Any] | tuple[Which, ...], time: str | timedelta, *, by: str | None = None
-) -> Job | list[Job]:
+@overload
+def snooze(s: Schedule, *, time: str | timedelta, tag: str, by: str | None = None) -> list[Job]: ...
+def snooze(s: Schedule, which: Any = None, time: Any = None, *, tag: str | None = None, by: str | None = None) -> Any:
     """Put the next run of a job off by `time` ("30 minutes"), from its due time, or from now if that has come. A
     recurring job keeps its rule, and its times up to that run are left out. It keeps its id. `by`: as in `cancel`.
 
-    A list of jobs is put off in one step, all or none; in a schedule of several shards all are checked before the first
-    one changes. Returns the job, or the jobs, as they wait then. Raises NotFound, TriggerError; InvalidOptions for a
-    job that runs, is dead, paused or held; Unsupported.
+    A list of jobs, or all jobs with a `tag` that wait or run, are put off in one step, all or none; in a schedule of
+    several shards all are checked before the first one changes. Returns the job, or the jobs, as they wait then. Raises
+    NotFound, TriggerError; InvalidOptions for a job that runs, is dead, paused or held; Unsupported.
     """
-    words: Sequence[Which] = [which] if isinstance(which, str | Job) else which
+    if tag is not None or which is None:
+        words: Sequence[Which] = chosen_jobs(s, which, tag)
+    else:
+        words = [which] if isinstance(which, str | Job) else which
     moved = [one.after for one in snoozed(s, words, time, by=by)]
     return moved[0] if isinstance(which, str | Job) else moved
 
 
-def skip(s: Schedule, which: Which, *, by: str | None = None) -> Job:
-    """Leave out the next run of a recurring job. Returns the job with the run after it. `by`: as in `cancel`. Raises
-    NotFound, InvalidOptions.
+@overload
+def skip(s: Schedule, which: Which, *, tag: str | None = None, by: str | None = None) -> Job: ...
+@overload
+def skip(s: Schedule, *, tag: str, by: str | None = None) -> list[Job]: ...
+def skip(s: Schedule, which: Which | None = None, *, tag: str | None = None, by: str | None = None) -> Job | list[Job]:
+    """Leave out the next run of a recurring job. Returns the job with the run after it. `tag`: as in `reschedule`.
+    `by`: as in `cancel`. Raises NotFound, InvalidOptions.
     """
-    broker, author = producer_of(s), author_of(by)
-    return broker.admin.by(author).reschedule([check_skip(changeable(broker.inspector, which))], NextRun())[0]
+    admin = producer_of(s).admin.by(author_of(by))
+    found = [check_skip(job) for job in chosen_jobs(s, which, tag)]
+    moved = [admin.reschedule([job], NextRun())[0] for job in found]
+    return moved[0] if which is not None else moved
 
 
 def run(
@@ -120,7 +149,7 @@ def sent_beside(
         trouble, remedy = "runs once, and keeps its arguments", "Cancel it, and add it again with others."
         raise InvalidOptions.about(f"{job.short_id} {shown(job.fn)}", trouble, remedy, given=job.id)
     new = recalled(job, args=args, kwargs=kwargs, plain=layout_of(s.layout).has_job_names)
-    new.terms, new.most_bytes = Terms(priority=job.terms.priority), s.max_payload
+    new.terms, new.most_bytes = Terms(priority=job.terms.priority, tags=job.terms.tags), s.max_payload
     new = through_middleware(new, schedule=s.name, fn=job.fn)
     found = sent(s, new)
     producer_of(s).admin.by(author).note("run", {"id": found.id}, job=job)
@@ -150,20 +179,28 @@ def rescheduled(
     Raises NotFound, ChangedMeanwhile, Unsupported; an `Invalid` for a time that cannot be read, and for a job without a
     run that could get another time.
     """
-    broker, author = producer_of(s), author_of(by)
-    before = changeable(broker.inspector, which)
+    before = changeable(producer_of(s).inspector, which)
     if seen is not None and seen != before.id:
         raise _changed(before)
-    check_waits(before)
-    new = _read(before, given, s=s, now_ms=broker.now_ms())
-    try:
-        to = At(trigger=new.trigger, due_ms=new.due_ms)
-        after = broker.admin.by(author).reschedule([before], to, dry_run=dry_run)
-    except NotFound:
-        after = []
-    if not after:
-        raise _refused(broker.inspector, before)
-    return Rescheduled(before, after[0])
+    return all_rescheduled(s, [before], given, by=by, dry_run=dry_run)[0]
+
+
+def all_rescheduled(
+    s: Schedule, jobs: Sequence[Job], given: Mapping[str, Any], *, by: str | None = None, dry_run: bool = False
+) -> list[Rescheduled]:
+    """Give each of these jobs the time of `given`, as `rescheduled` does. All are checked before the first changes."""
+    broker = producer_of(s)
+    admin, now_ms, found = broker.admin.by(author_of(by)), broker.now_ms(), []
+    news = [_read(check_waits(job), given, s=s, now_ms=now_ms) for job in jobs]
+    for before, new in zip(jobs, news, strict=True):
+        try:
+            after = admin.reschedule([before], At(trigger=new.trigger, due_ms=new.due_ms), dry_run=dry_run)
+        except NotFound:
+            after = []
+        if not after:
+            raise _refused(broker.inspector, before)
+        found.append(Rescheduled(before, after[0]))
+    return found
 
 
 def snoozed(
@@ -249,7 +286,9 @@ def saved(
     broker, author = producer_of(s), author_of(by)
     new = _new(broker, s, given, stands)
     if seen is not None:
-        new.meta = seen.meta  # no form has it
+        new.meta = seen.meta  # no form has it, nor a lasting key
+        if seen.terms.once_key is not None:
+            new.terms = replace(new.terms, once_key=seen.terms.once_key)
     if new.terms.name is not None:
         new.seen = seen.id if seen is not None and seen.name == new.terms.name else ""
     broker.check(new)

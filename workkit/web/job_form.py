@@ -7,6 +7,7 @@ table of options.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -151,8 +152,8 @@ def _refused(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-ELSEWHERE: Final = ("tz", "name", "meta")
-"""Options with a place of their own in the form."""
+ELSEWHERE: Final = ("tz", "name", "meta", "once_key", "once_for")
+"""Options with a place of their own in the form, or without one: a job that is edited keeps them."""
 
 CHOICE_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "overlap": {
@@ -230,7 +231,31 @@ def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
     return tuple(("" if str(one) == default else str(one), words.get(str(one), str(one))) for one in accepted)
 
 
+def tags_text(tags: Sequence[str]) -> str:
+    """Write tags with commas between them, or as a JSON list where a tag has a comma."""
+    text = ", ".join(tags)
+    return argument_text(list(tags)) if text.startswith("[") or _tags_of(text) != list(tags) else text
+
+
+def _tags_of(text: str) -> list[Any]:
+    if text.startswith("["):
+        found = read_json(text, "tags")
+        return found if isinstance(found, list) else [found]
+    return [tag for part in text.split(",") if (tag := part.strip())]
+
+
+def _keep_tag(tag: Any, stored: Sequence[str]) -> Any:
+    """Find the stored tag of a masked one. Raises InvalidArguments where none or several look so."""
+    if not isinstance(tag, str) or MASK not in tag:
+        return tag
+    pattern = re.compile(".+".join(map(re.escape, tag.split(MASK))))
+    found = [one for one in stored if pattern.fullmatch(one)]
+    return found[0] if len(found) == 1 else keep_hidden(tag, _MISSING, None)
+
+
 def _given(option: VerbOption, text: str) -> Any:
+    if option.name == "tags":
+        return _tags_of(text)
     if option.type is bool:
         return {"True": True, "False": False}.get(text, text)
     if option.type in (int, int | str) and text.isdecimal() and len(text) < 20:
@@ -239,6 +264,8 @@ def _given(option: VerbOption, text: str) -> Any:
 
 
 def _option_text(name: str, value: Any) -> str:
+    if name == "tags":
+        return tags_text(value)
     if not str(BY_NAME[name].member).endswith("_ms"):
         return str(value)
     return duration_text(value, 9).replace(" min", "m").replace(" ms", "ms").replace(" s", "s").replace(" h", "h")
@@ -271,6 +298,7 @@ def form_of_job(job: Job, *, mask: Mask, names: Sequence[str] = ()) -> dict[str,
         "shown": argument_text([list(args), kwargs]),
         "seen": job.id,
         **options_of_job(job),
+        "tags": tags_text(mask.job(job, names).tags),
     }
 
 
@@ -347,7 +375,10 @@ def keywords(
     if (tz := filled.get("tz", "")) and not is_seven(given["when"]):
         read_zone(tz)
         given["tz"] = tz
-    return given | option_keywords(filled)
+    given |= option_keywords(filled)
+    if "tags" in given:
+        given["tags"] = [_keep_tag(tag, () if stands is None else stands.tags) for tag in given["tags"]]
+    return given
 
 
 def keeps_time(filled: Filled, job: Job) -> bool:

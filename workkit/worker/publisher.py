@@ -309,7 +309,9 @@ def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = Non
         trouble = "cannot be kept by a forward, which does not see how long a run takes elsewhere"
         remedy = "Leave it out, or give the job a unique_key=."
         raise Unsupported.about(f'overlap="{terms.overlap}" of {brief(shown(claim.fn))}', trouble, remedy)
-    passed = Terms(unique_key=terms.unique_key, unique_until=terms.unique_until, priority=terms.priority)
+    passed = Terms(
+        unique_key=terms.unique_key, unique_until=terms.unique_until, priority=terms.priority, tags=terms.tags
+    )
     return NewJob(
         fn=claim.fn,
         args=tuple(claim.args),

@@ -96,7 +96,9 @@ class ToyInspector(Refusing):
     def pulse(self) -> Pulse:
         return composed_pulse(self, now_ms=_now_ms())
 
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
+    def jobs(
+        self, *, state: JobState | None = None, named: Sequence[str] = (), tagged: Sequence[str] = ()
+    ) -> Iterator[Job]:
         raise Unsupported.about("listing waiting jobs", "cannot be done here", REMEDY)
 
     def job(self, which: str) -> NoReturn:

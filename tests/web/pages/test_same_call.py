@@ -64,6 +64,13 @@ def test_all_that_a_job_was_told_is_in_the_call() -> None:
     }  # fmt: skip
 
 
+def test_tags_are_a_list_or_a_flag_for_each() -> None:
+    found = call("every day at 2:30", terms=Terms(name="nightly", tags=("user:7", "two words")))
+    assert '    tags=["user:7", "two words"],\n' in found.python
+    assert shlex.split(found.command.replace("\\\n", ""))[-4:] == ["--tag", "user:7", "--tag", "two words"]
+    assert tomllib.loads(found.plan)["nightly"]["tags"] == ["user:7", "two words"]
+
+
 def test_a_length_of_time_is_written_to_the_millisecond() -> None:
     found = call("every hour", terms=Terms(name="a"), options=RunOptions(timeout_ms=12_345_678))
     assert "--timeout 12345.678s" in found.command

@@ -110,7 +110,9 @@ class GocraftInspector:
         """Read the pulse with the other calls: see `Inspector.pulse`."""
         return composed_pulse(self, now_ms=server_ms(self.server))
 
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
+    def jobs(
+        self, *, state: JobState | None = None, named: Sequence[str] = (), tagged: Sequence[str] = ()
+    ) -> Iterator[Job]:
         """Page through the jobs: running ones, then waiting ones, soonest first, then dead ones, latest first. `Walk`
         explains which jobs are seen while pools work.
         """

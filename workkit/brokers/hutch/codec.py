@@ -201,6 +201,7 @@ def check(names: Names, job: NewJob, *, has_redis: bool = False) -> None:
     for name, value in (("name", terms.name), ("throttle", entrance.throttle_ms), ("debounce", entrance.debounce_ms),
                         ("on_conflict", entrance.replace or None), ("expires", terms.expires_ms),
                         ("done_by", terms.done_by), ("within", terms.within_ms),
+                        ("once_key", terms.once_key), ("tags", terms.tags if job.identity is None else None),
                         ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             raise _refused(f"{name}=", "Leave it out.")

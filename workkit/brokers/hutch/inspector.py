@@ -84,7 +84,9 @@ class HutchInspector:
         pulse = composed_pulse(self, now_ms=_now_ms(), soon=("due",))
         return replace(pulse, unknown={"soon": UNASKED, **pulse.unknown})
 
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
+    def jobs(
+        self, *, state: JobState | None = None, named: Sequence[str] = (), tagged: Sequence[str] = ()
+    ) -> Iterator[Job]:
         """List jobs: due ones, at most 100 messages of each queue of our namespace, or our delayed ones, soonest first;
         dead ones, oldest first; or running ones, if a Redis is beside. Raises Unsupported for other states.
         """

@@ -217,10 +217,11 @@ class Additions:
 
 
 def is_special(job: NewJob) -> bool:
-    """Say whether a job has a name, a unique key, a window, a priority or a deadline. No plain addition has these."""
+    """Say whether a job has a name, a key, a window, a priority, tags or a deadline. No plain addition has these."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
-    return named or terms.has_deadline or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
+    more = terms.tags is not None or terms.once_key is not None or terms.has_deadline
+    return named or more or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
 
 
 def trace_rows(
@@ -243,8 +244,10 @@ def trace_rows(
 
 
 def home_of(job: NewJob) -> str | None:
-    """Find the text that chooses the shard of a job: its name, else its unique key, else its window."""
-    return job.terms.name or job.terms.unique_key or job.entrance.window_key
+    """Find the text that chooses the shard of a job: its name, else its lasting key, else its unique key, else its
+    window.
+    """
+    return job.terms.name or job.terms.once_key or job.terms.unique_key or job.entrance.window_key
 
 
 def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str, bytes], Job]) -> list[Added]:
@@ -270,6 +273,9 @@ def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str
             one.replaced, one.former = replaced, _former(replaced, former, decode) if former else None
         if not one.new:
             one.is_other, one.is_outdated, one.is_late = said == "3", said == "4", said == "5"
+            if said == "6":
+                one.ended, one.due_ms, one.replaced = replaced, None, None
+                one.ended_ms = int(due) if due.isdecimal() else None
         added.append(one)
     return added
 
@@ -299,42 +305,35 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
     nil.
     """
     terms, entrance = job.terms, job.entrance
-    row: dict[str, Any] = {"id": what.id, "payload": what.payload}
-    if job.due_ms is not None:
-        row["due"] = str(job.due_ms)
-    if what.variant:
-        row["variant"] = what.variant
-    if job.trigger is not None and job.trigger.recurs:
-        row["recurs"] = True
     key = terms.unique_key or (entrance.window_key if entrance.debounce_ms else None)
-    if key is not None:
-        row["key"], row["fresh"] = key, True  # its id must differ from that of its predecessor
-    if job.plan is not None:
-        row["plan"] = [job.plan.source, job.plan.generation, job.plan.ends]
-    if what.over is not None:
-        row["over"] = [what.over.id, what.over.recurs]
-    if terms.name is not None:
-        row["name"] = terms.name
-    if job.seen is not None:
-        row["seen"] = job.seen
-    if terms.unique_key is not None:
-        row["serial"] = True
-    if terms.priority is not None:
-        row["first"] = terms.priority
-    if job.tells_former:
-        row["tells"] = True
-    if entrance is USUAL:
-        return row
-    if entrance.replace:
-        row["replace"] = True
-    if entrance.keep:
-        row["keeps"] = True
-    if entrance.debounce_ms is not None:
-        row["debounce"], row["most"] = entrance.debounce_ms, entrance.most_ms
-    if entrance.throttle_ms is not None:
-        row["throttle"] = entrance.throttle_ms
-        if entrance.window_key is not None:
-            row["window"] = entrance.window_key
+    row: dict[str, Any] = {
+        "id": what.id,
+        "payload": what.payload,
+        "due": None if job.due_ms is None else str(job.due_ms),
+        "variant": what.variant or None,
+        "recurs": (job.trigger is not None and job.trigger.recurs) or None,
+        "key": key,
+        "fresh": True if key is not None else None,  # its id must differ from that of its predecessor
+        "plan": None if job.plan is None else [job.plan.source, job.plan.generation, job.plan.ends],
+        "over": None if what.over is None else [what.over.id, what.over.recurs],
+        "name": terms.name,
+        "seen": job.seen,
+        "serial": True if terms.unique_key is not None else None,
+        "first": terms.priority,
+        "tells": job.tells_former or None,
+        "tags": terms.tags,
+        "once_key": terms.once_key,
+        "once_for": entrance.once_for_ms,
+        "replace": entrance.replace or None,
+        "keeps": entrance.keep or None,
+        "debounce": entrance.debounce_ms,
+        "most": None if entrance.debounce_ms is None else entrance.most_ms,
+        "throttle": entrance.throttle_ms,
+        "window": None if entrance.throttle_ms is None else entrance.window_key,
+    }
+    for field in [*row]:  # each addition pays: no comprehension, which is a call
+        if row[field] is None:
+            del row[field]
     return row
 
 

@@ -44,7 +44,8 @@ class Keys:
         self.names = f"{schedule}:names"  # hash: name -> id
         self.plans = f"{schedule}:plans"  # hash: the plans of code that hold, and the jobs that they made
         self.windows = f"{schedule}:windows"  # sorted set: throttle key -> end of its window
-        self.held = f"{schedule}:held"  # hash: throttle key -> the id of the first addition in the window
+        self.held = f"{schedule}:held"  # hash: throttle key, or a lasting key -> id. See the spec
+        self.tags = f"{schedule}:tags"  # hash: the index of tags. See the spec
         self.rates = f"{schedule}:rates"  # sorted set: rate key -> its next free turn
         self.turns = f"{schedule}:turns"  # sorted set: entry of `again` that a rate holds -> its turn. An index
         self.deadlines = f"{schedule}:deadlines"  # sorted set: occurrence, or id of a one-shot -> its deadline

@@ -13,15 +13,16 @@ import msgpack
 
 from workkit.brokers.native.entry import Entry, rate_flag, read_entry, regular, slot_flag, waited_flag
 from workkit.brokers.redis_server.control import pack
-from workkit.contract.listener import Claim, Standing, Waited
+from workkit.contract.listener import Claim, Standing, Trouble, Waited
 from workkit.contract.producer import NewJob
 from workkit.jobs.admission import NOTHING, Admission
-from workkit.jobs.outcome import Again, Dead, Done, Failure, Outcome, Released
+from workkit.jobs.outcome import CANCELLED, Again, Dead, Done, Failure, Outcome, Released
 from workkit.jobs.terms import deadline_ms, is_missed, next_run, spread_offset_ms
 from workkit.triggers import Trigger
 
 DEAD_KEPT, DEAD_KEPT_MS = 10_000, 90 * 86_400_000  # kept in each dead set, or shard of it: jobs, and ms
 TO_THE_END = ("over:", "unique:")
+UNREAD: tuple[Trouble, ...] = ("corrupt", "broken", "foreign")  # the payload could not be read
 
 
 @dataclass(slots=True, eq=False)
@@ -106,7 +107,8 @@ def ending(claim: Claim, outcome: Outcome, *, now_ms: int) -> dict[str, Any]:
         case Done(expired=True):
             return out | _over(claim) | {"count": "expired"}
         case Done(discarded=reason):
-            return out | _over(claim) | {"count": "done" if reason is None else "discarded"}
+            over = _over(claim) | ({"how": CANCELLED} if reason is not None and reason.startswith(CANCELLED) else {})
+            return out | over | {"count": "done" if reason is None else "discarded"}
         case Dead(failure=failure, reason=reason):
             return (
                 out
@@ -201,9 +203,10 @@ def _over(claim: Claim) -> dict[str, Any]:
     entry, terms = receipt.entry, claim.terms
     over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if entry.attempt else {}
     over |= _freed(receipt, entry.slots)
-    for field, value in (("unique", terms.unique_key), ("name", terms.name)):
-        if value is not None:
-            over[field] = value
+    of_it = (("unique", terms.unique_key), ("name", terms.name), ("tags", terms.tags), ("once_key", terms.once_key))
+    over |= {field: value for field, value in of_it if value is not None}
+    if claim.trouble in UNREAD:
+        over["unread"] = 1
     if entry.kind == "o":
         return over | {"close": [receipt.id, receipt.occurrence]}
     return over | ({"drop": receipt.id} if receipt.id else {})

@@ -271,7 +271,7 @@ def is_in_client(error: BaseException) -> bool:
 # The types of the keys of a schedule: a server refuses a key of another type without naming it.
 _NATIVE = {
     **dict.fromkeys(("jobs", "errors", "graves", "stats", "control", "unique", "names", "held", "counts"), "hash"),
-    "crashed": "hash",
+    **dict.fromkeys(("crashed", "tags"), "hash"),
     **dict.fromkeys(("next", "again", "listeners", "slots", "dead", "cancelled", "waiting"), "zset"),
     **dict.fromkeys(("windows", "rates", "turns", "first:1", "first:2", "first:3"), "zset"),
     "ended": "set",

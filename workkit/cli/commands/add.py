@@ -246,7 +246,7 @@ def _standing(s: Schedule, job: Job) -> Job:
         found = verbs.job(s, job.id)
     except (NotFound, Unsupported):  # it ended meanwhile, or the layout finds no waiting job
         return job
-    return job if _content(found) == _content(job) else replace(found, new=False)
+    return job if _content(found) == _content(job) else replace(found, new=False, ending=job.ending)
 
 
 def _content(job: Job) -> tuple[Any, ...]:
@@ -255,7 +255,7 @@ def _content(job: Job) -> tuple[Any, ...]:
 
 def _became(job: Job) -> str:
     if not job.new:
-        return "already there"
+        return f"already over ({job.ending})" if job.ending else "already there"
     return f"replaced {job.replaced[:8]} with" if job.replaced else "added"
 
 
@@ -263,6 +263,7 @@ def _print(job: Job, word: str, as_json: bool, *, now: datetime, tz: str, begins
     """Print the added job. `begins`: its schedule was unknown before."""
     if as_json:
         more = {"id": job.id or None, "new": job.new, "replaced": job.replaced, "dropped": list(job.dropped)}
+        more |= {"ending": job.ending} if job.ending else {}
         terminal.data(record.compact({**record.job_record(job), **more, "new_schedule": begins}))
         return
     where = f" in a new schedule {wording.printable(job.schedule)}" if begins else ""

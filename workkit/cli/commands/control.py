@@ -6,19 +6,19 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from workkit.brokers.layout import chosen_layout, layout_of
-from workkit.cli import failure, folder, spelling, terminal
+from workkit.cli import folder, spelling, terminal
 from workkit.cli.command import Command, Option
-from workkit.cli.known import check_known, is_new, known
+from workkit.cli.known import agreed, check_known, chosen_jobs, each, is_new, known, tag_option
 from workkit.cli.live import FunctionOfJobs, ScheduleName, Which
 from workkit.cli.options import by_option, server_options, server_words, verbose_option, zone_of, zone_option
 from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
-from workkit.errors import Invalid, NotFound, Unsupported, WorkkitError
+from workkit.errors import NotFound
 from workkit.jobs.job import call_text, spoken
 from workkit.text import wording
 
@@ -29,20 +29,17 @@ if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.schedule import Schedule
 
-T = TypeVar("T")
-
-PART_FAILED = 1
 TO_COME = "To pause one that is to come: --new."
-HOPELESS = (NotFound, Invalid, Unsupported)
 KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 WHICH = "WHICH is a name, an id, or the beginning of one (6 or more characters), as printed by add and list."
 
 
-def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the schedule, its jobs, ``--by``, ``-v`` and the server."""
+def _targets(*, required: bool = False, by_tag: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the schedule, its jobs, ``--tag`` if jobs may be chosen `by_tag`, ``--by``, ``-v`` and the server."""
 
     def added(function: Callable[..., Any]) -> Callable[..., Any]:
         function = by_option(verbose_option(server_options(function)))
+        function = tag_option("jobs")(function) if by_tag else function
         function = click.argument("which", type=Which(), nargs=-1, required=required)(function)
         return click.argument("schedule", type=ScheduleName())(function)
 
@@ -68,11 +65,12 @@ def _targets(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., 
 @click.option("--until", cls=Option, metavar="WHEN", help="resumes by itself then: words for one instant")
 @click.option("--new", cls=Option, is_flag=True, help="also a schedule that the server does not know yet")
 @zone_option("zone of the words; default UTC")
-@_targets(required=False)
+@_targets()
 def pause_command(
     schedule: str,
     which: tuple[str, ...],
     fn: str | None,
+    tag: str | None,
     reason: str | None,
     until: str | None,
     new: bool,
@@ -82,7 +80,7 @@ def pause_command(
 ) -> int:
     """Pause a schedule, jobs or a function."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import changeable, check_dead, pause_until
+    from workkit.verbs.control import check_dead, pause_until
     from workkit.verbs.opening import producer_of
 
     zone = zone_of(tz, read_settings())
@@ -97,11 +95,11 @@ def pause_command(
     how = {"reason": reason, "until": said.until, "by": by}
     tail, again = until_and_why(said, zone), f"resume: workkit resume {s.name}"
     ours, where = server_words(server), f"a new schedule {s.name}" if begins else s.name
-    if function is not None:
+    if function is not None and tag is None:
         verbs.pause(s, fn=function, **how)  # type: ignore[arg-type]
         terminal.say(f"paused {wording.printable(str(fn))} in {where}{tail}, {again} --fn {_quoted(fn)}{ours}")
         return 0
-    if not which:
+    if not which and tag is None:
         verbs.pause(s, **how)  # type: ignore[arg-type]
         terminal.say(f"paused {where}{tail}, {again}{ours}")
         return 0
@@ -110,8 +108,8 @@ def pause_command(
         verbs.pause(s, job, **how)  # type: ignore[arg-type]
         return f"paused {titled(job)}{tail}, {again} {_quoted(job.name or job.short_id)}{ours}"
 
-    inspector = producer_of(s).inspector
-    return each(which, lambda word: check_dead(changeable(inspector, word)), one)
+    named, find = chosen_jobs(s, which, tag, function)
+    return each(named, lambda word: check_dead(find(word)), one)
 
 
 @click.command(
@@ -129,8 +127,10 @@ def pause_command(
     ),
 )
 @click.option("--fn", cls=Option, type=FunctionOfJobs(), metavar="FUNCTION", help="all jobs of this function")
-@_targets(required=False)
-def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: str | None, server: str | None) -> int:
+@_targets()
+def resume_command(
+    schedule: str, which: tuple[str, ...], fn: str | None, tag: str | None, by: str | None, server: str | None
+) -> int:
     """Resume a schedule, jobs or a function."""
     from workkit import schedule as verbs
     from workkit.verbs.control import paused_target
@@ -138,6 +138,13 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
 
     function = _function(which, fn)
     s = known(schedule, server=server)
+    if tag is not None:
+
+        def resumed(job: Job) -> str:
+            verbs.resume(s, job, by=by)
+            return f"resumed {titled(job)}"
+
+        return each(*chosen_jobs(s, which, tag, function), resumed)
     if function is not None:
         verbs.resume(s, fn=function, by=by)
         terminal.say(f"resumed {wording.printable(str(fn))} in {s.name}")
@@ -164,17 +171,19 @@ def resume_command(schedule: str, which: tuple[str, ...], fn: str | None, by: st
 @click.command(
     "skip",
     cls=Command,
-    takes="SCHEDULE WHICH... [OPTIONS]",
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=("Leave out the next run of recurring jobs; those after it stay as they are.", WHICH),
     examples=("workkit skip app-tasks digest", "workkit skip app-tasks 8cd9280b 3a442290"),
 )
 @zone_option("zone of the times; default UTC")
-@_targets(required=True)
-def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str | None, server: str | None) -> int:
+@_targets()
+def skip_command(
+    schedule: str, which: tuple[str, ...], tag: str | None, tz: str | None, by: str | None, server: str | None
+) -> int:
     """Leave out the next run."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import changeable, check_skip
-    from workkit.verbs.opening import present, producer_of
+    from workkit.verbs.control import check_skip
+    from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
@@ -185,14 +194,14 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str 
         next_ = f"{wording.instant_text(job.due, zone)}, {wording.distance(job.due, present(s))}"
         return f"skipped {titled(job)}  next {next_}"
 
-    inspector = producer_of(s).inspector
-    return each(which, lambda word: check_skip(changeable(inspector, word)), one)
+    words, find = chosen_jobs(s, which, tag)
+    return each(words, lambda word: check_skip(find(word)), one)
 
 
 @click.command(
     "snooze",
     cls=Command,
-    takes="SCHEDULE WHICH... DURATION [OPTIONS]",
+    takes="SCHEDULE [WHICH...] DURATION [OPTIONS]",
     about=(
         "Put the next run of jobs off, by DURATION from its time, or from now if that has come. All of them, or none.",
         f"A recurring job keeps its rule: the times up to that run are left out. {WHICH}",
@@ -203,8 +212,9 @@ def skip_command(schedule: str, which: tuple[str, ...], tz: str | None, by: str 
     ),
 )
 @click.argument("schedule", type=ScheduleName())
-@click.argument("which", type=Which(), nargs=-1, required=True)
+@click.argument("which", type=Which(), nargs=-1)
 @click.argument("duration")
+@tag_option("jobs")
 @zone_option("zone of the times; default UTC")
 @click.option("--dry-run", cls=Option, is_flag=True, help="show what would change, change nothing")
 @by_option
@@ -214,6 +224,7 @@ def snooze_command(
     schedule: str,
     which: tuple[str, ...],
     duration: str,
+    tag: str | None,
     tz: str | None,
     dry_run: bool,
     by: str | None,
@@ -225,7 +236,9 @@ def snooze_command(
 
     zone = zone_of(tz, read_settings())
     s = known(schedule, server=server)
-    for before, after in snoozed(s, which, duration, by=by, dry_run=dry_run):
+    words, find = chosen_jobs(s, which, tag)
+    jobs = list(map(find, words)) if tag is not None else words
+    for before, after in snoozed(s, jobs, duration, by=by, dry_run=dry_run):
         assert after.due is not None
         was = "" if before.due is None else f", was {wording.instant_text(before.due, zone)}"
         next_ = f"{wording.instant_text(after.due, zone)}, {wording.distance(after.due, present(s))}{was}"
@@ -248,7 +261,7 @@ def snooze_command(
 )
 @click.option("--args", cls=Option, metavar="JSON", help="other arguments of this run, as a JSON list")
 @click.option("--kwargs", cls=Option, metavar="JSON", help="other keyword arguments of this run, as a JSON object")
-@_targets(required=True)
+@_targets(required=True, by_tag=False)
 def run_command(
     schedule: str, which: tuple[str, ...], args: str | None, kwargs: str | None, by: str | None, server: str | None
 ) -> int:
@@ -281,22 +294,24 @@ def run_command(
 @click.command(
     "cancel",
     cls=Command,
-    takes="SCHEDULE WHICH... [OPTIONS]",
+    takes="SCHEDULE [WHICH...] [OPTIONS]",
     about=(
         "Cancel jobs: a waiting one is gone, a running one learns of it, a recurring one never comes again.",
         WHICH,
     ),
-    examples=("workkit cancel app-tasks 8cd9280b", "workkit cancel app-tasks nightly 09b802b1"),
+    examples=("workkit cancel app-tasks nightly 09b802b1", "workkit cancel app-tasks --tag user:7 --yes"),
 )
-@_targets(required=True)
-def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server: str | None) -> int:
+@click.option("--yes", cls=Option, is_flag=True, help="do not ask before all jobs with a tag are cancelled")
+@_targets()
+def cancel_command(
+    schedule: str, which: tuple[str, ...], tag: str | None, yes: bool, by: str | None, server: str | None
+) -> int:
     """Cancel jobs."""
     from workkit import schedule as verbs
-    from workkit.verbs.control import changeable, check_cancel
-    from workkit.verbs.opening import producer_of
+    from workkit.verbs.control import check_cancel
 
     s = known(schedule, server=server)
-    inspector = producer_of(s).inspector
+    words, find = chosen_jobs(s, which, tag)
 
     def one(found: Job) -> str:
         job = verbs.cancel(s, found, by=by)
@@ -304,7 +319,11 @@ def cancel_command(schedule: str, which: tuple[str, ...], by: str | None, server
         word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
         return f"{word} {job.short_id}  {call_text(job)}{tail}"
 
-    return each(which, lambda word: check_cancel(changeable(inspector, word)), one)
+    asks = not which and not yes
+    lines = [titled(find(word)) for word in words] if asks else []
+    if asks and (status := agreed("Cancel", wording.plural(len(words), "job"), lines)) is not None:
+        return status
+    return each(words, lambda word: check_cancel(find(word)), one)
 
 
 def until_and_why(pause: Pause, zone: tzinfo) -> str:
@@ -340,39 +359,6 @@ def _function(which: tuple[str, ...], fn: str | None) -> Any:
     if note:
         terminal.talk(f"note: {note}.")
     return function
-
-
-def each(words: tuple[str, ...], find: Callable[[str], T], act: Callable[[T], str], *, hint: str = "") -> int:
-    """Find the job that every word names; only if all are found, act on each, once. Print a line for each success, and
-    an error for each failure; return the exit status. `hint`: advice for a word behind the first one
-    that names no job.
-    """
-    found: dict[str, T] = {}
-    errors: list[WorkkitError] = []
-    missing: list[str] = []
-    for word in words:
-        try:
-            one = find(word)
-        except HOPELESS as error:
-            errors.append(error)
-            missing += [word] * isinstance(error, NotFound)
-            failure.show_error(error)
-        else:
-            found[getattr(one, "id", word)] = one
-    if errors:
-        if len(words) > 1:
-            meant = f" {hint}" if hint and missing and words[0] not in missing else ""
-            terminal.talk(f"Nothing was changed.{meant}")
-        return failure.status_of(errors[0])
-    for one in found.values():
-        try:
-            terminal.say(act(one), indent=2)
-        except HOPELESS as error:  # the job ended or changed meanwhile
-            errors.append(error)
-            failure.show_error(error)
-    if not errors:
-        return 0
-    return failure.status_of(errors[0]) if len(errors) == len(found) else PART_FAILED
 
 
 def json_value(name: str, text: str, *kinds: type) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +13,7 @@ import click
 from workkit.cli import failure, folder, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.control import json_value
-from workkit.cli.known import filter_help, known, where_option
+from workkit.cli.known import PART_FAILED, SHOWN_JOBS, agreed, filter_help, known, tag_option, where_option
 from workkit.cli.live import DeadWhich, ScheduleName
 from workkit.cli.options import by_option, server_options, verbose_option
 from workkit.cli.terminal import Far
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
     from workkit.contract.broker import Admin
     from workkit.jobs.job import Job
 
-PART_FAILED = 1
-SHOWN = 5  # of many jobs, before the question and after
-
 
 def _choice(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select dead jobs."""
     for option in (
         click.option("--yes", cls=Option, is_flag=True, help="do not ask"),
         click.option("--dry-run", cls=Option, is_flag=True, help="print the chosen jobs, change nothing"),
+        tag_option("dead jobs"),
         where_option("dead jobs"),
         click.option("--all", "everything", cls=Option, is_flag=True, help="all of them"),
         click.argument("which", type=DeadWhich(), nargs=-1),
@@ -79,6 +76,7 @@ def retry_command(
     which: tuple[str, ...],
     everything: bool,
     where: str | None,
+    tag: str | None,
     dry_run: bool,
     yes: bool,
     args: str | None,
@@ -90,14 +88,14 @@ def retry_command(
     """Put dead jobs back."""
     from workkit.verbs.dead import check_other, other_arguments, pause_ms, revival_refusal, revive
 
-    _check_choice("retry", schedule, which, everything, where)
+    _check_choice("retry", schedule, which, everything, where, tag)
     pause_ms(rate)
     values = None if args is None else json_value("args", args, list, dict)
     named = None if kwargs is None else json_value("kwargs", kwargs, dict)
     has_other = values is not None or named is not None
     if has_other:
         check_other(values, named)
-    choice = _read(schedule, which, where, server, by)
+    choice = _read(schedule, which, where, tag, server, by)
     after: dict[int, Job] = {}
     misfits: dict[int, InvalidArguments] = {}
     for job in choice.meant if has_other or dry_run else ():
@@ -133,7 +131,7 @@ def retry_command(
     revived = len(choice.meant) - len(refused)
     if not which:
         terminal.say(f"retried {revived:,}" + (f", {rate}" if rate else ""))
-    return choice.status(refused, most=None if which else SHOWN)
+    return choice.status(refused, most=None if which else SHOWN_JOBS)
 
 
 @click.command(
@@ -156,6 +154,7 @@ def discard_command(
     which: tuple[str, ...],
     everything: bool,
     where: str | None,
+    tag: str | None,
     dry_run: bool,
     yes: bool,
     by: str | None,
@@ -164,8 +163,8 @@ def discard_command(
     """Forget dead jobs."""
     from workkit.verbs.dead import discard_dead
 
-    _check_choice("discard", schedule, which, everything, where)
-    choice = _read(schedule, which, where, server, by)
+    _check_choice("discard", schedule, which, everything, where, tag)
+    choice = _read(schedule, which, where, tag, server, by)
     if (status := choice.agreed("Discard", asks=not which, dry_run=dry_run, yes=yes)) is not None:
         return status
     far = Far(lambda done: f"{choice.schedule}: {done:,} of {len(choice.meant):,} dead jobs discarded")
@@ -178,12 +177,15 @@ def discard_command(
     return 0
 
 
-def _check_choice(verb: str, schedule: str, which: tuple[str, ...], everything: bool, where: str | None) -> None:
+def _check_choice(
+    verb: str, schedule: str, which: tuple[str, ...], everything: bool, where: str | None, tag: str | None
+) -> None:
     if which and (everything or where is not None):
         raise click.UsageError(f'"{which[0]}" and {"--all" if everything else "--where"} were both given. Keep one.')
-    if not (which or everything or where is not None):
+    if not (which or everything or where is not None or tag is not None):
         raise click.UsageError(
-            f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where FILTER, or --all."
+            f"workkit {verb} needs to know which: ids as printed by workkit dead {schedule}, --where FILTER, "
+            "--tag TAG, or --all."
         )
 
 
@@ -196,11 +198,12 @@ def _with(job: Job, other: Arguments) -> Job:
 class Choice:
     """The selected dead jobs, `meant`, latest first. The command acts on these only, even if more jobs die while it
     waits for an answer. `missed`: an error for each word that names none; if there is one, the command does nothing.
+    `asked`: the filter and the tag, for a sentence.
     """
 
     admin: Admin
     schedule: str
-    where: str | None
+    asked: str
     meant: list[Job]
     missed: list[NotFound]
     most_bytes: int
@@ -227,8 +230,7 @@ class Choice:
                 terminal.talk("Nothing was changed.")
             return failure.MISSING
         if not self.meant:
-            text = f' with "{self.where}"' if self.where else ""
-            terminal.talk(wording.printable(f"no dead jobs{text} in {self.schedule}."))
+            terminal.talk(wording.printable(f"no dead jobs{self.asked} in {self.schedule}."))
             return 0
         if dry_run:
             for job in self.meant:
@@ -239,20 +241,7 @@ class Choice:
             return PART_FAILED if misfits else 0
         if yes or not asks:
             return None
-        if not terminal.is_terminal(sys.stdin):
-            terminal.talk(
-                f"{terminal.paint('error:', 'red', sys.stderr)} {count} would be meant, "
-                "and nobody is there to be asked. Add --yes."
-            )
-            return failure.REFUSED
-        for job in self.meant[:SHOWN]:
-            terminal.talk(f"  {_line(job)}")
-        if len(self.meant) > SHOWN:
-            terminal.talk(f"  and {len(self.meant) - SHOWN:,} more")
-        if not click.confirm(f"{verb} {count}?", err=True):
-            terminal.talk("nothing was changed.")
-            return 0
-        return None
+        return agreed(verb, count, list(map(_line, self.meant)))
 
     def status(self, refused: Sequence[WorkkitError], *, most: int | None = None) -> int:
         """Print the failures, `most` of them one by one; return the exit status."""
@@ -263,16 +252,20 @@ class Choice:
         return PART_FAILED if refused else 0
 
 
-def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str | None, by: str | None) -> Choice:
+def _read(
+    schedule: str, which: tuple[str, ...], where: str | None, tag: str | None, server: str | None, by: str | None
+) -> Choice:
     """Read the dead set once, and record the words that name none of its jobs."""
     from workkit.brokers.layout import layout_of
+    from workkit.verbs.control import read_tag
     from workkit.verbs.dead import chosen, named_dead
     from workkit.verbs.opening import author_of, present, producer_of
 
     s, author = known(schedule, server=server), author_of(by)
     broker = producer_of(s)
     far = Far(lambda count: f"{s.name}: {count:,} dead jobs read")
-    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, now=partial(present, s), report=far)
+    tag, now = read_tag(layout_of(s.layout), tag), partial(present, s)
+    found = chosen(broker.inspector, schedule=s.name, which=None, where=where, tag=tag, now=now, report=far)
     missed: list[NotFound] = []
     wanted: set[int] = set()
     for one in which:
@@ -285,7 +278,7 @@ def _read(schedule: str, which: tuple[str, ...], where: str | None, server: str 
     return Choice(
         admin=broker.admin.by(author),
         schedule=s.name,
-        where=where,
+        asked=(f' with "{where}"' if where else "") + (f' with the tag "{tag}"' if tag else ""),
         meant=meant,
         missed=missed,
         most_bytes=s.max_payload,

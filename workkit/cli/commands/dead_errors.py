@@ -38,13 +38,15 @@ ERRORS = (
 )
 
 
-def acknowledge_dead(schedules: Sequence[Schedule], where: str | None) -> None:
-    """Acknowledge all present dead jobs. Never a part of them, because the server keeps one instant."""
+def acknowledge_dead(schedules: Sequence[Schedule], part: str | None) -> None:
+    """Acknowledge all present dead jobs. Never a part of them, because the server keeps one instant. `part`: a flag
+    that names a part.
+    """
     from workkit.contract.admin import Acknowledged
     from workkit.verbs.opening import author_of, producer_of
 
-    if where is not None:
-        raise click.UsageError("--acknowledge is about all that is dead now, and --where names a part. Keep one.")
+    if part is not None:
+        raise click.UsageError(f"--acknowledge is about all that is dead now, and {part} names a part. Keep one.")
     for s in schedules:
         broker = producer_of(s)
         broker.admin.by(author_of(None)).steer(Acknowledged())

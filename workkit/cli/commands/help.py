@@ -67,6 +67,11 @@ PAGES = {
     ),
     "options": Topic(
         about=(),
+        examples=("workkit add app-tasks 9am app.mail:poll --expires 1h --tag user:7",),
+        options_of=("add",),
+    ),
+    "running": Topic(
+        about=(),
         examples=("workkit add app-tasks 9am app.mail:poll --retries 3 --base 10s",),
         options_of=("add",),
     ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from workkit.brokers.layout import chosen_layout
 from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
@@ -34,7 +35,7 @@ from workkit.cli.settings import read_settings
 from workkit.cli.spelling import layout_words
 from workkit.cli.table import Column
 from workkit.contract import record
-from workkit.contract.filters import read_filter, understood
+from workkit.contract.filters import read_where, understood
 from workkit.contract.where import Where
 from workkit.errors import ServerError
 from workkit.jobs.job import call_text
@@ -84,6 +85,7 @@ def list_command(
     schedule: str | None,
     state: JobState | None,
     where: str | None,
+    tag: str | None,
     limit: int | None,
     everything: bool,
     tz: str | None,
@@ -92,10 +94,12 @@ def list_command(
     server: str | None,
 ) -> None:
     """List jobs."""
+    from workkit.verbs.control import read_tag
+
     most = most_rows(limit, everything)
     _check_watch(watch, as_json=as_json, everything=everything)
     zone = zone_of(tz, read_settings())
-    meant = read_filter(where or "", "jobs")
+    meant = read_where(where, "jobs", tag=read_tag(chosen_layout(), tag))
     schedules = opened(schedule, command="list", server=server)
     if as_json:
         found = (job for s in schedules for job in islice(listed_jobs(s, state=state, where=meant), most))
@@ -261,6 +265,7 @@ def _nothing(schedules: Iterable[Schedule], state: JobState | None, where: Where
 def dead_command(
     schedule: str | None,
     where: str | None,
+    tag: str | None,
     limit: int | None,
     everything: bool,
     tz: str | None,
@@ -271,14 +276,15 @@ def dead_command(
     server: str | None,
 ) -> None:
     """List dead jobs."""
+    from workkit.verbs.control import read_tag
     from workkit.verbs.opening import present
 
     zone = zone_of(tz, read_settings())
     most = most_rows(limit, everything)
-    meant = read_filter(where or "", "dead")
+    meant = read_where(where, "dead", tag=read_tag(chosen_layout(), tag))
     schedules = opened(schedule, command="dead", server=server)
     if acknowledge:
-        acknowledge_dead(schedules, where)
+        acknowledge_dead(schedules, "--where" if where else "--tag" if tag else None)
     elif as_json:
         found = (one for s in schedules for one in islice(dead_records(s, meant, by), most))
         if not table.show_json(found):
@@ -298,7 +304,8 @@ def dead_command(
                     terminal.data(row)
             talk_known(s, shown)
             _more(len(jobs), most, f"workkit dead {s.name}{layout_words()}")
-            chosen = shlex.join(["--where", where]) if where else shown[0].short_id
+            asked = [word for flag, text in (("--where", where), ("--tag", tag)) if text for word in (flag, text)]
+            chosen = shlex.join(asked) if asked else shown[0].short_id
             terminal.talk(wording.printable(f"retry: workkit retry {s.name} {chosen}{server_words(server)}"))
         else:
             _nothing([s], "dead", meant, server)

@@ -13,7 +13,7 @@ import click
 from workkit.cli import table, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.runs import show_functions, show_span
-from workkit.cli.known import look_options, opened
+from workkit.cli.known import look_options, opened, tag_option
 from workkit.cli.live import ScheduleName, talk_once
 from workkit.cli.options import OPTIONAL, json_option, server_options, server_words, verbose_option
 from workkit.cli.table import Column
@@ -112,11 +112,16 @@ def _running(job: Job) -> str:
 )
 @click.option("--over", cls=Option, metavar="SPAN", help='the runs of a span that ends now: "1 hour", "7 days"')
 @click.option("--by", cls=Option, type=click.Choice(("function",)), metavar="function", help="the runs, by function")
+@tag_option("jobs")
 @look_options
-def stats_command(schedule: str | None, as_json: bool, server: str | None, over: str | None, by: str | None) -> None:
+def stats_command(
+    schedule: str | None, as_json: bool, server: str | None, over: str | None, by: str | None, tag: str | None
+) -> None:
     """Count jobs."""
     from workkit import schedule as verbs
 
+    if tag is not None and (other := "--by" if by else "--over" if over else None) is not None:
+        raise click.UsageError(f"--tag and {other} were both given, and history does not count by tag. Keep one.")
     if by is not None:
         cells = [(s.name, verbs.stats(s, over=over)) for s in opened(schedule, command="stats", server=server)]
         if not as_json and not any(found for _, found in cells):
@@ -129,7 +134,7 @@ def stats_command(schedule: str | None, as_json: bool, server: str | None, over:
         of = [(s.name, verbs.history(s, over=over)) for s in opened(schedule, command="stats", server=server)]
         show_span(of, as_json=as_json)
         return
-    counted = [(s.name, verbs.counts(s)) for s in opened(schedule, command="stats", server=server)]
+    counted = [(s.name, verbs.counts(s, tag=tag)) for s in opened(schedule, command="stats", server=server)]
     notes = [why for _, counts in counted for why in counts.unknown.values()]
     if as_json:
         table.show_json(record.counts_record(name, counts) for name, counts in counted)

@@ -13,7 +13,7 @@ import click
 from workkit.cli import spelling, terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands.explain import instant_lines
-from workkit.cli.known import check_known
+from workkit.cli.known import check_known, tag_option
 from workkit.cli.live import ScheduleName, Which
 from workkit.cli.options import (
     by_option,
@@ -41,7 +41,7 @@ SHOWN = 3  # the number of its next runs that are printed
 @click.command(
     "reschedule",
     cls=Command,
-    takes="SCHEDULE WHICH WHEN [OPTIONS]",
+    takes="SCHEDULE [WHICH] WHEN [OPTIONS]",
     about=(
         "Give a job another time. It keeps its function, arguments, options, name, pause and history; a run in "
         "progress continues.",
@@ -55,7 +55,8 @@ SHOWN = 3  # the number of its next runs that are printed
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("which", type=Which())
-@click.argument("when", nargs=-1, required=True, metavar="WHEN")
+@click.argument("when", nargs=-1, metavar="WHEN")
+@tag_option("jobs")
 @zone_option("zone of the words; default that of the job")
 @click.option("--dry-run", cls=Option, is_flag=True, help="show what would change, change nothing")
 @json_option("print the job as JSON, and what it was")
@@ -66,6 +67,7 @@ def reschedule_command(
     schedule: str,
     which: str,
     when: tuple[str, ...],
+    tag: str | None,
     tz: str | None,
     dry_run: bool,
     as_json: bool,
@@ -75,10 +77,16 @@ def reschedule_command(
     """Give a job another time."""
     from workkit import schedule as verbs
     from workkit.contract.composed import owning_sync
+    from workkit.verbs.control import chosen_jobs
     from workkit.verbs.opening import present, producer_of
-    from workkit.verbs.rescheduling import rescheduled
+    from workkit.verbs.rescheduling import all_rescheduled
 
     zone = zone_of(tz, read_settings())
+    word: str | None = which
+    if not when and tag is not None:
+        word, when = None, (which,)
+    elif not when:
+        raise click.UsageError("Missing argument 'WHEN'.")
     if len(when) > 1:
         meant = spelling.time_of(spelling.with_stars(when), zone)
         command = f"workkit reschedule {shlex.quote(schedule)} {shlex.quote(which)} {meant}"
@@ -86,14 +94,15 @@ def reschedule_command(
     s = check_known(verbs.create(schedule, redis=server, tz=wording.zone_name(zone)), server=server)
     given = {"typed": when[0], "tz": wording.zone_name(zone) if is_typed("tz") else None}
     with warnings_kept():
-        before, after = rescheduled(s, which, given, by=by, dry_run=dry_run)
-    if as_json:
-        terminal.data(record.compact(_record(before, after, dry_run=dry_run)))
-    else:
-        for line in _lines(before, after, now=present(s), dry_run=dry_run):
-            terminal.say(line)
-    if after.new and (sync := owning_sync(producer_of(s).inspector, after.name)) is not None:
-        _note(sync)
+        moved = all_rescheduled(s, chosen_jobs(s, word, tag), given, by=by, dry_run=dry_run)
+    for before, after in moved:
+        if as_json:
+            terminal.data(record.compact(_record(before, after, dry_run=dry_run)))
+        else:
+            for line in _lines(before, after, now=present(s), dry_run=dry_run):
+                terminal.say(line)
+        if after.new and (sync := owning_sync(producer_of(s).inspector, after.name)) is not None:
+            _note(sync)
 
 
 def _record(before: Job, after: Job, *, dry_run: bool) -> dict[str, object]:

@@ -119,6 +119,8 @@ def _details(job: Job, zone: tzinfo, now: datetime) -> Iterator[tuple[str, str]]
     if job.queue is not None:
         yield "queue", job.queue
     yield "attempts", record.attempts_text(job)
+    if job.tags:
+        yield "tags", wording.listed(job.tags)
     if job.meta:
         yield "meta", meta_text(job.meta)
     if job.progress is not None:

@@ -314,6 +314,8 @@ def _flag(name: str, value: Any) -> str:
     flag = name.replace("_", "-")
     if isinstance(value, Mapping):
         return " ".join(f"--{flag} {shlex.quote(f'{key}={one}')}" for key, one in value.items())
+    if isinstance(value, tuple):  # tags
+        return " ".join(f"--{flag.removesuffix('s')} {shlex.quote(one)}" for one in value)
     if BY_NAME[name].type is bool:
         return f"--{'no-' if value is False else ''}{flag}"
     text = _length(value) if isinstance(value, timedelta) else str(value)

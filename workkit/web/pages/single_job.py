@@ -201,6 +201,8 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("Priority", f"{terms.priority}")
     if terms.unique_key is not None:
         yield Fact("Key", terms.unique_key, is_code=True)
+    if terms.once_key is not None:
+        yield Fact("Key that lasts", terms.once_key, is_code=True)
     if job.queue is not None:
         yield Fact("Queue", job.queue, is_code=True)
     if job.progress is not None:

@@ -92,6 +92,7 @@ class Run:
                 attempt=job.attempt,
                 crashes=self.claim.crashes,
                 meta=dict(job.meta or {}),
+                tags=job.tags,
                 started=datetime.fromtimestamp((self.claim.asked_ms + self.late_ms) / 1000, UTC),  # the server's clock
                 lateness=timedelta(milliseconds=self.late_ms),
                 _clock=self.clock,

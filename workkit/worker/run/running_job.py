@@ -200,6 +200,7 @@ class RunningJob:
     lateness: timedelta = timedelta()
     cancelled: bool = False
     meta: dict[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
     context: dict[str, Any] = field(default_factory=dict)
     _clock: Clock | None = field(default=None, repr=False)
     _report: Callable[[Progress], None] | None = field(default=None, repr=False)

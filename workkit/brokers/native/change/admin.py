@@ -52,6 +52,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.marks import imported_options
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +257,7 @@ class NativeAdmin:
         except CorruptRecord:
             return None
         is_named = isinstance(args, Mapping)
+        kept = Terms(tags=old.terms.tags, once_key=old.terms.once_key)
         new = NewJob(
             fn=old.fn,
             args=old.args if is_named else tuple(args),
@@ -264,6 +266,7 @@ class NativeAdmin:
             due_ms=None,
             queued=True,
             options=old.options,
+            terms=PLAIN if kept == PLAIN else kept,
             meta=old.meta,
         )
         stored = self.codec.encode(new, now_ms=server_ms(self.server), nonce=secrets.token_hex(8))

@@ -18,12 +18,13 @@ from workkit import wire
 from workkit.brokers.doctor import tally
 from workkit.brokers.native.codec import Codec
 from workkit.brokers.native.doctor.judge import CRON, ITEM, NO_ITEM, NO_JOB, OF_ITEMS, OTHER_DIALECT, judge, why_unread
+from workkit.brokers.native.doctor.tags import may_have_tags, untagged
 from workkit.brokers.native.entry import PAUSED, Entry, due_ms, item_id, read_entry, under
 from workkit.brokers.native.look.listing import score_text
 from workkit.brokers.native.look.published import SUSPECTS, Pair, Places, Published
 from workkit.brokers.native.settle import occurrence, write_grave
 from workkit.brokers.redis_server.control import LAST_MS, standing_control
-from workkit.brokers.redis_server.pages import scored_pages
+from workkit.brokers.redis_server.pages import PAGE, scored_pages
 from workkit.contract.doctor import Advice, CommandLine, Fault, Finding, Kind
 from workkit.errors import CorruptRecord
 from workkit.jobs.admission import Control, pause_text
@@ -54,7 +55,7 @@ class Inventory:
 
     def findings(self) -> Iterator[Finding]:
         """Name, for each job and for each item, the first fault that stops it."""
-        late = Late(places=self.places)
+        late, tagged = Late(places=self.places), list[bytes]()
         walker = Published(places=self.places, finds_unlisted=False)
         for pair in walker.pairs(soonest_first=False):
             of_job, of_item = self._stops(pair)
@@ -64,6 +65,12 @@ class Inventory:
                 late.count(int(pair.score))
             if of_job is not None:
                 yield from self._of_job(pair, of_job, wide=walker.is_wide(pair.id))
+            if pair.payload is not None and of_job is None and may_have_tags(pair.payload):
+                tagged.append(pair.id)
+            if len(tagged) == PAGE:
+                yield from untagged(self.places, tagged)
+                tagged.clear()
+        yield from untagged(self.places, tagged)
         yield from self._unreadable()
         for _, left in sorted(self._left.items(), key=lambda pair: pair[0].name):
             yield self._aggregated(left)

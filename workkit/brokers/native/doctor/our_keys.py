@@ -323,7 +323,7 @@ def results(places: Places) -> Iterator[Finding]:
 _RECORD = re.compile(rb"@|info|\d+\..*", re.DOTALL)
 _HOLDER = re.compile(rb"\S+(?: [r-]?(?: \S+)?)?")  # holder of a name or unique key: id, mark, id of its content
 _HOUR = re.compile(rb"[a-z_]+:\d{1,9}")
-_ID = re.compile(rb"[0-9a-f]{40}")
+_HELD = re.compile(rb"[0-9a-f]{40}(?: [a-z]+ \d{1,16})?")
 
 
 def unread(places: Places) -> Iterator[Finding]:
@@ -333,7 +333,7 @@ def unread(places: Places) -> Iterator[Finding]:
         (k.control, is_control, "what a pause or a limit looks like"),
         (k.names, _is_holder, "a job's id"),
         (k.unique, _is_holder, "a job's id"),
-        (k.held, lambda _, value: _ID.fullmatch(value) is not None, "a job's id"),
+        (k.held, lambda _, value: _HELD.fullmatch(value) is not None, "a job's id"),
         (k.counts, _is_count, "a count"),
         (k.crashed, _is_count, "a count"),
         (k.stats, lambda name, value: _HOUR.fullmatch(name) is not None and _is_count(name, value), "an hour's count"),

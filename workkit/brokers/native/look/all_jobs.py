@@ -7,7 +7,7 @@ A *look* reads in one step the records of all listeners, and a page of some plac
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -26,6 +26,7 @@ from workkit.brokers.native.look.listing import (
     parked_rows,
     record_rows,
 )
+from workkit.brokers.native.look.tagged import Tagged, is_all
 from workkit.brokers.redis_server.control import standing_control
 from workkit.brokers.redis_server.pages import PAGE, Cursor, Scored, is_text, literally, ordered_pages, piped, server_ms
 from workkit.errors import Ambiguous, NotFound
@@ -61,25 +62,28 @@ class AllJobs:
     With a `state`, only the keys that can hold such jobs are read. A job that is in this state all the time is shown.
 
     With `holders`, the ids of jobs, it reads of `S:next` only these and the first page. A job that has lost its name,
-    such as a dead one that was retried, is found only in the first page.
+    such as a dead one that was retried, is found only in the first page. With `only`, it shows only the jobs of a tag.
+    It reads all of `S:again` and `S:waiting` only if one of these may be there.
 
     It remembers 16 bytes of each job that it has shown.
     """
 
     def __init__(
         self, listing: Listing, dead: DeadSet, control: Control, *, state: JobState | None = None,
-        holders: Sequence[str] | None = None,
+        holders: Sequence[str] | None = None, only: Tagged | None = None,
     ) -> None:  # fmt: skip
         server, k = listing.server, listing.keys
         self._listing, self._dead, self._control, self._state = listing, dead, control, state
-        self._holders = None if holders is None else [plain_item(id) for id in holders]
+        self._only = only
+        asked = holders if only is None else sorted(only.ids)
+        self._holders = None if asked is None else [plain_item(id) for id in asked]
         self._next, self._again, self._waiting = (Cursor(server, key) for key in (k.next, k.again, k.waiting))
         self._names: list[str] = []  # names of listeners
         self._early: set[int] = set()  # the occurrences of the first look
         self._moved: set[int] = set()  # those of them that it did not find in `S:next`
         self._claimed: list[Row] = []  # before their page was read
         self._marked: frozenset[bytes] = frozenset()  # the jobs and occurrences that were cancelled
-        self._item_rows, self._entry_rows = partial(item_rows, k.next), partial(entry_rows, k.again)
+        self._item_rows = partial(item_rows, k.next)
         self._runs, self._items = array("q"), array("q")  # shown so far: occurrences, and the items of their jobs
 
     def jobs(self) -> Iterator[Job]:
@@ -89,6 +93,8 @@ class AllJobs:
     def _all(self) -> Iterator[Job]:
         look = self._first_look()
         aside, items, owed = self._rows(look)
+        if self._only is not None and is_all(self._listing, self._only, [*look.records, *aside, *items, *owed]):
+            self._again.is_over = self._waiting.is_over = True
         self._moved = {row.run for row in chain(look.records, aside, owed)}
         self._early = self._moved.union(row.run for row in items)
         yield from sorted(self._shown(self._listing.held(look.records, self._marked)), key=_due)
@@ -97,10 +103,15 @@ class AllJobs:
         if is_long and self._state is None:
             yield from self._late()
         if self._wants("dead"):
-            for page in ordered_pages(self._listing.server, self._listing.keys.dead, latest_first=True):
+            for page in self._dead_pages():
                 shown = list(self._dead.shown(page))
                 met = {run for run, _ in shown}.intersection(self._runs)
                 yield from (job for run, job in shown if run not in met)
+
+    def _dead_pages(self) -> Iterable[list[Scored]]:
+        if self._only is None:
+            return ordered_pages(self._listing.server, self._listing.keys.dead, latest_first=True)
+        return [self._dead.standing(self._only.dead)]
 
     def _wants(self, *states: JobState) -> bool:
         return self._state is None or self._state in states
@@ -118,9 +129,10 @@ class AllJobs:
     def _look(self, *places: Cursor) -> Look:
         """Read the records and the next page of each place in one step. Include listeners that began meanwhile."""
         k, cursors = self._listing.keys, [place for place in places if not place.is_over]
+        paged = [place for place in cursors if self._only is None or place is not self._next]
         while True:
-            windows = piped(self._listing.server, partial(self._ask, cursors), whole=True)
-            answers = iter(windows[len(cursors) :])
+            windows = piped(self._listing.server, partial(self._ask, cursors, paged), whole=True)
+            answers = iter(windows[len(paged) :])
             records: list[Row] = []
             marked: frozenset[bytes] = frozenset()
             if self._wants(*RUNNING):
@@ -129,20 +141,22 @@ class AllJobs:
                     self._names += new
                     continue
                 for name in self._names:
-                    records += record_rows(k.running(name), next(answers), next(answers))
+                    held_by, said = next(answers), next(answers)
+                    records += record_rows(k.running(name), self._meant_records(held_by), said)
             self._marked = marked
-            page_of = {cursor: cursor.take(window) for cursor, window in zip(cursors, windows, strict=False)}
-            if self._holders is not None and self._next in page_of:
+            page_of = {cursor: cursor.take(window) for cursor, window in zip(paged, windows, strict=False)}
+            if self._holders is not None and self._next in cursors:
                 scores = next(answers) if self._holders else []
                 held = {(item, at) for item, at in zip(self._holders, scores, strict=True) if at is not None}
-                page_of[self._next] = sorted(held.union(page_of[self._next] or []), key=lambda one: (one[1], one[0]))
+                held.update(page_of.get(self._next) or [])
+                page_of[self._next] = sorted(held, key=lambda one: (one[1], one[0]))
                 self._next.is_over = True
             if None not in page_of.values():  # otherwise the queue has changed too much: ask again for one page only
                 return Look(records, [page_of.get(place) or [] for place in places])
 
-    def _ask(self, cursors: Iterable[Cursor], pipe: Any) -> None:
+    def _ask(self, cursors: Iterable[Cursor], paged: Iterable[Cursor], pipe: Any) -> None:
         k = self._listing.keys
-        for cursor in cursors:
+        for cursor in paged:
             cursor.ask(pipe)
         if self._wants(*RUNNING):
             pipe.zrange(k.listeners, 0, -1)
@@ -155,7 +169,7 @@ class AllJobs:
 
     def _rows(self, look: Look) -> tuple[list[Row], list[Row], list[Row]]:
         aside, items, owed = look.pages
-        return self._aside(aside), self._item_rows(items), self._entry_rows(owed)
+        return self._aside(aside), self._item_rows(items), self._owed(owed)
 
     def _parked(self, first: list[Row]) -> Iterator[Job]:
         """Show all parked jobs, sorted by due time. The server sorts them by the key under which they wait."""
@@ -169,7 +183,7 @@ class AllJobs:
         now = server_ms(self._listing.server)
         rows = merge(
             chain(items, self._pages(self._next, self._item_rows, but_for=self._moved)),
-            chain(owed, self._pages(self._again, self._entry_rows, but_for=self._early)),
+            chain(owed, self._pages(self._again, self._owed, but_for=self._early)),
             key=lambda row: row.when,
         )
         for page in chain(_in_pages(rows), [[]]):
@@ -199,7 +213,7 @@ class AllJobs:
 
     def _late(self) -> Iterator[Job]:
         """Look again, and show the jobs that were not shown."""
-        again = AllJobs(self._listing, self._dead, self._control)
+        again = AllJobs(self._listing, self._dead, self._control, only=self._only)
         look = again._first_look()
         aside, items, owed = self._rows(look)
         met = {hash(row.entry.item) for row in chain(look.records, aside, items, owed)}.intersection(self._items)
@@ -221,7 +235,16 @@ class AllJobs:
             yield job
 
     def _aside(self, page: Iterable[Scored]) -> list[Row]:
-        return parked_rows(self._listing.keys.waiting, (text for text, _ in page))
+        return parked_rows(self._listing.keys.waiting, (text for text, _ in self._meant(page)))
+
+    def _owed(self, page: Iterable[Scored]) -> list[Row]:
+        return entry_rows(self._listing.keys.again, self._meant(page))
+
+    def _meant(self, page: Iterable[Scored]) -> Iterable[Scored]:
+        return page if self._only is None else [one for one in page if self._only.has(one[0])]
+
+    def _meant_records(self, records: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+        return records if self._only is None else {f: value for f, value in records.items() if self._only.has(f)}
 
 
 def _without(rows: Iterable[Row], met: set[int]) -> Iterable[Row]:

@@ -9,7 +9,7 @@ valid while other jobs come and go.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -58,6 +58,14 @@ class DeadSet:
         """Page through the dead jobs, latest first."""
         for page in ordered_pages(self.server, self.keys.dead, latest_first=True):
             yield from (job for _, job in self.shown(page))
+
+    def standing(self, names: Iterable[bytes]) -> list[Scored]:
+        """Find those of these names that are in the dead set, latest first, with the time of each death."""
+        asked = list(names)
+        with self.server.translated() as client:
+            scores = client.zmscore(self.keys.dead, asked) if asked else []
+        found = [(name, score) for name, score in zip(asked, scores, strict=True) if score is not None]
+        return sorted(found, key=lambda one: (-one[1], one[0]))
 
     def ids(self) -> Iterator[str]:
         """Page through the ids of the dead jobs, latest first."""

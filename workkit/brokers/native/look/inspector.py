@@ -16,6 +16,7 @@ from workkit.brokers.native.look.dead_set import DeadSet, Walk
 from workkit.brokers.native.look.listing import Listing
 from workkit.brokers.native.look.past import NativeHistory
 from workkit.brokers.native.look.recurring import KeptJobs, read_limits, read_named, read_recurring
+from workkit.brokers.native.look.tagged import find_tagged, listed_behind
 from workkit.brokers.redis_server.control import quieted, read_info, standing_control, whole_ms
 from workkit.brokers.redis_server.key_names import Found, Signs, find_names
 from workkit.brokers.redis_server.pages import is_text, server_ms
@@ -26,7 +27,7 @@ from workkit.contract.where import JobPage, JobQuery, Placed, read_page
 from workkit.jobs.admission import Control
 from workkit.jobs.job import Job, JobState
 
-MOST_HOLDERS: Final = 5_000  # jobs that are searched by their names; with more, the whole queue is read
+MOST_HOLDERS: Final = 5_000  # jobs that are searched by their names or tags; with more, the whole queue is read
 DAY_MS: Final = 86_400_000
 DAYS: Final = 400  # days for which counts are kept
 SCHEDULES: Final = Signs({**SIGNS, r"past:d:\d+": "hash"}, globs=("*:[jnlgcspr]*[stly]", "*:past:d:*"))
@@ -68,14 +69,19 @@ class NativeInspector:
         """Look at the schedule quickly: see `Inspector.pulse`."""
         return read_pulse(self._listing)
 
-    def jobs(self, *, state: JobState | None = None, named: Sequence[str] = ()) -> Iterator[Job]:
+    def jobs(
+        self, *, state: JobState | None = None, named: Sequence[str] = (), tagged: Sequence[str] = ()
+    ) -> Iterator[Job]:
         """Page through the jobs: running ones, then waiting ones (held and paused ones among them), soonest first, then
         dead ones, latest first. Parked jobs are all read, to be sorted. `AllJobs` explains which jobs are seen while
         listeners work.
 
         With a `state`, it reads only the keys that can hold such jobs: a million waiting jobs do not slow down reading
         the dead set. With names, it reads of `S:next` only the first page and the jobs that hold one of these names.
+        With tags, it reads the jobs that `S:tags` names.
         """
+        if tagged and (only := find_tagged(self.server, self.keys, tagged, most=MOST_HOLDERS)) is not None:
+            return AllJobs(self._listing, self._dead, self.control(), state=state, only=only).jobs()
         holders = self._search.holders(named, most=MOST_HOLDERS) if named and state != "dead" else None
         return AllJobs(self._listing, self._dead, self.control(), state=state, holders=holders).jobs()
 
@@ -90,7 +96,11 @@ class NativeInspector:
         return read_page(self.walk(query, query.after), query, now=now, clock_s=monotonic)
 
     def walk(self, query: JobQuery, after: str | None) -> Iterator[Placed]:
-        """Walk over the jobs of a query behind a place: see `Walk.behind`."""
+        """Walk over the jobs of a query behind a place: see `Walk.behind`. Those of a tag are read together."""
+        tags = query.where.tagged
+        if tags and (only := find_tagged(self.server, self.keys, tags, most=MOST_HOLDERS)) is not None:
+            listed = AllJobs(self._listing, self._dead, self.control(), state=query.state, only=only)
+            return listed_behind(listed.jobs(), after)
         walk = Walk(
             listing=self._listing, dead=self._dead, control=self.control(), state=query.state, first=query.limit + 1
         )

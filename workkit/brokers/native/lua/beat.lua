@@ -1,6 +1,6 @@
 -- beat: show that a listener lives, and answer what it should know. Trim what is old, at most 100 of each kind.
 -- KEYS listeners running(listener) next again watch cancelled dead graves stats rates windows held control slots waiting
--- KEYS turns deadlines jobs
+-- KEYS turns jobs tags deadlines
 -- ARGV me lease marks_after most_dead longest_dead version info
 --      me: the listener; lease: after this many ms without a beat another listener looks dead
 --      marks_after: the time of the last cancellation that it knows of, ms
@@ -16,6 +16,7 @@
 -- part: windows
 -- part: news
 -- part: overdue
+-- part: graves
 if not last_number() then return { 'gone' } end
 allow_growth(running)
 local now = server_ms()
@@ -51,10 +52,7 @@ if excess > 0 then
 elseif excess > -tonumber(most_dead) then
   old = redis.call('ZRANGEBYSCORE', dead, '-inf', tonumber(now) - tonumber(longest_dead), 'LIMIT', 0, 100)
 end
-if #old > 0 then
-  redis.call('ZREM', dead, unpack(old))
-  redis.call('HDEL', graves, unpack(old))
-end
+if #old > 0 then leave_dead(old) end
 if redis.call('EXISTS', rates, windows, turns) > 0 then
   redis.call('ZREMRANGEBYSCORE', rates, '-inf', now)
   local come = redis.pcall('ZRANGEBYSCORE', turns, '-inf', now, 'LIMIT', 0, 100)

@@ -1,5 +1,5 @@
 -- bury: move a payload or an item that cannot be read into the dead set with its bytes, if it is still as the caller read it.
--- KEYS jobs next dead graves stats first(1) first(2) first(3)
+-- KEYS jobs next dead graves stats first(1) first(2) first(3) tags held
 -- ARGV id digest dead_id grave items...
 --      id: of the job; '' = items that name no job
 --      digest: SHA-1 of its payload
@@ -7,6 +7,7 @@
 -- ->   1 | 0 (it is gone, or has another payload now)
 -- part: clock
 -- part: stats
+-- part: leaves
 if id ~= '' then
   local payload = redis.call('HGET', jobs, id)
   if not payload or redis.sha1hex(payload) ~= digest then return 0 end
@@ -20,6 +21,6 @@ if id == '' and waited == 0 then return 0 end
 local now = server_ms()
 redis.call('ZADD', dead, now, dead_id)
 redis.call('HSET', graves, dead_id, grave)
-if id ~= '' then redis.call('HDEL', jobs, id) end
+if id ~= '' then leave(id, 'dead') end
 tally('corrupt', 1, now)
 return 1

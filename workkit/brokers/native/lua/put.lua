@@ -1,6 +1,6 @@
--- put: add jobs with a name, a unique key, a window or a priority. Remove the jobs that they replace in the same step.
+-- put: add jobs with a name, a unique key, a window, a priority or tags. Remove the jobs that they replace in the same step.
 -- KEYS jobs next producer(token) wake cancelled names unique windows held control waiting again counts ended plans
--- KEYS first(1) first(2) first(3) slots crashed lately days changes deadlines
+-- KEYS first(1) first(2) first(3) slots crashed lately days changes tags deadlines
 -- ARGV number now batch change additions
 --      now: ms; '' = by this server's clock
 --      batch: rows before these, and a digest of all with these; '' = of none
@@ -11,18 +11,20 @@
 --        key: its unique key, or the key of its window; serial: a run under the key takes a slot of it
 --        keeps: it leaves the holder of the name; replace: it replaces the holder of the key; debounce: so too, and due this many ms after now; most: after the first
 --        throttle ms, window: only the first addition in this window is added
+--        tags; once_key, once_for ms: only the first addition under this key is added, however its job ends
 --        plan {source, generation, ends}: it is added only while this plan holds; ends: not again once it was added
 --        within ms, or by: its deadline, counted from its due time or as a time
 --        over {id, whether it recurs}: it takes the place of this job, or is not added; tells: answer the payload of its predecessor
 -- ->   now, then five for each job: 1 new | 0 known | 2 the first id is known, the second is new | 3 another was seen | 4 its plan
---      was replaced | 5 it is due already; its id;
---      its due time, '' if it does not wait; the id of the job that it replaced, or ''; the payload of that of its name; or 'old'
+--      was replaced | 5 it is due already | 6 the job under its lasting key has ended; its id;
+--      its due time, '' if it does not wait (6: when it ended); the id of the job that it replaced, or '' (6: how it ended);
+--      the payload of that of its name; or 'old'
 -- part: earliest
 -- part: pause
 -- part: parked
 -- part: predecessor
 -- part: planned
--- part: windows
+-- part: once
 -- part: superseded
 -- part: moved
 -- part: changed
@@ -62,11 +64,11 @@ local function put(m)
   local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
   if old or holder then reserve() end -- what follows may remove them
   local latest, kept = holder and latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
-  if old and (give_way(old, old_recurs, m.name or old) or m.name and supersede(old, 'over:' .. m.name, true)
+  if old and (give_way(old, old_recurs, m.name or old, 'replaced') or m.name and supersede(old, 'over:' .. m.name, true)
     or old == holder and m.serial and supersede(old, 'unique:' .. m.key)) then replaced = old end
   if holder and holder ~= old then
     local at = place(holder, holder)
-    if give_way(holder, holder_recurs, holder) then
+    if give_way(holder, holder_recurs, holder, 'replaced') then
       replaced = holder
       if at and not m.debounce and not m.recurs then due = at end
     elseif m.serial and supersede(holder, 'unique:' .. m.key) then
@@ -83,6 +85,7 @@ local function put(m)
   else
     redis.call('ZREM', cancelled, id)
     put_kept(kept, id)
+    each_tag(tag, m, id)
     wait(id, due, m)
     if m.within or m.by then put_deadline(m.recurs and occurrence_of(id, due, '-') or id, due, m) end
   end
@@ -98,18 +101,15 @@ forget_windows(now, reserve)
 local answer, used = { now }, {} -- used: the hashes of names and unique keys that these additions ask for
 for _, m in ipairs(cmsgpack.unpack(additions)) do
   local held_id = m.throttle and is_in_window(m.window, now_ms) and redis.call('HGET', held, m.window)
-  local state, id, due, replaced, former
-  if held_id then
+  local state, id, due, replaced, former = known_under_its_key(m, now_ms)
+  if not state and held_id then
     state, id, due, replaced = '0', held_id, place(held_id, m.name or held_id) or '', ''
-  else
+  elseif not state then
     state, id, due, replaced = refused(m, now_ms)
     if not state then state, id, due, replaced, former = put(m) end
     note_made(m)
     used[names], used[unique] = used[names] or m.name, used[unique] or m.key
-    if m.throttle then
-      redis.call('ZADD', windows, string.format('%.0f', now_ms + m.throttle), m.window)
-      redis.call('HSET', held, m.window, id)
-    end
+    open_windows(m, state, id, now_ms)
   end
   for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
   if m.over and (state == '1' or state == '2') then note() end

@@ -1,5 +1,5 @@
 -- repair: repair jobs and marks to which nothing refers: no item, no entry, no record. It checks each again first.
--- KEYS jobs next again listeners slots ended errors wake waiting counts
+-- KEYS jobs next again listeners slots ended errors wake waiting counts tags held
 -- KEYS running(listeners)...
 -- ARGV listed wide strays
 --      listed: msgpack list of the listeners that are in KEYS
@@ -54,7 +54,7 @@ local function sweep(s)
   if s.mark == 'error' then
     redis.call('HDEL', errors, s.occurrence)
   elseif s.mark == 'ended' then -- a job that waits for its next run is not over
-    if redis.call('ZSCORE', next_, item_of(s.id)) then redis.call('SREM', ended, s.id) else end_job(s.id) end
+    if redis.call('ZSCORE', next_, item_of(s.id)) then redis.call('SREM', ended, s.id) else end_job(s.id, 'done') end
   elseif s.mark == 'free' then
     woken = promote(s.key) or woken
   elseif s.mark == 'parked' then
@@ -65,7 +65,7 @@ local function sweep(s)
     woken = free_slot(s.key, s.occurrence) or woken
   else
     drop_slot(s.key, s.occurrence)
-    if redis.call('SISMEMBER', ended, s.id) == 1 and not is_open(s.id) then end_job(s.id) end
+    if redis.call('SISMEMBER', ended, s.id) == 1 and not is_open(s.id) then end_job(s.id, 'done') end
   end
 end
 

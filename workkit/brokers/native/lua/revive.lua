@@ -1,5 +1,6 @@
 -- revive: put dead occurrences back, so that they run again. Skip those that are no longer dead. A repetition changes nothing.
--- KEYS dead graves jobs next again slots ended cancelled wake changes result(revived)...
+-- KEYS dead graves jobs next again slots ended cancelled wake changes tags held
+-- KEYS result(revived)...
 -- ARGV revivals change
 --      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of
 --        item: a one-shot, or a new job in its place
@@ -10,6 +11,7 @@
 -- part: slots
 -- part: wake
 -- part: changed
+-- part: graves
 local now = server_ms()
 local answer, due_now, revived = {}, false, 0
 for i, e in ipairs(cmsgpack.unpack(revivals)) do
@@ -29,8 +31,8 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
       redis.call('ZADD', again, due, e.entry)
     end
     redis.call('ZREM', cancelled, e.id)
-    redis.call('ZREM', dead, e.dead)
-    redis.call('HDEL', graves, e.dead)
+    leave_dead({ e.dead })
+    join(e.id, e.payload, string.sub(e.dead, 1, 40))
     if e.result then
       local kept = KEYS[result_at + e.result]
       redis.call('DEL', kept)

@@ -1,15 +1,17 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs deadlines result(kept)...
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs tags held deadlines
+-- KEYS result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
 --        drop: the id of a job that is over; close {id, occurrence} of a recurring job
---        unique, name: its unique key and its name, removed with the payload
+--        unique, name: its unique key and its name, removed with the payload; so are tags, and once_key is marked
+--        unread 1: this listener cannot read whether it has them
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
 --        free {occurrence, limit key of each slot ...}; skip: the id of a job that this listener cannot run
---        count: under which name it is counted; by: its name in S:deadlines
+--        count: under which name it is counted; by: its name in S:deadlines; how it ended, where its key says another word
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
@@ -42,28 +44,12 @@ if #others == 0 then return { 'ok', now, refused } end -- most calls end here
 
 -- part: promote
 -- part: handback
--- part: ending
--- part: holder
+-- part: over
 -- part: wake
 -- part: ran
 -- part: logs
 -- part: kept
 -- part: deadlines
-local function forget(e, id) -- without its payload, it gives up its name and its unique key
-  if e.name then release(names, e.name, id) end
-  if e.unique then release(unique, e.unique, id) end
-end
-
-local function close(e) -- one occurrence of a recurring job
-  local id, run = e.close[1], e.close[2]
-  drop_slot('run:' .. id, run)
-  if has_marks then redis.call('ZREM', cancelled, run) end
-  if redis.call('SISMEMBER', ended, id) == 1 and not is_open(id) then
-    end_job(id)
-    forget(e, id)
-  end
-end
-
 local function mark(id) -- a job that this listener cannot run
   if redis.call('SADD', skip, id) == 0 or redis.call('SCARD', skip) <= 10000 then return end
   for _, marked in ipairs(redis.call('SRANDMEMBER', skip, 10)) do -- jobs that are over need no mark
@@ -90,17 +76,14 @@ for _, e in ipairs(others) do
     if e.dead then
       redis.call('ZADD', dead, now, e.dead[1])
       redis.call('HSET', graves, e.dead[1], e.dead[2])
+      each_tag(tag, e, e.dead[1])
     end
     if e.error then
       if e.error[2] == '' then redis.call('HDEL', errors, e.error[1])
       else redis.call('HSET', errors, e.error[1], e.error[2]) end
     end
-    if e.drop then
-      redis.call('HDEL', jobs, e.drop)
-      if has_marks then redis.call('ZREM', cancelled, e.drop) end
-      forget(e, e.drop)
-    end
-    if e.close then close(e) end
+    if e.drop then drop(e, has_marks) end
+    if e.close then close(e, has_marks) end
     for k = 2, e.free and #e.free or 1 do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     if e.count then counted[e.count] = (counted[e.count] or 0) + 1 end
     if e.ran then record(e.ran) end

@@ -1,7 +1,7 @@
 -- undo: undo the changes of a step, if none of them has changed since. Runs that the same job has added to its ring since then
 -- are kept.
 -- KEYS jobs next again cancelled ended waiting names unique counts control slots first(1) first(2) first(3) lately runs wake
--- KEYS changes deadlines result(which)
+-- KEYS changes tags held deadlines result(which)
 -- ARGV changes_made until_ms change
 --      changes_made: as the part `undoing` of that step answered it
 --      until_ms: by this server's clock, it can be undone before then; '' = at any time
@@ -10,6 +10,7 @@
 -- part: control
 -- part: wake
 -- part: changed
+-- part: leaves
 local function is_as(c) -- whether a change is as its step left it
   local is = redis.pcall(c[5], c[1], c[2])
   if c[5] == 'ZSCORE' and type(is) == 'string' and c[3] then return tonumber(is) == tonumber(c[3]) end
@@ -57,6 +58,7 @@ for _, c in ipairs(all) do
   end
   if c[1] == ended then redis.call('SADD', ended, c[2]) end -- no step adds one
   if c[1] == control then has_changed() end
+  if c[1] == jobs and c[4] then join(c[2], c[4]) end
 end
 note()
 wake_one()

@@ -37,11 +37,11 @@ local function place(id, target) -- the due time of a job that has not begun; se
   end
 end
 
-local function give_way(id, recurs, target) -- whether the job was removed: then it never runs
+local function give_way(id, recurs, target, how) -- whether the job was removed: then it never runs
   local due, entry = place(id, target)
   if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
   if entry then redis.call('ZREM', waiting, entry) end
   take_out(item_of(id))
-  end_job(id)
+  end_job(id, how)
   return true
 end

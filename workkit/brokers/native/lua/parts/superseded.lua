@@ -2,6 +2,7 @@
 -- keys of jobs that are over.
 -- KEYS jobs cancelled waiting again slots
 -- part: range
+-- part: leaves
 local function was_parked(id, slot) -- whether it waited for this slot; then it does not any more
   for _, member in ipairs(redis.call('ZRANGEBYLEX', waiting, under(slot))) do
     local of, entry = string.match(string.sub(member, #slot + 2), '^%d+%z(%x+)@[^%z]*%z(.*)$')
@@ -20,7 +21,7 @@ end
 
 local function supersede(id, slot, needs_parked) -- whether a one-shot that a listener has claimed was removed before it began
   if not was_parked(id, slot) and (needs_parked or has_begun(id, slot)) then return false end
-  redis.call('HDEL', jobs, id)
+  leave(id, 'replaced')
   redis.call('ZREM', cancelled, id)
   return true
 end
