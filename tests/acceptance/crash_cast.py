@@ -21,6 +21,7 @@ from workkit.errors import NotFound, TriggerError
 from workkit.worker import runner
 
 HERE = "tests.acceptance.crash_cast"
+TAGS = ("cast", "user:7")  # of what ends: nothing of their index may be left
 MANY = 4  # rows of add_many
 ONES = 3  # runs of which one at a time may go on
 TICKS = 4  # occurrences of the recurring job that ends
@@ -132,19 +133,19 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
     rows = [{"fn": fn(), "at": second, "args": [f"many-{n}"]} for n in range(MANY)]
     add: dict[str, Callable[[], Any]] = {  # first what has a time, lest this passes before it is added
         "once": lambda: schedule.add(s, fn(), at=second, args=["once"]),
-        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"], keep=KEEP),
-        "named": lambda: schedule.add(s, fn(), at=second, args=["named"], name="named"),
+        "tick": lambda: schedule.add(s, fn(), cron=ticks, args=["tick"], keep=KEEP, tags=TAGS),
+        "named": lambda: schedule.add(s, fn(), at=second, args=["named"], name="named", tags=TAGS),
         "keyed": lambda: schedule.add(s, fn(), at=second, args=["keyed"], unique_key="key", priority=1),
         "many": lambda: schedule.add_many(s, rows),
-        **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"]) for n in range(ONES)},
-        "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5]),
+        **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"], tags=TAGS) for n in range(ONES)},
+        "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5], tags=TAGS),
         "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"], keep=KEEP),
         "now-1": lambda: schedule.add_now(s, fn(), args=["now-1"]),
-        "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3, keep=KEEP),
-        "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1, keep=KEEP),
+        "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3, keep=KEEP, tags=TAGS),
+        "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1, keep=KEEP, tags=TAGS),
         "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1, keep=KEEP),
-        "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"]),
-        "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"]),
+        "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"], tags=TAGS),
+        "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"], tags=TAGS),
         "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"]),
     }
     ids = {label: acknowledged(label, one) for label, one in add.items()}

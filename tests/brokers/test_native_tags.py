@@ -229,6 +229,23 @@ def test_an_index_of_another_type_stops_nothing(server: Server, name: str) -> No
     assert client.get(f"{name}:tags") == b"x"
 
 
+def test_a_parked_job_is_cancelled_without_a_search_of_the_queue(server: Server, name: str) -> None:
+    b, _ = broker(server, name)
+    s = schedule.create(name, redis=server.url)
+    job = put(b, once(1, terms=with_tags("t", name="n")))
+    schedule.pause(s, "n")
+    client = server.client()
+    client.zadd(f"{name}:next", {f"{n}": FAR_MS for n in range(5000)})
+    before = searches(client)
+    b.admin.cancel(b.inspector.job(job.id))
+    assert searches(client) - before <= 3  # of S:waiting
+    assert is_true(client, name)
+
+
+def searches(client: Any) -> int:
+    return int(client.info("commandstats").get("cmdstat_zscan", {"calls": 0})["calls"])
+
+
 # Every step, by chance.
 
 TAGS = ("user:1", "user:2", "a tag", "größe")

@@ -21,8 +21,10 @@ from workkit.contract.admin import Paused, Resumed
 from workkit.contract.broker import Admin, Broker, Doctor, Inspector
 from workkit.contract.optional import ByTime, History, Limits, Plans
 from workkit.contract.producer import NewJob
+from workkit.contract.where import Has, JobQuery, Term, Where
 from workkit.errors import InvalidSchedule, NotFound
 from workkit.jobs.admission import Pause
+from workkit.jobs.terms import Entrance, Terms
 from workkit.triggers.trigger import once
 from workkit.worker.listener import Listener
 from workkit.worker.loop import How
@@ -207,3 +209,29 @@ def test_namespaces_of_another_layout_are_spread_by_the_same_rules(server: Serve
         assert not whole.admin.steer(Resumed("fn:note"))
         with pytest.raises(NotFound):
             whole.admin.cancel(jobs[3])
+
+
+def test_a_tag_finds_the_jobs_of_every_shard(broker: Sharded) -> None:
+    jobs = [at(n) for n in range(20)]
+    for n, job in enumerate(jobs):
+        job.terms = Terms(tags=("all", f"of:{n % 2}"))
+    added = broker.adding(jobs)()
+    homes = {shard_of(one.id, SHARDS) for one in added}
+    assert len(homes) == SHARDS
+    found = list(broker.inspector.jobs(tagged=("of:1",)))
+    assert [job.args for job in found] == [(n,) for n in range(1, 20, 2)]
+    where = Where(terms=(Term(field="tag", test=Has(texts=("all",), whole=True)),))
+    first = broker.inspector.page(JobQuery(where=where, limit=15))
+    rest = broker.inspector.page(JobQuery(where=where, limit=15, after=first.after))
+    assert [job.args for job in (*first.jobs, *rest.jobs)] == [(n,) for n in range(20)]
+
+
+def test_a_lasting_key_is_in_one_shard_whatever_the_job_is(broker: Sharded) -> None:
+    def pay(n: int) -> NewJob:
+        job = at(n)
+        job.terms, job.entrance = Terms(once_key="pay:1"), Entrance(once_for_ms=60_000)
+        return job
+
+    first, *others = (broker.adding([pay(n)])()[0] for n in range(8))
+    assert first.new
+    assert {(one.new, one.id) for one in others} == {(False, first.id)}

@@ -154,7 +154,8 @@ def _refuse_pairs(read: Mapping[str, Any]) -> None:
             if name in read:
                 trouble = f"with {name}=: every addition would be a job of its own, and {why}"
                 raise option_error("unique", False, trouble, "Leave out one.")
-    _refuse_beside_once_key(read)
+    if "once_key" in read or "once_for" in read:
+        _refuse_beside_once_key(read)
     if "unique_key" not in read:
         for name, what in (("on_conflict", "what gives way where"), ("unique_until", "how long")):
             if name in read and not (name == "on_conflict" and "name" in read):

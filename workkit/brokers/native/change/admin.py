@@ -13,7 +13,7 @@ from workkit import wire
 from workkit.brokers.native.change.runs import Pauses, Runs, put_back
 from workkit.brokers.native.changes import DEAD, Act, job_target, packed_change, pause_act
 from workkit.brokers.native.codec import Codec, at_due, is_once
-from workkit.brokers.native.entry import Entry, plain_item, read_entry
+from workkit.brokers.native.entry import Entry, plain_item, read_entry, read_parked
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.dead_set import NAME_TEXT, read_grave
 from workkit.brokers.native.look.listing import other_items, parked_items
@@ -113,7 +113,9 @@ class NativeAdmin:
             return self._interrupt(job, listener)
         k = self.keys
         recurs = 0 if is_once(job) or job.trigger is None else 1
-        texts = {plain_item(job.id), *other_items(self.server, k, job.id)}
+        parked = parked_items(self.server, k, job.id)
+        has_chain = any((one := read_parked(member)) is not None and one.entry.kind == "r" for member in parked)
+        texts = {plain_item(job.id), *(() if has_chain else other_items(self.server, k, job.id))}
         keep_ms = job.options.over(imported_options(job.fn) or UNSAID).keep_ms
         args = [
             job.id,
@@ -126,7 +128,7 @@ class NativeAdmin:
             "" if self.undos is None else 1,
             len(texts),
             *texts,
-            *parked_items(self.server, k, job.id),
+            *parked,
         ]
         reply, undoing = self._call("cancel", args, which=job.id)
         if reply == b"unknown" and job.state == "dead":
