@@ -18,7 +18,7 @@ from tests.acceptance.history import Promise, complete_lines, write
 from tests.acceptance.kept import KEEP
 from workkit import Retry, current_job, events, job, schedule
 from workkit.errors import NotFound, TriggerError
-from workkit.worker import runner
+from workkit.worker import counting
 
 HERE = "tests.acceptance.crash_cast"
 TAGS = ("cast", "user:7")  # of what ends: nothing of their index may be left
@@ -236,7 +236,7 @@ def serve(s: schedule.Schedule, **how: Any) -> None:
             )
 
     if "settle+claim" in os.environ.get("WORKKIT_TEST_FAULT", ""):
-        runner.AHEAD = 0.0  # one claim ahead would take the whole cast: nothing would be left to claim at an ending
+        counting.AHEAD = 0.0  # one claim ahead would take the whole cast: nothing would be left to claim at an ending
     logging.getLogger("workkit").addHandler(logging.NullHandler())  # the errors of the cast; any other output counts
     events.subscribe(heard)
     schedule.listen(s, folder=None, **how)

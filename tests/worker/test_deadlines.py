@@ -283,3 +283,21 @@ def test_a_job_with_one_instant_as_its_deadline_cannot_recur(s: schedule.Schedul
     with pytest.raises(Invalid, match="is one instant, and the job recurs"):
         schedule.reschedule(s, job, every="day at 6am")
     assert schedule.reschedule(s, job, at="tomorrow 7am").terms == job.terms
+
+
+def test_a_plan_and_a_call_of_a_function_take_it_too(server: Server, s: schedule.Schedule) -> None:
+    schedule.sync(s, {"nightly": {"fn": handlers.note, "every": "day at 2am", "done_by": "6am"}})
+    before = deadlines(server, s)
+    assert len(before) == 1
+    schedule.sync(s, {"nightly": {"fn": handlers.note, "every": "day at 2am", "done_by": "6am"}})
+    assert deadlines(server, s) == before
+    job = s.job(handlers.note).now(within="1 hour").send()
+    assert deadlines(server, s) == before | {job.id: of(job) + HOUR}
+
+
+def test_a_retried_job_has_no_deadline(server: Server, s: schedule.Schedule) -> None:
+    schedule.add_now(s, handlers.fail, within="1 hour")
+    schedule.drain(s, raise_errors=False, **HOW)
+    assert deadlines(server, s) == {}
+    schedule.retry(s)
+    assert deadlines(server, s) == {}

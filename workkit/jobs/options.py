@@ -131,7 +131,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     _duration("throttle", **_AMONG, **_NOT_STORED, meaning="of additions within this time only the first one runs"),
     _duration("debounce", **_AMONG, **_NOT_STORED,
               meaning="of additions within this time the last one runs"),
-    _duration("debounce_most", **_AMONG, **_NOT_STORED, value="SPAN",  # a longer word breaks the line of its help
+    _duration("debounce_most", **_AMONG, **_NOT_STORED,
               meaning="most time put off; default six times debounce"),
     VerbOption(name="priority", **_AMONG, type=int, read=read.choice(PRIORITIES), value="N",
                meaning="0 to 3; of due jobs, higher first", default="0",
@@ -160,7 +160,7 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="catch_up", **_RECURS, **_choice(CatchUp), value="POLICY", member="catch_up",
                meaning="after downtime: once (one late run), all, skip (what is later than a minute)",
                default='"once"'),
-    _duration("catch_up_within", **_RECURS, value="SPAN", meaning="runs that are later than this are missed"),
+    _duration("catch_up_within", **_RECURS, meaning="runs that are later than this are missed"),
     _duration("spread", **_RECURS, least=1000,  # runs are put off by whole seconds
               meaning="every run is put off by the same part of this time"),
 

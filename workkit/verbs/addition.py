@@ -92,9 +92,9 @@ def add(
     keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
 
     Returns the job; `new` is False where it was there already, and `ending` tells how the first job of a `once_key`
-    ended. Warns (WorkkitWarning) where the time is likely a
-    mistake, and where it lacks options of the job that it replaces under its name (`dropped`). Raises an `Invalid` for
-    an argument with an invalid value, ServerUnreachable or ServerRefused for the server.
+    ended. Warns (WorkkitWarning) where the time is likely a mistake, and where it lacks options of the job that it
+    replaces under its name (`dropped`). Raises an `Invalid` for an argument with an invalid value, ServerUnreachable or
+    ServerRefused for the server.
     """
     times = {"when": when, "at": at, "in_": in_, "every": every, "cron": cron}
     return added(s, {"fn": fn, "args": args, "kwargs": kwargs, "call": call, **times, **options}, verb="add")

@@ -91,8 +91,9 @@ class Loop:
         else:
             self._runner = Publisher(to, inbox=self._inbox)
         self._router = Router(self._runner, pings)
-        keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
-        self._settle = Settle(self._runner, self._router, pings, late_pings, keep_unfit_ms)
+        self._settle = Settle(
+            self._runner, self._router, pings, late_pings, how.keep_unfit // timedelta(milliseconds=1)
+        )
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
         self._quiet = False

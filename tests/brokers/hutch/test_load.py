@@ -14,7 +14,7 @@ from tests.brokers.hutch.opened import Opened
 from tests.brokers.hutch.relay import Relay
 from tests.processes import until
 from workkit import schedule
-from workkit.worker import runner
+from workkit.worker import counting
 
 HOW: dict[str, Any] = {
     "imports": ["tests.brokers.hutch.load_cast"], "folder": None, "jobs": ["load.note"], "threads": 4,
@@ -77,7 +77,7 @@ def test_a_listener_holds_at_most_one_more_than_its_threads_until_it_knows_how_l
         if was_fast:
             fill(s, range(1500))
             until(lambda: len(load_cast.runs) == 1500)
-        time.sleep(2 * runner.PAUSE)
+        time.sleep(2 * counting.PAUSE)
         until(lambda: pushed_at_most(first) <= 2)
         with schedule.listener(s, **how) as second:
             fill(s, range(2000, 2030), ms=400)

@@ -88,6 +88,20 @@ def test_jobs_past_their_deadline_need_somebody(browser: Browser, s: Schedule, s
     said = [one["sentence"] for one in found["needs"]]
     assert "job 0 is past its deadline Thu 1 Jan 1970 at 00:00:01." in said
     assert "2 more jobs are past their deadline, or cannot meet it." in said
+    assert "A run is past its deadline, Thursday 1 January 1970" in text_of(
+        browser.get(f"/s/{s.name}/{job_path(jobs[0].id)}")
+    )
+
+
+def test_a_recurring_job_shows_its_deadline_and_that_it_is_late(browser: Browser, s: Schedule, server: Server) -> None:
+    schedule.add(s, handlers.note, every="day at 6am", done_by="8am", name="nightly")
+    path = f"/s/{s.name}/{job_path('nightly')}"
+    assert re.search("Its next run should have ended .*at 08:00", text_of(browser.get(path)))
+    client, key = server.client(), Keys(s.name).deadlines
+    client.zadd(key, dict.fromkeys(client.zrange(key, 0, -1), 1_000))
+    text = text_of(browser.get(path))
+    assert "A run is past its deadline, Thursday 1 January 1970" in text
+    assert "it has not ended at its deadline, every day at 8:00 UTC: it is late, and reported." in text
 
 
 def test_a_pause_is_the_headline(browser: Browser, s: Schedule) -> None:

@@ -215,8 +215,8 @@ def check(job: NewJob) -> None:
     for name, value in (("name", terms.name), ("priority", terms.priority), ("throttle", entrance.throttle_ms),
                         ("debounce", entrance.debounce_ms), ("on_conflict", entrance.replace or None),
                         ("expires", terms.expires_ms), ("once_key", terms.once_key),
-                        ("tags", terms.tags if job.identity is None else None),
                         ("done_by", terms.done_by), ("within", terms.within_ms),
+                        ("tags", terms.tags if job.identity is None else None),
                         ("meta", job.meta if job.identity is None else None)):  # fmt: skip
         if value is not None:
             remedy = 'Give it to listen: jobs=["NAME:PRIORITY"].' if name == "priority" else "Leave it out."

@@ -207,7 +207,10 @@ class Additions:
         if special:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
-                rows.append(_put_row(job, what) | deadline_row(job, self._clock.now_ms))
+                row = _put_row(job, what)
+                if job.terms.within_ms is not None or job.terms.done_by is not None:
+                    row |= deadline_row(job, self._clock.now_ms)
+                rows.append(row)
             args += (change, packer().pack(rows))
         else:
             for job, what in zip(jobs, stored, strict=True):
@@ -220,7 +223,8 @@ def is_special(job: NewJob) -> bool:
     """Say whether a job has a name, a key, a window, a priority, tags or a deadline. No plain addition has these."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
-    labelled = terms.tags is not None or terms.once_key is not None or terms.has_deadline
+    has_deadline = terms.within_ms is not None or terms.done_by is not None  # as `has_deadline`, without a call
+    labelled = terms.tags is not None or terms.once_key is not None or has_deadline
     return named or labelled or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
 
 

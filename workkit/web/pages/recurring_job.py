@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from workkit.contract.admin import Change
 from workkit.contract.history import JOB, Bucket, Day, PastRun
-from workkit.contract.record import change_record, job_record, run_record
+from workkit.contract.record import change_record, deadline_text, job_record, run_record
 from workkit.errors import Unsupported
 from workkit.jobs.job import Job
 from workkit.jobs.names import shown
+from workkit.jobs.terms import deadline_ms, instant_of
 from workkit.text.cells import brief_repr
-from workkit.text.glance import capital, clock_at, day_text
+from workkit.text.glance import at_moment, capital, clock_at, day_text
 from workkit.text.wording import epoch_ms, iso, zone_name
 from workkit.triggers import Trigger
 from workkit.triggers.zone import clock_changes
@@ -64,6 +65,7 @@ class RecurringJobView:
     """The content of the page. `words`: when it runs, without its zone; `target`: the target of its pause; `running`: a
     sentence for each run in progress; `asks`: the question before a run by hand that would be left out; `tracebacks`:
     the paths for the last run, for each failed bar, and for each day; `wrong`: the error before the next attempt.
+    `late`: that a run is past its deadline; `deadline`: when the next one should have ended.
     """
 
     schedule: str
@@ -91,6 +93,8 @@ class RecurringJobView:
     log: tuple[str, ...]
     tracebacks: Tracebacks
     wrong: Wrong | None
+    late: str = ""
+    deadline: str = ""
     recurs: bool = True
 
     @property
@@ -124,6 +128,8 @@ class RecurringJobView:
             "left_out": self.asks or None,
             "unknown": dict(self.unknown),
             "log": list(self.log),
+            "late": self.late or None,
+            "deadline": self.deadline or None,
         }
 
 
@@ -220,7 +226,21 @@ def look(
         log=log,
         tracebacks=tracebacks,
         wrong=wrong,
+        late=late_said(asked, job),
+        deadline=_deadline_said(asked, job, first),
     )
+
+
+def late_said(asked: Asked, job: Job) -> str:
+    """Say that a run of the job is past its deadline, or cannot meet it; "" if none is."""
+    late = next((one for one in asked.pulse.counts.past_deadline if one.job.id == job.id), None)
+    return "" if late is None else f"A run {'is ' if late.is_past else ''}{deadline_text(late, asked.zone)}."
+
+
+def _deadline_said(asked: Asked, job: Job, due: datetime | None) -> str:
+    by = None if due is None else deadline_ms(job.terms, epoch_ms(due))
+    at = None if by is None else instant_of(by)
+    return "" if at is None else f"Its next run should have ended {at_moment(at, asked.now, asked.zone)}."
 
 
 def _past(asked: Asked, job: Job, key: str) -> _Past:

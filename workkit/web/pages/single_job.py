@@ -124,7 +124,15 @@ def single_view(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         attempts=_attempts(asked, job, tried, usual_ms),
         wrong=wrong_of(job, raw, tried),
         function=function,
-        facts=tuple(facts(job, now=asked.now, zone=asked.zone, result=result_of(asked, raw))),
+        facts=tuple(
+            facts(
+                job,
+                now=asked.now,
+                zone=asked.zone,
+                result=result_of(asked, raw),
+                late=recurring_job.late_said(asked, job),
+            )
+        ),
         by_hand=tuple(by_hand(asked.served.name, job)),
         acts=_acts(job),
         unknown=unknown,
@@ -171,8 +179,8 @@ class Fact:
     is_code: bool = False
 
 
-def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> Iterator[Fact]:
-    """List the facts about a job, masked. `result`: the kept result of its last run."""
+def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None, late: str = "") -> Iterator[Fact]:
+    """List the facts about a job, masked. `result`: the kept result of its last run. `late`: it is late, in words."""
     yield Fact("Id", job.id, is_code=True)
     if job.name:
         yield Fact("Name", job.name)
@@ -184,9 +192,9 @@ def facts(job: Job, *, now: datetime, zone: tzinfo, result: Result | None) -> It
         yield Fact("When", words_of(job) or "once")
     if job.due is not None:
         yield Fact("Died" if job.state == "dead" else "Due", full_moment(job.due.replace(microsecond=0), now, zone))
-    if (by := deadline_at(job)) is not None:
-        late = "; the job is late" if by <= now else ""
-        yield Fact("Deadline", f"{full_moment(by, now, zone)}{late}")
+    by = deadline_at(job)
+    if late or by is not None:
+        yield Fact("Deadline", full_moment(by, now, zone) if by is not None and not late else late)
     yield Fact("Attempts", attempts_text(job))
     options, terms = job.options, job.terms
     if options.retries:

@@ -85,9 +85,7 @@ for _, e in ipairs(others) do
     end
     if e.drop then drop(e, has_marks) end
     if e.close then close(e, has_marks) end
-    if e.free then
-      for k = 2, #e.free do due_now = free_slot(e.free[k], e.free[1]) or due_now end
-    end
+    for k = 2, e.free and #e.free or 1 do due_now = free_slot(e.free[k], e.free[1]) or due_now end
     if e.count then counted[e.count] = (counted[e.count] or 0) + 1 end
     if e.ran then record(e.ran) end
     if e.log then keep_log(e.log[1], e.log[2]) end
