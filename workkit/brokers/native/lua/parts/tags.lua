@@ -4,7 +4,7 @@
 -- An entry: 8 bytes of the tag; then the 20 bytes of the job's id; or of a dead one 4 bytes of the path, the 20 bytes of the id, and
 -- the rest of the dead id. Nothing here may stop a job: a key of another type is left alone.
 -- KEYS jobs tags
-local LARGEST, OF_TAG, DEEPEST, LIVE = 2040, 16, 24, 28 -- bytes of a node; digits of a tag and of a path; bytes of an entry of S:jobs
+local LARGEST, OF_TAG, DEEPEST, LIVE = 760, 16, 24, 28 -- bytes of a node; digits of a tag and of a path; bytes of an entry of S:jobs
 
 local function node_of(name) -- nil: there is none
   local value = redis.pcall('HGET', tags, name)
