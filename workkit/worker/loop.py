@@ -71,8 +71,7 @@ class Loop:
     """
 
     def __init__(self, brokers: Sequence[tuple[Broker, int]], *, how: How, to: Producer | None = None) -> None:
-        lease = how.stuck_after.total_seconds() / 3
-        self._lanes = [Lane(broker, weight, lease=lease) for broker, weight in brokers]
+        self._lanes = [Lane(broker, weight, lease=how.stuck_after / timedelta(seconds=3)) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
         late_pings = Pings()
@@ -91,9 +90,8 @@ class Loop:
         else:
             self._runner = Publisher(to, inbox=self._inbox)
         self._router = Router(self._runner, pings)
-        self._settle = Settle(
-            self._runner, self._router, pings, late_pings, how.keep_unfit // timedelta(milliseconds=1)
-        )
+        keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
+        self._settle = Settle(self._runner, self._router, pings, late_pings, keep_unfit_ms)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
         self._quiet = False
