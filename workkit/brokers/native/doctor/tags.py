@@ -23,7 +23,7 @@ STRAY_TAG = Kind(
 )  # fmt: skip
 UNTAGGED = Kind(
     "untagged", "orphan", "The index of tags does not name a job that has tags.",
-    "Commands with `--tag` pass over it. Another program added the job, or changed the index.", "adds it to the index",
+    "Listings by this tag pass over it. Another program added the job, or changed the index.", "adds it to the index",
 )  # fmt: skip
 JOB = b"="  # in place of a node: the name is that of a job, or of a dead one
 Row = tuple[bytes, bytes]  # a node and one of its entries, or JOB and a name
