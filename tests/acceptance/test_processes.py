@@ -92,7 +92,9 @@ def test_two_processes_share_the_work_and_speak_with_one_voice(
     assert ran(tmp_path) == {str(n): 1 for n in range(10_000)}
     assert {int(file.name.removeprefix("ran-")) for file in tmp_path.glob("ran-*")} == pids
     assert schedule.listeners(s) == []
-    assert re.search(rf"listening  {s.name} on \S+, 2 processes of 4 threads, pid {listener.pid}, workkit ", said)
+    assert re.search(
+        rf"listening  {s.name} on \S+, 2 processes of 4 threads, 100 coroutines, pid {listener.pid}, workkit ", said
+    )
     assert re.search(r"stopping   nothing running\. Ctrl-C again stops at once\.", said)
     assert re.search(r"stopped    ran 10,000, failed 0, given back 0, up \S+ m?s$", said)
     assert Counter(re.findall(r"Z  (listening|may run|stopping|stopped) ", said)) == dict.fromkeys(

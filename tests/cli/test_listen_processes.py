@@ -41,7 +41,8 @@ def test_help_tells_of_processes_and_not_of_what_children_are_told(run: Run, mon
     out = run("listen", "--help").out
     line = next(line for line in out.splitlines() if "--processes" in line)
     assert line.split() == ["--processes", "N", "listener", "processes;", "default", "1", "[WORKKIT_PROCESSES]"]
-    assert "jobs at once in each process; default 10" in out
+    assert "functions at once; default 10" in out
+    assert "coroutines at once; default 100" in out
     assert "--supervised" not in out
 
 

@@ -247,7 +247,15 @@ def test_no_sentence_of_the_library_names_a_flag_but_in_a_whole_command_line() -
         "asgi/pages.py", "contract/doctor.py", "web/pages/policies.py", "django/management/commands/workkit.py",
         "worker/publisher.py", "brokers/hutch/layout.py",
     }  # fmt: skip
-    allowed = {" --fn ", " --fix", " --dialect ", "pip install --upgrade", " --threads", "--if-empty --if-unused"}
+    allowed = {
+        " --fn ",
+        " --fix",
+        " --dialect ",
+        "pip install --upgrade",
+        " --threads",
+        " --tag ",
+        "--if-empty --if-unused",
+    }
     allowed |= {"systemctl --user"}
     for file, text in texts():
         if (
