@@ -54,6 +54,39 @@ def test_a_one_shot_goes_back_where_every_peer_sees_it(server: Server, name: str
     assert standing(server, name) == set()
 
 
+@pytest.mark.parametrize("other", [{}, {"args": [2]}], ids=["the same", "with other arguments"])
+def test_a_one_shot_has_its_name_its_key_and_its_priority_again(
+    server: Server, name: str, s: schedule.Schedule, other: dict[str, Any]
+) -> None:
+    schedule.add_now(s, handlers.note, args=[1], name="bill", priority=2)
+    schedule.add_now(s, handlers.note, args=[1], unique_key="bill", priority=2)
+    b, _ = listening(server, name)
+    b.claim(0, ends=[(claim, Dead(failure=FAILURE)) for claim in b.claim(2).claims])
+    b.leave()
+    assert schedule.retry(s, **other) == 2
+    alive = {job.name: job.id for job in schedule.jobs(s)}
+    named = schedule.add_now(s, handlers.note, args=[3], name="bill", on_conflict="keep")
+    keyed = schedule.add_now(s, handlers.note, args=[3], unique_key="bill")
+    assert {"bill": named.id, None: keyed.id} == alive
+    assert (named.new, keyed.new) == (False, False)
+    assert server.client().zcard(f"{name}:first:2") == 2
+
+
+def test_a_one_shot_that_goes_back_leaves_its_name_and_its_key_to_the_job_that_has_them_now(
+    server: Server, name: str, s: schedule.Schedule
+) -> None:
+    schedule.add_now(s, handlers.note, args=[1], name="bill")
+    schedule.add_now(s, handlers.note, args=[1], unique_key="bill")
+    b, _ = listening(server, name)
+    b.claim(0, ends=[(claim, Dead(failure=FAILURE)) for claim in b.claim(2).claims])
+    b.leave()
+    named = schedule.add_now(s, handlers.note, args=[2], name="bill")
+    keyed = schedule.add_now(s, handlers.note, args=[2], unique_key="bill")
+    assert schedule.retry(s) == 2
+    assert schedule.add_now(s, handlers.note, args=[3], name="bill", on_conflict="keep").id == named.id
+    assert schedule.add_now(s, handlers.note, args=[3], unique_key="bill").id == keyed.id
+
+
 @pytest.mark.parametrize("over", [False, True], ids=["goes on", "is over"])
 def test_an_occurrence_of_a_recurring_job_is_run_beside_its_schedule(
     server: Server, name: str, s: schedule.Schedule, over: bool

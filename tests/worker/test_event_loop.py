@@ -246,7 +246,7 @@ def test_a_coroutine_that_is_given_back_keeps_its_attempt_though_middleware_catc
         with suppress(BaseException):
             yield
 
-    monkeypatch.setattr(middleware, "AROUND", {s.name: middleware.Around(plain=(careless,))})
+    monkeypatch.setitem(middleware.AROUND, s.name, middleware.Around(plain=(careless,)))
     with listener(s, server.url, threads=3):
         schedule.add_now(s, unruly.block)
         until(calls(1))

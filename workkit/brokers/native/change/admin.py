@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +52,7 @@ from workkit.jobs.job import Job, JobState
 from workkit.jobs.marks import imported_options
 from workkit.jobs.outcome import of_cancelled
 from workkit.jobs.run_options import UNSAID
+from workkit.jobs.terms import PLAIN, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,18 +249,27 @@ class NativeAdmin:
         if read_entry(entry.encode()) is None:
             return None
         if entry.kind == "r":
-            return {"id": id, "payload": payload, "item": entry.item}
+            terms = PLAIN
+            with suppress(CorruptRecord):  # a listener judges it
+                terms = self.codec.decode(id, payload).terms
+            return {"id": id, "payload": payload, "item": entry.item, **_holds(terms)}
         return {"id": id, "payload": payload, "entry": entry.encode(), "occurrence": occurrence(id, entry)}
 
     def _anew(self, id: str, payload: bytes, args: Arguments, *, whole: bool) -> dict[str, Any] | None:
         """Make a new job with other arguments, due now. Raises InvalidArguments."""
         now_ms, nonce = server_ms(self.server), secrets.token_hex(8)
         try:
-            self.codec.decode(id, payload)
+            terms = self.codec.decode(id, payload).terms
             new_id, new = self.codec.with_other_arguments(payload, args, whole=whole, now_ms=now_ms, nonce=nonce)
         except CorruptRecord:
             return None
-        return {"id": new_id, "payload": new, "item": wire.item(new_id)}
+        return {"id": new_id, "payload": new, "item": wire.item(new_id), **_holds(terms)}
+
+
+def _holds(terms: Terms) -> dict[str, Any]:
+    """Return what a one-shot has again when it runs again: its name, its unique key, its priority."""
+    held = {"name": terms.name, "key": terms.unique_key, "first": terms.priority}
+    return {what: value for what, value in held.items() if value is not None}
 
 
 def _cancelled_fields(keep_ms: int, now_ms: int) -> bytes:
