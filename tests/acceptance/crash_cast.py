@@ -138,7 +138,7 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
         "keyed": lambda: schedule.add(s, fn(), at=second, args=["keyed"], unique_key="key", priority=1),
         "many": lambda: schedule.add_many(s, rows),
         **{f"one-{n}": partial(schedule.add_now, s, f"{HERE}:one", args=[f"one-{n}"], tags=TAGS) for n in range(ONES)},
-        "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5], tags=TAGS, within="1s"),
+        "slow": lambda: schedule.add_now(s, f"{HERE}:slow", args=["slow", 1.5], tags=TAGS),
         "now-0": lambda: schedule.add_now(s, fn(), args=["now-0"], keep=KEEP),
         "now-1": lambda: schedule.add_now(s, fn(), args=["now-1"]),
         "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3, keep=KEEP, tags=TAGS),
@@ -146,7 +146,7 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
         "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1, keep=KEEP),
         "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"], tags=TAGS),
         "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"], tags=TAGS),
-        "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"]),
+        "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"], within="1s"),
     }
     ids = {label: acknowledged(label, one) for label, one in add.items()}
     write(os.environ["WORKKIT_TEST_HISTORY"], what="ack", label=ADDED, id=None)

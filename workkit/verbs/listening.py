@@ -52,7 +52,8 @@ def listener_of(
     brokers = [
         (broker, weight) for one, weight in chosen.items() for broker in listening_brokers(one, timeout_ms=timeout_ms)
     ]
-    ours = Listener(brokers, how=replace(read, loop=loop))
+    passes = not any(layout_of(one.layout).has_job_names for one in chosen)
+    ours = Listener(brokers, how=replace(read, loop=loop, passes=passes))
     if once_imported is not None:
         ours.call_once_imported(partial(once_imported, list(chosen)))
     return ours

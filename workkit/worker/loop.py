@@ -59,6 +59,7 @@ class How:
     keep_unfit: timedelta = timedelta(minutes=10)
     publish: bool = True  # publish the functions that it knows
     name: str = ""  # the listener's name; "": that of its host
+    passes: bool = True  # its layouts let it pass by single jobs, without their whole queue
     loop: AbstractEventLoop | None = None  # the program's, for coroutines; None: the listener has one
 
 
@@ -74,8 +75,7 @@ class Loop:
         self._lanes = [Lane(broker, weight, lease=how.stuck_after / timedelta(seconds=3)) for broker, weight in brokers]
         self._how = how
         self._inbox: Inbox[Message] = Inbox()
-        late_pings = Pings()
-        pings = late_pings if to is None else None
+        pings = Pings()
         if to is None:
             functions = Functions(imports=how.imports, folder=how.folder, consumers=how.consumers)
             self._runner: Runner = Threads(
@@ -86,17 +86,17 @@ class Loop:
                 may_run=report.may_run(how.imports, how.folder),
                 patience=how.stuck_after.total_seconds(),
                 coroutines=how.coroutines,
+                passes=how.passes,
             )
         else:
             self._runner = Publisher(to, inbox=self._inbox)
-        self._router = Router(self._runner, pings)
+        self._router = Router(self._runner, pings if to is None else None)
         keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
-        self._settle = Settle(self._runner, self._router, pings, late_pings, keep_unfit_ms)
+        self._settle = Settle(self._runner, self._router, pings, keep_unfit_ms)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
-        self._quiet = False
         self._stop_at: float | None = None
-        self._retrying = 0  # jobs that wait for another attempt after a burst
+        self._quiet, self._retrying = False, 0  # jobs that wait for another attempt after a burst
         self._over = threading.Event()
         self._began, self._born = time.monotonic(), interruption.forks
         self.once_imported: Callable[[], None] = lambda: None

@@ -52,9 +52,10 @@ class Threads:
         may_run: str = "",
         patience: float = math.inf,
         coroutines: int = 1,
+        passes: bool = True,
     ) -> None:
         """`may_run`: the functions that may run, in words. `patience`: seconds without a move that count as stuck.
-        `coroutines`: how many of them run at once.
+        `coroutines`: how many of them run at once. `passes`: whether it may pass by jobs of a kind that is full.
         """
         self.threads, self.executor = threads, executor
         self.held: set[Task] = set()
@@ -68,7 +69,7 @@ class Threads:
         self._pending: list[Task] = []  # until the next `flush`
         self._coroutines: set[Task] = set()  # of the tasks that it holds
         self._waiting: deque[LaneRun] = deque()  # coroutines that wait for room
-        self._most = coroutines
+        self._most, self._passes = coroutines, passes
         self._lookups: set[LookUp] = set()  # those that a thread has begun
         self._stalls = Stalls(seconds=patience)
         self._ended_at = 0.0
@@ -331,7 +332,7 @@ class Threads:
         taken: list[Task] = []
         rooms = self._counted()
         for room, queue in ((rooms.plain, self._queue), (rooms.coroutines, self._waiting)):
-            if rooms.passes(room, now):
+            if self._passes and rooms.passes(room, now):
                 tasks = self._last(queue, room.held - room.size)
                 for task in tasks:
                     task.error = NotBegun("all room for this kind of function is taken")

@@ -37,7 +37,6 @@ class Settle:
 
     runner: Runner
     router: Router
-    pings: Pings | None = None  # None: no pings
     late_pings: Pings | None = None  # of any listener, also of a forward: about jobs that are past their deadline
     keep_unfit_ms: int = 0  # time from its due time that a job with unfit arguments is left for others
     _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and released claims
@@ -255,12 +254,12 @@ class Settle:
             case Again():
                 self._counts["retried"] += 1
         report.ended(run, outcome)
-        if self.pings is not None and claim.standing is not None:
+        if (pings := self.router.pings) is not None and claim.standing is not None:
             match run_outcome(outcome, run.error):
                 case "done" | "discarded":
-                    self.pings.put(claim, "success")
+                    pings.put(claim, "success")
                 case "failed":
-                    self.pings.put(claim, "fail")
+                    pings.put(claim, "fail")
 
     def _note(self, table: RunTable, run: LaneRun, outcome: Outcome) -> None:
         ending = run_outcome(outcome, run.error)

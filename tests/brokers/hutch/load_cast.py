@@ -15,3 +15,8 @@ runs: Counter[int] = Counter()
 def note(body: dict[str, Any]) -> None:
     time.sleep(body.get("ms", 0) / 1000)
     runs[body["n"]] += 1
+
+
+@job("load.later")
+async def later(message: dict[str, Any]) -> None:
+    """Make this a program with coroutines too: its listeners have room for both kinds."""

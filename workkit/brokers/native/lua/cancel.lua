@@ -1,6 +1,6 @@
 -- cancel: remove a job from where it waits. A job that no queue holds is only marked: a listener sees the mark and ends it.
 -- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3) changes tags held
--- KEYS result(which)
+-- KEYS deadlines result(which)
 -- ARGV id recurs name key keep result_fields change undoable count texts...
 --      recurs: 1 or 0; name, key: its name and its unique key, or ''
 --      keep: for how long its result is kept, ms, or ''; result_fields: msgpack list: the entry for one that was removed
@@ -17,6 +17,7 @@
 -- part: kept
 -- part: changed
 -- part: undoing
+-- part: deadlines
 allow_growth(jobs)
 if redis.call('HEXISTS', jobs, id) == 0 then return { 'unknown', '' } end
 local now = server_ms()
@@ -28,9 +29,11 @@ watch('HGET', names, name)
 watch('HGET', unique, key)
 watch('HGET', control, paused)
 watch('ZSCORE', cancelled, id)
+watch('ZSCORE', deadlines, id)
 
 local function forget() -- remove its payload, and what depends on it
   end_job(id, 'cancelled')
+  forget_deadline(id)
   release(names, name, id)
   release(unique, key, id)
   if redis.call('HDEL', control, paused) == 1 then has_changed() end
