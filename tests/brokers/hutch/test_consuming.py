@@ -296,3 +296,13 @@ def test_endings_in_another_order_acknowledge_no_other_message(on: Opened) -> No
     listener.leave()
     assert sorted(claim.args[0]["n"] for claim in (one(other), one(other))) == [3, 5]
     assert claims(other) == []
+
+
+def test_a_queue_that_was_given_up_is_consumed_again_and_again(on: Opened) -> None:
+    listener = on.listener("note")
+    listener.adding([new({"n": 1})])()
+    for _ in range(3):  # such as while the event loop does not answer
+        listener.claim(0, ends=[(one(listener), Released(unknown=True))])
+        assert claims(listener) == []
+        listener.maintain(reconsider=True)
+    assert one(listener).args == ({"n": 1},)

@@ -10,13 +10,13 @@ import asyncio
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from pika.exceptions import AMQPError, ConsumerCancelled
+from pika.exceptions import ConsumerCancelled
 
 from workkit.brokers.hutch.beside.gate import Gate
 from workkit.brokers.hutch.codec import Receipt, as_job, copy_of, read_claim
@@ -246,12 +246,18 @@ class Session:
             self._prefetch = 0  # the next claim consumes from all open queues
             self._news.set()
 
+    async def _end(self, queues: Collection[str]) -> None:
+        """End the consumers of queues, and wait for the answer: only after it their tags are free again."""
+        channel = self._channel
+        assert channel is not None
+        for tag in map(self._consumer, queues):
+            if tag in channel.raw.consumer_tags:
+                await channel.call("basic_cancel", tag)
+
     async def _close(self, _: Wire) -> None:
         channel = self._channel
         assert channel is not None
-        for tag in map(self._consumer, self._closed):
-            if tag in channel.raw.consumer_tags:
-                await channel.call("basic_cancel", tag)
+        await self._end(self._closed)
         arrived, self._arrived = self._arrived, deque()
         for receipt, redelivered in arrived:
             if receipt.queue in self._closed:
@@ -338,7 +344,7 @@ class Session:
             raise
         here = {claim.receipt for claim in kept}
         if twins := [(claim, DONE) for claim in claims if claim.receipt not in here]:
-            self._link.post(lambda: self._acknowledge(twins, {}))
+            self._link.post(lambda: self._acknowledge(twins))
         claims = kept
         self._held.update((claim.receipt, claim) for claim in claims)
         self._steer()
@@ -363,32 +369,26 @@ class Session:
         if not self._ends:
             return
         now_ms = round(time.time() * 1000)
-        left = self._ends[self._published :]
-        made = [copy_of(self._names, claim, outcome, now_ms=now_ms) for claim, outcome in left]
+        made = [copy_of(self._names, claim, outcome, now_ms=now_ms) for claim, outcome in self._ends[self._published :]]
         if copies := [copy for copy in made if copy is not None]:
             self._copies.publish(copies)
         self._published = len(self._ends)
-        self._gate.end(self._ends)
-        ends, self._ends, self._published = self._ends, [], 0
+        ends = self._ends
         unknown = {claim.receipt.queue for claim, outcome in ends if isinstance(outcome, Released) and outcome.unknown}
-        tags = {queue: self._consumer(queue) for queue in self._served if queue in unknown}
+        if unknown:
+            self._link.run(lambda _: self._end(unknown))  # first, or these queues would push their messages here again
+        self._gate.end(ends)
+        self._ends, self._published = [], 0
         returned = any(isinstance(outcome, Released) and not outcome.delay_ms for _, outcome in ends)
         if returned and self._prefetch > self._threads + 1:
             self._link.run(self._suspend)  # the runs are long: messages that go back must not return here
-        self._link.post(lambda: self._acknowledge(ends, tags))
+        self._link.post(lambda: self._acknowledge(ends))
         for claim, _ in ends:
             del self._held[claim.receipt]
         self._served = [queue for queue in self._served if queue not in unknown]
 
-    def _acknowledge(self, ends: Sequence[Ending], tags: Mapping[str, str]) -> None:
-        """Acknowledge messages, or give them back; first end the consumers of queues that are not served any more, or
-        these would push their messages here again. Runs in the thread of the connection; a closed channel needs
-        nothing.
-        """
-        if self._channel is not None and self._channel.closed is None:
-            for tag in tags.values():
-                with suppress(AMQPError):
-                    self._channel.raw.basic_cancel(tag)
+    def _acknowledge(self, ends: Sequence[Ending]) -> None:
+        """Acknowledge messages, or give them back, in the connection's thread. A closed channel needs nothing."""
         done: dict[Channel, list[int]] = {}
         for claim, outcome in ends:
             receipt: Receipt = claim.receipt
