@@ -40,7 +40,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ["PYTHONPYCACHEPREFIX"] = compiled = mkdtemp(prefix="workkit-compiled-")
     atexit.register(rmtree, compiled, ignore_errors=True)
 
-# A JVM that runs for seconds spends most of them on code that is to be fast later.
+# These JVMs run for a few seconds. Better compilation would take longer than it saves.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 

@@ -1,4 +1,4 @@
-"""Tags of a job: in its payload, in its run, and wherever it goes on (spec/features.md 16)."""
+"""Tags of a job are in its payload and in its run, and other layouts refuse them (spec/features.md 16)."""
 
 from __future__ import annotations
 

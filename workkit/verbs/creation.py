@@ -66,10 +66,10 @@ class Schedule:
     """A named set of jobs on one server. A value without a connection; `create` makes it. `limit`: the most jobs that
     run at once; `turn_ms`: the time between two starts; None for either: not set here. `own`: the options of its layout
     alone. If they name its server, `redis` is a Redis beside it, or None. `history`: the detail in which past runs are
-    kept; None: not set here. `max_payload`: the most bytes of an added job. `on_failure`: the
-    stored name of the function that runs after a failure. `is_late`: its program names no server, so
-    in a job it has the server of the listener. `_given`: the keywords of `create`. `_fixed`: the options that can no
-    longer change, each with the reason; "" means all of them.
+    kept; None: not set here. `max_payload`: the most bytes of an added job. `on_failure`: the stored name of the
+    function that runs after a failure. `is_late`: its program names no server, so in a job it has the server of the
+    listener. `_given`: the keywords of `create`. `_fixed`: the options that can no longer change, each with the reason;
+    "" means all of them.
     """
 
     name: str
