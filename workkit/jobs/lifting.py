@@ -30,7 +30,7 @@ def lifted(fn: Callable[..., Any], lifters: Iterable[Lifter], call: Call) -> Cal
         return None
     for lifter in lifters:
         if (taken := _built(lifter, call)) is not None:
-            args, kwargs = _said(lifter, taken)
+            args, kwargs = _returned(lifter, taken)
             try:
                 check_call(fn, args=args, kwargs=kwargs)
                 return written(fn, args=args, kwargs=kwargs)
@@ -57,7 +57,7 @@ def mapped(lifter: Lifter, call: Call) -> Call:
     if taken is None:
         check_call(lifter, args=call[0], kwargs=call[1])
         taken = _fitted(lifter, call)
-    return _said(lifter, taken)
+    return _returned(lifter, taken)
 
 
 def _built(fn: Callable[..., Any], call: Call) -> Call | None:
@@ -78,7 +78,7 @@ def _fitted(fn: Callable[..., Any], call: Call) -> Call:
     return (args, kwargs) if found is None else found.built(args, kwargs, whole=is_whole)
 
 
-def _said(lifter: Lifter, taken: Call) -> Call:
+def _returned(lifter: Lifter, taken: Call) -> Call:
     """Call a lifter, and read what it returns."""
     try:
         found = lifter(*taken[0], **(taken[1] or {}))
