@@ -15,13 +15,13 @@ from tests.processes import ROOT
 
 PACKAGE = ROOT / "workkit"
 MOST = {
-    "files": 375,
-    "lines of code": 62_300,
+    "files": 381,
+    "lines of code": 63_750,
     "imports, in a thousand lines": 105,
     "lines of a file": 400,
-    "files of a folder": 25,
+    "files of a folder": 26,
     "members of the five protocols": 45,
-    "public class names with two meanings": 54,
+    "public class names with two meanings": 55,
     "words of docs/architecture.md": 1_420,
     "banned words in docstrings and comments": 0,
     "banned words in docs/ and spec/": 0,

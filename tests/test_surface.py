@@ -25,13 +25,13 @@ from workkit.verbs.plan import Plan
 
 HOW: dict[str, Any] = {"imports": ["tests.handlers", __name__], "folder": None}
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "add": (handlers.note,), "add_now": (handlers.note,), "add_many": ([],), "cancel": ("x",), "job": ("x",),
-    "log": ("x",), "mark": ("x",), "reschedule": ("x",), "result": ("x",), "run": ("x",), "skip": ("x",),
-    "snooze": ("x", "1h"), "sync": ({},),
+    "add": (handlers.note,), "add_now": (handlers.note,), "add_many": ([],), "batch": ("x",), "cancel": ("x",),
+    "chain": ([],), "job": ("x",), "log": ("x",), "map": (handlers.note, []), "mark": ("x",), "reschedule": ("x",),
+    "result": ("x",), "run": ("x",), "skip": ("x",), "snooze": ("x", "1h"), "sync": ({},),
 }  # fmt: skip
 OTHER = schedule.create("other")
 MORE: dict[str, dict[str, Any]] = {"add": {"at": "now"}, "forward": {"to": OTHER}, "forwarder": {"to": OTHER}}
-VERBS = sorted(set(schedule.__all__) - {"Schedule", "create", "meta", "schedules"})
+VERBS = sorted(set(schedule.__all__) - {"Batch", "BatchState", "Schedule", "create", "meta", "schedules"})
 seen: list[str] = []
 
 
@@ -102,6 +102,8 @@ def values() -> list[Any]:
         one, trigger, failure, one.terms, one.options, Tally(ran=3), Counts(due=1), current_job(),
         Missed(id="5" * 40, name=None, fn="#'app/f", due=at, reason="late"), Plan(added=("a",), after={"a": one}),
         ListenerInfo(listener="h:1", host="h", pid=1, version="1", schedules={"t": 1}, threads=1, running=(one,)),
+        schedule.batch(schedule.create("t", redis="redis://:PW@h/0"), "import" * 30),
+        schedule.BatchState(id="5" * 16, name="import", state="running", on_death="cancel", total=3, then="5" * 40),
         schedule.create("t", redis="redis://:PW@h/0", tz="Europe/Paris"), events.Event(name="late", schedule="t"),
         schedule.listener(schedule.create("t", redis="redis://:PW@h/0"), **HOW),
     ]  # fmt: skip

@@ -11,25 +11,28 @@ import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 from zoneinfo import ZoneInfo
 
 from workkit import schedule
+from workkit.contract.groups import Ending
 from workkit.contract.inspector import Missed
 from workkit.contract.producer import CALLER, Tally, calling_line
 from workkit.errors import InvalidOptions
-from workkit.jobs.call import ForwardOptions, ListenOptions, TimeOptions
+from workkit.jobs.call import AddOptions, ForwardOptions, FunctionCall, ListenOptions, TimeOptions
 from workkit.jobs.job import Job, JobState
-from workkit.schedule import Schedule, create, meta
+from workkit.jobs.names import Fn
+from workkit.schedule import BatchState, Schedule, create, meta
 from workkit.verbs.control import Which
 from workkit.verbs.serving import listener_on
 from workkit.worker.listener import Listener
 
 __all__ = [
-    "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain", "forwarder",
-    "history", "job", "jobs", "listener", "listeners", "log", "mark", "meta", "missed", "pause", "reschedule", "result",
-    "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats", "sync",
+    "Batch", "BatchState", "add", "add_many", "add_now", "batch", "cancel", "chain", "changes", "counts", "create",
+    "dead", "discard", "drain", "forwarder", "history", "job", "jobs", "listener", "listeners", "log", "map", "mark",
+    "meta", "missed", "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip",
+    "snooze", "stats", "sync",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -52,6 +55,7 @@ def coroutine_of(verb: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
 
 add = coroutine_of(schedule.add)
 add_now = coroutine_of(schedule.add_now)
+chain = coroutine_of(schedule.chain)
 changes = coroutine_of(schedule.changes)
 counts = coroutine_of(schedule.counts)
 dead = coroutine_of(schedule.dead)
@@ -156,6 +160,66 @@ async def result(s: Schedule, which: Which, *, wait: str | timedelta | None = "3
 
     threading.Thread(target=serve, name="workkit-result", daemon=True).start()
     return await found
+
+
+class Batch:
+    """A batch as `schedule.batch` returns it, with coroutines: ``async with aio.batch(s, "import") as batch:``, and
+    ``await batch.add(load, ...)`` in the block.
+    """
+
+    def __init__(self, of: schedule.Batch) -> None:
+        self.id, self.name, self.before, self._of = of.id, of.name, of.before, of
+        self._turn = asyncio.Lock()  # the order of the rows is the order of the calls
+
+    async def add(
+        self,
+        fn: Fn | None = None,
+        *,
+        call: FunctionCall | None = None,
+        when: str | None = None,
+        at: str | datetime | None = None,
+        in_: str | timedelta | None = None,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[AddOptions],
+    ) -> Job[Any]:
+        """Add a job to the batch, as `Batch.add` does."""
+        given: dict[str, Any] = {"call": call, "when": when, "at": at, "in_": in_, "args": args, "kwargs": kwargs}
+        async with self._turn:
+            return await coroutine_of(self._of.add)(fn, **given, **options)
+
+    async def state(self) -> BatchState:
+        """Read the batch. Raises NotFound."""
+        return await asyncio.to_thread(self._of.state)
+
+    async def ids(self, ending: Ending | None = None) -> AsyncIterator[str]:
+        """Read the ids of its jobs by an asynchronous iterator."""
+        found = await asyncio.to_thread(self._of.ids, ending)
+        while (one := await asyncio.to_thread(next, found, None)) is not None:
+            yield one
+
+    async def cancel(self, *, by: str | None = None) -> BatchState:
+        """Cancel what has not ended, as `Batch.cancel` does. Raises NotFound."""
+        return await asyncio.to_thread(self._of.cancel, by=by)
+
+    async def __aenter__(self) -> Batch:
+        await asyncio.to_thread(self._of.__enter__)
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await asyncio.to_thread(self._of.__exit__, *error)
+
+
+def _of_batch(verb: Callable[P, schedule.Batch]) -> Callable[P, Batch]:
+    @functools.wraps(verb)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Batch:
+        return Batch(verb(*args, **kwargs))
+
+    return made
+
+
+batch = _of_batch(schedule.batch)
+map = coroutine_of(_of_batch(schedule.map))
 
 
 async def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:

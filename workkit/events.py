@@ -23,6 +23,7 @@ Later versions may add names and fields.
     missed       job, reason     (late or overlap: an occurrence that does not run)
     expired      job, late_ms    (a one-time job that was not started in time)
     past_deadline   job, deadline (an instant), is_past (False: it cannot meet the deadline)
+    batch_done, batch_cancelled   batch   (its name; each of its jobs has ended)
     no_ping      job, reason     (its monitor was not notified)
     given_back   job                                          crashed               listener, jobs
     health       url             (of its pages)               stuck                 reason   (the part that stopped)
@@ -65,6 +66,7 @@ LEVELS: Mapping[str, int] = {
     "missed": WARNING,
     "expired": WARNING,
     "past_deadline": ERROR,
+    "batch_cancelled": WARNING,
     "no_ping": WARNING,
     "crashed": WARNING,
     "restarted": WARNING,

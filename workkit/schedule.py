@@ -13,6 +13,7 @@ from workkit.later import at_first_use
 if TYPE_CHECKING:
     from workkit.jobs.meta import meta
     from workkit.verbs.addition import add, add_now
+    from workkit.verbs.batch import Batch, BatchState, batch, chain, map
     from workkit.verbs.bulk import add_many
     from workkit.verbs.control import cancel, mark, pause, resume
     from workkit.verbs.creation import Schedule, create
@@ -29,6 +30,7 @@ else:
         {
             "workkit.jobs.meta": "meta",
             "workkit.verbs.addition": "add add_now",
+            "workkit.verbs.batch": "Batch BatchState batch chain map",
             "workkit.verbs.bulk": "add_many",
             "workkit.verbs.control": "cancel mark pause resume",
             "workkit.verbs.creation": "Schedule create",
@@ -43,9 +45,10 @@ else:
     )
 
 __all__ = [
-    "Schedule", "add", "add_many", "add_now", "cancel", "changes", "counts", "create", "dead", "discard", "drain",
-    "forward", "forwarder", "history", "job", "jobs", "listen", "listener", "listeners", "log", "mark", "meta",
-    "missed", "pause", "reschedule", "result", "resume", "retry", "run", "runs", "schedules", "skip", "snooze", "stats",
+    "Batch", "BatchState", "Schedule", "add", "add_many", "add_now", "batch", "cancel", "chain", "changes", "counts",
+    "create", "dead", "discard", "drain", "forward", "forwarder", "history", "job", "jobs", "listen", "listener",
+    "listeners", "log", "map", "mark", "meta", "missed", "pause", "reschedule", "result", "resume", "retry",
+    "run", "runs", "schedules", "skip", "snooze", "stats",
     "sync",
 ]  # fmt: skip
 

@@ -101,6 +101,19 @@ def plain_payload(cron: str, job: str, args: Sequence[Any]) -> bytes:
     return text.encode("ascii")
 
 
+def member_payload(cron: str, job: str, args: Sequence[Any], *, batch: str) -> bytes:
+    """Write a payload with `batch` as its only further field, as `payload` does."""
+    head, at, end = plain_payload(cron, job, args).rpartition(b',"cron":')
+    row, _, name = batch.partition(" ")
+    return b'%b,"batch":"%b %b%b%b' % (head, row.encode("ascii"), _known(name)[1:].encode("ascii"), at, end)
+
+
+def batch_of(member: object) -> str | None:
+    """Return the batch that the `batch` of a payload names, behind the number of its row; None if it names none."""
+    row, _, name = member.partition(" ") if type(member) is str else ("", "", "")
+    return name if row == "-" or (row.isdigit() and row.isascii()) else None
+
+
 def with_nonce(payload: bytes, nonce: str) -> bytes:
     """Return a payload with a nonce behind its last field, as `add.lua` writes it."""
     return payload[:-1] + f',"nonce":"{nonce}"}}'.encode("ascii")
@@ -165,10 +178,10 @@ def job_of(data: bytes) -> str | None:
     return found if type(found) is str and found else None
 
 
-def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
-    """Return the cron, function and arguments of a payload without further fields, except a nonce. Returns None for any
-    other payload and for an unreadable one: use `read_payload` then. Most payloads are plain, and many have the same
-    end: of these, only the arguments are parsed.
+def read_plain_payload(data: bytes) -> tuple[str, str, list[Any], str | None] | None:
+    """Return the cron, function and arguments of a payload without further fields, except a nonce and the batch that it
+    is a member of. Returns None for any other payload and for an unreadable one: use `read_payload` then. Most payloads
+    are plain, and many have the same end: of these, only the arguments are parsed.
     """
     try:
         head, _, end = data.rpartition(b',"cron":')
@@ -176,25 +189,30 @@ def read_plain_payload(data: bytes) -> tuple[str, str, list[Any]] | None:
         if known is not None and head.startswith(b'{"args":'):
             text = head.decode("utf-8")
             args, stop = _scan(text, 8)
-            return (*known, args) if type(args) is list and stop == len(text) else None
+            if type(args) is not list:
+                return None
+            if stop == len(text):
+                return (*known, args, None)
+            batch, at = _scan(text, stop + 9) if text.startswith(',"batch":', stop) else ("", -1)
+            batch = batch_of(batch)
+            return (*known, args, batch) if batch and at == len(text) else None
         text = data.decode("utf-8")
         fields, stop = _scan(text, 0)
     except (ValueError, RecursionError, StopIteration):
         return None
-    if (
-        stop != len(text)
-        or type(fields) is not dict
-        or not (len(fields) == 3 or (len(fields) == 4 and "nonce" in fields))
-    ):
+    if stop != len(text) or type(fields) is not dict:
+        return None
+    batch = batch_of(fields["batch"]) if "batch" in fields else None
+    if len(fields) != 3 + ("nonce" in fields) + bool(batch):
         return None
     cron, job, args = fields.get("cron"), fields.get("job"), fields.get("args")
     if not (type(args) is list and type(cron) is type(job) is str):
         return None
-    if len(fields) == 3 and len(end) <= MOST_END and end == _end(cron, job)[8:].encode():
+    if "nonce" not in fields and len(end) <= MOST_END and end == _end(cron, job)[8:].encode():
         if len(_ends) >= MOST_ENDS:
             _ends.clear()
         _ends[end] = (cron, job)
-    return cron, job, args
+    return cron, job, args, batch
 
 
 MOST_END, MOST_ENDS = 500, 256  # the most bytes of a remembered end, and the most remembered ends

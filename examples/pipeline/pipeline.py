@@ -7,17 +7,18 @@ cd examples/pipeline; python -m pytest            tests nights of it, with a clo
 workkit run pipeline nightly --embedded           the night now; with --args '["2026-11-05"]' that of another day
 workkit dead pipeline --embedded                  what failed for good, with its error
 workkit retry pipeline --all --embedded           tries that again; the rest of its night follows by itself
+workkit batch show pipeline "night of 2026-11-05" --embedded      how far a night is
 
-Every step may run again, after a crash or by hand: it writes the same rows, and its name keeps it from waiting twice.
+Every step may run again, after a crash or by hand: it writes the same rows. A night is a batch, which is made once.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from workkit import current_job, schedule
+from workkit import call, current_job, schedule
 
 HERE = Path(__file__).parent.resolve()
 PARIS = ZoneInfo("Europe/Paris")
@@ -27,12 +28,11 @@ s = schedule.create("pipeline", redis=f"embedded://{HERE}/.workkit", tz=PARIS.ke
 
 
 def nightly(day: str | None = None) -> None:
-    """Begin the night of a day, or complete it: what is there already is not asked for again."""
+    """Begin the night of a day, or complete it: a source that its batch has already is not added again."""
     day = day or f"{current_job().due.astimezone(PARIS):%Y-%m-%d}"  # however late this run is
-    with database() as db:
-        lacking = missing(db, day)
-    for source in lacking:
-        step(extract, day, source)
+    with schedule.batch(s, f"night of {day}", on_success=call(load, day)) as night:
+        for source in SOURCES:
+            night.add(extract, args=[day, source], name=f"extract/{day}/{source}", done_by="7am")
 
 
 @s.job(retries=4, base="1m", cap="15m", timeout="10m", retry_on=(OSError,))  # after 1, 2, 4, 8 minutes, or a bit less
@@ -40,16 +40,14 @@ def extract(day: str, source: str) -> None:
     rows = fetch(source, day)
     with database() as db:
         db.execute("INSERT OR REPLACE INTO extracted VALUES (?, ?, ?)", (day, source, rows))
-        lacking = missing(db, day)  # in the same transaction: of sources that end together, one completes the night
-    if not lacking:
-        step(load, day)
 
 
 @s.job(retries=4, base="1m", timeout="10m")
 def load(day: str) -> None:
+    """Load a night: its batch adds this when each source is extracted, also if one of them had to be repaired."""
     with database() as db:
         db.execute("INSERT OR REPLACE INTO nights SELECT day, sum(rows) FROM extracted WHERE day = ?", (day,))
-    step(report, day)
+    s.bind(report).now(name=f"report/{day}", done_by="7am").send(day)
 
 
 @s.job(retries=4, base="1m")
@@ -67,16 +65,6 @@ def tell(id: str, error: str) -> None:
 def fetch(source: str, day: str) -> int:
     """Pretend to ask a source for its rows of a day."""
     return len(source)
-
-
-def step(fn: Callable[..., None], *args: str) -> None:
-    """Add a step of a night, once while it waits or runs. If it is not done at 7am, a listener reports it."""
-    s.bind(fn).now(name="/".join([fn.__name__, *args]), done_by="7am").send(*args)
-
-
-def missing(db: sqlite3.Connection, day: str) -> list[str]:
-    there = {source for (source,) in db.execute("SELECT source FROM extracted WHERE day = ?", (day,))}
-    return [source for source in SOURCES if source not in there]
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The tests of the pipeline: nights pass in a moment. The fixture `wk` comes with workkit."""
 
 import tomllib
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,22 @@ def test_nights_without_a_listener_are_made_up_for(wk: testing.Workkit) -> None:
 def test_a_night_that_begins_twice_asks_each_source_once(wk: testing.Workkit) -> None:
     for _ in range(2):
         schedule.run(s, "nightly", args=["2026-02-01"])
+    wk.run_due()
+    assert sorted(asked) == [(source, "2026-02-01") for source in pipeline.SOURCES]
+    assert nights() == {"2026-02-01": 17}
+
+
+def test_a_night_whose_beginning_was_cut_off_is_completed(wk: testing.Workkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_off() -> Iterator[str]:
+        yield "orders"
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "SOURCES", cut_off())
+        schedule.run(s, "nightly", args=["2026-02-01"])
+        wk.run_due(raise_errors=False)
+    assert asked == []  # no source is asked before the night is whole
+    schedule.run(s, "nightly", args=["2026-02-01"])
     wk.run_due()
     assert sorted(asked) == [(source, "2026-02-01") for source in pipeline.SOURCES]
     assert nights() == {"2026-02-01": 17}

@@ -16,13 +16,15 @@ from typing import Any
 
 from tests.acceptance.history import Promise, complete_lines, write
 from tests.acceptance.kept import KEEP
-from workkit import Retry, current_job, events, job, schedule
+from workkit import Retry, call, current_job, events, job, schedule
 from workkit.errors import NotFound, TriggerError
+from workkit.verbs import batch as verbs
 from workkit.worker import counting
 
 HERE = "tests.acceptance.crash_cast"
 TAGS = ("cast", "user:7")  # of what ends: nothing of their index may be left
 MANY = 4  # rows of add_many
+MEMBERS = 5  # jobs of a batch, of which one dies, in steps of two
 ONES = 3  # runs of which one at a time may go on
 TICKS = 4  # occurrences of the recurring job that ends
 ADDED = "everything"  # the label under which the producer says that it has added all
@@ -53,10 +55,16 @@ def promises(base: int) -> dict[str, Promise]:
         "later": Promise(is_cancelled=True),
         "endless": Promise(is_cancelled=True),
         "nowhere": Promise(runs=False),
+        **{f"member-{n}": Promise() for n in range(MEMBERS - 1)},
+        "member-dead": Promise(last="OSError"),
+        "then": Promise(after=(*(f"member-{n}" for n in range(MEMBERS - 1)), "member-dead")),
+        "last": Promise(after=("then",)),
+        "first": Promise(),
+        "second": Promise(after=("first",)),
     }
 
 
-DEAD = 1  # "dies"
+DEAD = 2  # "dies" and "member-dead"
 
 
 def first_second(now: float, lead: int) -> int:
@@ -147,6 +155,9 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
         "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"], tags=TAGS),
         "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"], tags=TAGS),
         "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"], within="1s"),
+        "batch": lambda: _filled(s),
+        "last": lambda: schedule.add_now(s, fn(), args=["last"], after=schedule.batch(s, "batch")),
+        "chain": lambda: schedule.chain(s, [call(fn(), "first"), call(fn(), "second")]),
     }
     ids = {label: acknowledged(label, one) for label, one in add.items()}
     write(os.environ["WORKKIT_TEST_HISTORY"], what="ack", label=ADDED, id=None)
@@ -185,11 +196,26 @@ def acknowledged(label: str, add: Callable[[], Any]) -> str | None:
             write(file, what="raised", label=label, error=str(error))
             return None
         id = getattr(added, "id", None)
-        if label == "many":
-            for n in range(MANY):
-                write(file, what="ack", label=f"many-{n}", id=None)
+        for one in OF_ONE.get(label, ()):
+            write(file, what="ack", label=one, id=None)
         write(file, what="ack", label=label, id=id)
         return id
+
+
+OF_ONE = {  # labels of one addition
+    "many": [f"many-{n}" for n in range(MANY)],
+    "batch": ["then", "member-dead", *(f"member-{n}" for n in range(MEMBERS - 1))],
+    "chain": ["first", "second"],
+}
+
+
+def _filled(s: schedule.Schedule) -> None:
+    """A batch whose rows take several steps; whoever begins it again goes on where it was."""
+    verbs.STEP = 2
+    with schedule.batch(s, "batch", then=call(f"{HERE}:note", "then")) as batch:
+        for n in range(MEMBERS - 1):
+            batch.add(f"{HERE}:note", args=[f"member-{n}"], tags=TAGS)
+        batch.add(f"{HERE}:fail", args=["member-dead", 9])
 
 
 def earlier(file: str) -> list[Mapping[str, Any]]:

@@ -30,7 +30,7 @@ from tests.servers import PRODUCTS, program
 AT_ONCE = 20  # scenes; they mostly wait
 ONCE = frozenset({
     "publish", "register", "leave", "reap", "resync", "given back", "lost", "decided Dead", "admitted", "tell", "log",
-    "tally", "counted", "late",
+    "tally", "counted", "late", "group", "gather",
 })  # fmt: skip
 ONCE_IN_A_POOL = frozenset({"hold", "move", "periodic", "relock", "take_unique", "decided Again"})
 SCENES: dict[str, type[Scene]] = {"native": Scene, "gocraft": PoolScene}

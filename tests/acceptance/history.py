@@ -9,6 +9,7 @@ earlier state).
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
@@ -48,7 +49,8 @@ class Promise:
     """What one label of the cast is owed once it is acknowledged.
 
     `attempts` is how many attempts its run has in all; `last` how the last one ends. `dues`: the times (ms) of a
-    recurring job. `is_cancelled`: it was taken out, and need not run at all. `runs` False: nobody can.
+    recurring job. `is_cancelled`: it was taken out, and need not run at all. `runs` False: nobody can. `after`: the
+    labels that have to end first.
     """
 
     attempts: int = 1
@@ -56,6 +58,7 @@ class Promise:
     dues: tuple[int, ...] = ()
     is_cancelled: bool = False
     runs: bool = True
+    after: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,6 +155,8 @@ def check(history: History, promises: Mapping[str, Promise]) -> Verdict:
             complaints += _kept(label, promise, [run for run in runs if not _was_told_to_stop(run, history)])
         if promise.dues:
             complaints += _chain(label, promise, runs, history)
+        if promise.after and not any(history.of("rewound")):
+            complaints += _early(label, promise, by_label, promises)
     for causes in _repeated(history):
         for cause, run in causes:
             if cause:
@@ -218,6 +223,18 @@ def _chain(label: str, promise: Promise, runs: Sequence[Run], history: History) 
     overtaken = max((max(starts[:n], default=start) - start for n, start in enumerate(starts)), default=0.0)
     if overtaken > OVERTAKEN and not any(history.of("killed", "fenced", "given_back", "rewound")):
         yield f"{label} ran out of order: {[run.due for run in runs]}"
+
+
+def _early(
+    label: str, promise: Promise, by_label: Mapping[str, Sequence[Run]], promises: Mapping[str, Promise]
+) -> Iterator[str]:
+    """What runs after others begins when the last attempt of each has ended."""
+    begun = min((run.start for run in by_label.get(label, ())), default=None)
+    for before in promise.after:
+        last = promises[before].attempts - 1
+        ends = [run.end or math.inf for run in by_label.get(before, ()) if run.attempt == last]
+        if begun is not None and min(ends, default=math.inf) > begun:
+            yield f"{label} began before {before} had ended"
 
 
 def _repeated(history: History) -> Iterator[list[tuple[str, Run]]]:

@@ -9,8 +9,7 @@ from typing import Any
 import msgpack
 
 from tests.acceptance.hostile_values import Value
-from workkit.brokers.native.additions import is_plan_field
-from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.codec import Codec, is_plan_field
 from workkit.brokers.native.entry import item_id, read_entry, read_parked
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.published import LISTENER

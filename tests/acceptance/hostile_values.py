@@ -39,6 +39,7 @@ from tests.acceptance.hostile_texts import (
     slot,
 )
 from workkit.brokers.native.keys import Keys
+from workkit.contract.groups import group_id
 
 Kind = Literal["hash", "zset", "set", "list", "string", "stream"]
 HOUR_MS = 3_600_000
@@ -151,6 +152,31 @@ def _leaf(r: Random) -> bytes:
         for _ in range(r.randrange(9))
     ]
     return b"".join(bytes([len(entry) % 256]) + entry for entry in found) + r.choice((b"", noise(r)))
+
+
+def _group(r: Random) -> bytes:
+    return r.choice((b"%016x" % r.getrandbits(60), id_of(r)[:16], group_id("hostile").encode(), noise(r)))
+
+
+def _group_record(r: Random) -> bytes:
+    record = {
+        "name": "hostile", "on_death": "cancel", "total": 3, "made": PAST, "added": PAST, "settled": PAST,
+        "then": IDS[0], "then_payload": JOBS[IDS[0]], "success": IDS[-1], "success_payload": b"{}",
+    }  # fmt: skip
+    if r.random() < 0.5:
+        del record["name"]
+        record["of"] = r.choice(IDS)
+    return r.choice((b"o", b"r", b"c", b"d", b"x", b"?", b"")) + r.choice((packed(r, record), noise(r), b"\xc1"))
+
+
+def _group_member(r: Random) -> bytes:
+    of = r.choice((r.randbytes(8), bytes.fromhex(group_id("hostile")), noise(r)))
+    name = r.choice((r.randbytes(20), r.randbytes(20) + b"@" + token(r), b"=" + _group(r), b"+", noise(r)))
+    return of + r.choice((b"w", b"w", b"k", b"D", b"C", b"L", noise(r)[:1])) + name
+
+
+def _feed(r: Random) -> bytes:
+    return r.choice((id_of, run_of, lambda r: b"=" + _group(r), noise))(r) + r.choice((b"\0", b"")) + _group(r)
 
 
 def _jobs(r: Random, aim: Aim) -> Value:
@@ -396,6 +422,14 @@ MAKERS: Mapping[str, Maker] = {
     "turns": _zset("turns", entry),
     "order": lambda r, aim: Value(name="order", kind="zset", member=_place(r), score=r.choice(("0", "0", *SCORES))),
     "deadlines": _zset("deadlines", lambda r: r.choice((id_of, run_of))(r)),
+    "groups": _hash("groups", _group, _group_record),
+    "members": lambda r, aim: Value(
+        name="members", kind="zset", member=_group_member(r), score=r.choice(("0", *SCORES))
+    ),
+    "feeds": lambda r, aim: Value(name="feeds", kind="zset", member=_feed(r), score=r.choice(("0", "0", *SCORES))),
+    "ends": _hash(
+        "ends", id_of, lambda r: r.choice((b"dead 1", b"done", b"lost " + token(r), b" 9", b"x" * 300, noise(r)))
+    ),
     "counts": _hash("counts", id_of, token),
     "crashed": _hash("crashed", run_of, token),
     "first": _first,

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.servers import PAST
 
+OF_GROUPS = ("groups", "members", "feeds", "ends")  # of what has ended, for some days: `check_groups`
 BY_EXPIRY = ("watch", "producer", "crashed", "result")
 
 
@@ -42,7 +43,7 @@ def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int
     """Complain of every key that nobody owns any more: no job waits, nobody listens, `dead` occurrences died."""
     for name, key in sorted(left.items()):
         kind = name.partition(":")[0]
-        if name in ("stats", "plans") or kind in PAST:
+        if name in ("stats", "plans", *OF_GROUPS) or kind in PAST:
             continue
         if kind in BY_EXPIRY:
             if key.life < 0:
@@ -58,3 +59,17 @@ def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int
         yield f"dead and graves differ: {sorted(buried[0] ^ buried[1])}"
     if len(buried[0]) != dead:
         yield f"{len(buried[0])} dead, where {dead} died: {sorted(buried[0])}"
+
+
+def check_groups(client: Any, schedule: str) -> Iterator[str]:
+    """Complain of a group that waits for a member, or was not settled, where no job waits (spec/groups.md)."""
+    groups = client.hgetall(f"{schedule}:groups")
+    for group, value in groups.items():
+        if value[:1] not in (b"d", b"x"):
+            yield f"group {group.decode()} is not settled: {value[:1].decode()}"
+    for text in client.zrange(f"{schedule}:members", 0, -1):
+        if text[8:9] == b"w":
+            yield f"group {text[:8].hex()} waits for {text[9:29].hex()}"
+    for feed in client.zrange(f"{schedule}:feeds", 0, -1):
+        if feed[-16:] not in groups:
+            yield f"{feed!r} feeds a group that is gone"

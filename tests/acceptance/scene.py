@@ -18,7 +18,7 @@ import redis
 from tests.acceptance import crash_cast, history
 from tests.acceptance.history import Promise, Verdict, write
 from tests.acceptance.kept import Found, check_results, look_results
-from tests.acceptance.leftovers import check_keys, look
+from tests.acceptance.leftovers import check_groups, check_keys, look
 from tests.acceptance.records import Records, check_records, look_records
 from tests.acceptance.stage import Stage
 from tests.metronome import Metronome
@@ -28,7 +28,7 @@ from workkit import schedule
 from workkit.brokers.native.entry import item_id
 
 NAME = "scene"
-OF_PRODUCER = ("add", "put", "cancel")
+OF_PRODUCER = ("add", "put", "cancel", "group")
 STOPPED = ("leave", "given back")  # points that only a listener comes to that is told to stop
 PATIENCE = 60.0  # seconds; whoever waits in vain waits longer on a busy machine, and nobody else does
 FIRES = 20.0  # seconds; then the scene is played again
@@ -272,6 +272,7 @@ class Scene:
         self._sweep(nowhere[0])
         marked = {line["id"] for line in self._lines("cancelled")}
         self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=crash_cast.DEAD)
+        self._left += check_groups(self.client, NAME)
         self._records = look_records(self.client, NAME, url=self.server.url)
         self._results = look_results(self.client, NAME, url=self.server.url)
 

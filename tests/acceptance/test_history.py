@@ -11,8 +11,10 @@ import pytest
 
 from tests.acceptance import faulty, history, soak_verdict
 from tests.acceptance.history import Promise
-from tests.acceptance.leftovers import Key, check_keys
+from tests.acceptance.leftovers import Key, check_groups, check_keys
 from tests.acceptance.soak_verdict import Incident
+from tests.servers import Server
+from workkit import schedule
 
 ONE = "a" * 40
 Lines = list[Mapping[str, Any]]
@@ -98,6 +100,36 @@ def test_a_run_that_was_in_flight_may_be_run_again(incident: Lines, cause: str) 
     verdict = judged([ack("x"), *ran("x", 1.0), *incident, *ran("x", 8.0, pid=8)], x=Promise())
     assert verdict.complaints == ()
     assert verdict.twice == {cause: 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "complaints"),
+    [
+        ([*ran("y", 1.0)], []),
+        ([*ran("y", 1.0, took=2.0)], ["x began before y had ended"]),
+        ([ran("y", 1.0)[0]], ["x began before y had ended"]),
+        ([*ran("y", 3.0)], ["x began before y had ended"]),
+        ([*ran("y", 3.0), {"what": "rewound", "at": 2.5}], []),
+    ],
+)
+def test_what_runs_after_others_does_not_begin_before_they_have_ended(before: Lines, complaints: list[str]) -> None:
+    found = judged([*before, *ran("x", 2.0, due=1)], x=Promise(after=("y",)), y=Promise())
+    assert list(found.complaints) == complaints
+
+
+def test_a_group_that_is_left_waiting_is_complained_of(server: Server, name: str) -> None:
+    s, client = schedule.create(name, redis=server.url), server.client()
+    a = schedule.add_now(s, "app:note")
+    b = schedule.add_now(s, "app:note", after=a)
+    assert list(check_groups(client, name)) == [
+        f"group {b.id[:16]} is not settled: r",
+        f"group {b.id[:16]} waits for {a.id}",
+    ]
+    client.delete(f"{name}:groups", f"{name}:members")
+    assert "feeds a group that is gone" in next(check_groups(client, name))
+    schedule.cancel(s, b)
+    client.delete(f"{name}:feeds")
+    assert list(check_groups(client, name)) == []
 
 
 def test_what_nobody_added_is_complained_of() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -23,9 +24,20 @@ from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script
 from workkit.brokers.redis_server.server import PendingCalls, Server
 from workkit.contract.admin import Author, Limited, Marked, NextRun, Paused, Quieted, Resumed, Undo
+from workkit.contract.groups import group_id
 from workkit.contract.history import ALL, Cell, Counted, Sample
 from workkit.contract.listener import Claim, Ending, ListenerInfo
-from workkit.contract.producer import CodePlan, NewJob, PlanMark
+from workkit.contract.producer import (
+    After,
+    Before,
+    BulkPlace,
+    BulkStep,
+    CodePlan,
+    GroupStep,
+    NewGroup,
+    NewJob,
+    PlanMark,
+)
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import Pause, admission
 from workkit.jobs.arguments import KnownFunction
@@ -204,6 +216,25 @@ def _put(s: Scene) -> None:
     s.broker.adding([*more, _once(9, within_ms=1), _recurring(10, within_ms=1)])()
 
 
+def _batch(s: Scene) -> None:
+    """Fill batches, of which others may know the first, and add jobs that wait for what others have written."""
+    for name in ("hostile", f"good {s.broker.now_ms()}"):
+        places = [BulkPlace(id=group_id(name), rows=rows, digest=f"{rows:040x}") for rows in (0, 2, 3)]
+        for n, (before, after) in enumerate(pairwise(places)):
+            makes = NewGroup(then=_once(f"then {name}", then_of=name), on_death="cancel") if n == 0 else None
+            step = BulkStep(before=before, after=after, group=GroupStep(name=name, makes=makes, closes=n == 1))
+            rows = [_once(row, batch=name) for row in range(before.rows, after.rows)]
+            with suppress(*LEGITIMATE):
+                s.broker.adding(rows, step=step)()
+        with suppress(*LEGITIMATE):
+            s.broker.adding([_once("more", batch=name)])()
+    for one in (Before("job", IDS[0]), Before("name", "hostile"), Before("name", "good"), Before("batch", "hostile")):
+        new = _once("after", after="0" * 16)
+        new.after = After(before=(one, Before("job", IDS[-1], is_known=True)), on_death="run")
+        with suppress(*LEGITIMATE):
+            s.broker.adding([new])()
+
+
 def _traced(s: Scene) -> None:
     jobs = [_once("traced", 1), _once("traced", 2, name="traced")]
     for job in jobs:
@@ -280,6 +311,7 @@ def _targets(s: Scene) -> None:
 CALLS: dict[str, Callable[[Scene], object]] = {
     "add": lambda s: s.broker.adding([_once(1), _once(2), _recurring(3)])(),
     "put": _put,
+    "batch": _batch,
     "claim": _claim,
     "beat": _beat,
     "reap": _reap,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.checkups import found, keys, only, registered, repaired
+from tests.brokers.checkups import found, keys, only, payload, registered, repaired
 from tests.brokers.parking import HOUR, entry_of, now_ms, park
 from tests.servers import Server
 from workkit import schedule, wire
@@ -62,6 +62,27 @@ def test_parked_work_is_shown_with_the_reason(
     assert inspector.counts() == Counts(waiting=1, held=3, paused=1)
     for state in ("held", "paused", "waiting"):
         assert {j.id for j in inspector.jobs(state=state)} == {id for id, seen in shown.items() if seen[0] == state}
+
+
+GROUP = "0123456789abcdef"
+OF_GROUPS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    (f"open:{GROUP}", {"batch": "1 import"}, 'the batch "import" has not released its jobs'),
+    (f"after:{GROUP}", {"opts": {"then_of": "import"}}, 'the batch "import" has not ended'),
+    (f"after:{GROUP}", {"opts": {"after": GROUP}}, "jobs that it runs after have not ended"),
+    (f"success:{GROUP}", {"opts": {"then_of": "import"}}, 'the batch "import" has not ended, or has dead jobs'),
+)
+
+
+def test_what_waits_for_a_group_shows_it(s: schedule.Schedule, client: Any, name: str, inspector: Inspector) -> None:
+    expected = {}
+    for n, (key, fields, why) in enumerate(OF_GROUPS):
+        id, data = payload(n=n, **fields)
+        client.hset(f"{name}:jobs", id, data)
+        park(client, name, key, id, entry_of(id, due=n))
+        expected[id] = why
+    assert {job.id: job.why for job in inspector.jobs(state="held")} == expected
+    assert {id: inspector.job(id).why for id in expected} == expected
+    assert inspector.counts() == Counts(held=4)
 
 
 @pytest.mark.parametrize("target", ["schedule", "fn:#'app/note"])

@@ -55,7 +55,7 @@ def test_an_unreadable_payload_goes_to_the_dead_set_with_its_bytes(
     kept = msgpack.unpackb(grave)
     assert (kept["id"], kept["payload"], kept["reason"]) == (id.encode(), BAD[kind], "corrupt")
     assert kept["member"] == (b"" if place == "without an item" else item)
-    assert set(keys(client, name)) == {"dead", "graves"}
+    assert set(keys(client, name)) == {"dead", "graves", "ends"}
     only(doctor, "dead")
 
 
@@ -71,7 +71,7 @@ def test_a_listener_and_a_repair_bury_alike(server: Server, name: str) -> None:
             doctor = open_broker(s.name, redis=server.url).doctor
             for finding in found(doctor):
                 assert doctor.repair(finding) == (finding.kind in ("unreadable", "item"))
-        assert set(keys(client, s.name)) == {"dead", "graves"}
+        assert set(keys(client, s.name)) == {"dead", "graves", "ends"}
         assert client.zcard(f"{s.name}:dead") == 2
         graves.append({key: msgpack.unpackb(kept) for key, kept in client.hgetall(f"{s.name}:graves").items()})
     assert graves[0] == graves[1]

@@ -45,7 +45,7 @@ def claim_one(b: NativeBroker) -> Claim:
 
 def standing(server: Server, name: str) -> set[str]:
     keys = {key.decode().removeprefix(f"{name}:").partition(":")[0] for key in server.client().scan_iter(f"{name}:*")}
-    return keys - {"producer", "stats", "listeners", "running", "watch", "wake", *PAST}
+    return keys - {"producer", "stats", "listeners", "running", "watch", "wake", "ends", *PAST}
 
 
 def test_a_claim_moves_the_item_into_a_record(server: Server, name: str) -> None:

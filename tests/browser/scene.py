@@ -17,7 +17,7 @@ from tests.browser import cast
 from tests.browser.past import Was, tell, tell_missed
 from tests.processes import until
 from tests.servers import Server
-from workkit import schedule
+from workkit import call, schedule
 from workkit.brokers.native.keys import Keys
 from workkit.contract.history import Ended
 from workkit.jobs.job import Job
@@ -136,6 +136,18 @@ def _once(s: Schedule) -> None:
     for shop in ("a", "b", "c"):
         schedule.add_now(s, cast.SYNC, args=[shop, f"password={MASKED}"])
     schedule.add_now(s, cast.WORDY)
+    _batches(s)
+
+
+def _batches(s: Schedule) -> None:
+    """Make a batch with a dead job, jobs that wait and jobs that follow, and one that is done."""
+    with schedule.batch(s, "import 2027-03-01", then=call(cast.DONE, "report", password=MASKED)) as batch:
+        batch.add(cast.SYNC, args=["part 1"])
+        for part in range(2, 60):
+            batch.add(cast.DONE, args=[f"part {part}", {"token": MASKED}], in_="20 days")
+    schedule.add(s, cast.DONE, in_="5 hours", name="mail-report", after=[batch, "nightly"])
+    with schedule.batch(s, "thumbnails") as done:
+        done.add(cast.DONE, args=["a.png"])
 
 
 def _pauses(s: Schedule) -> None:
@@ -147,6 +159,8 @@ def _pauses(s: Schedule) -> None:
 
 def _hostile(s: Schedule, client: Any) -> None:
     for n, text in enumerate(NASTY):
+        with schedule.batch(s, "".join(filter(str.isprintable, text))[:200], then=call(cast.DONE, text)) as batch:
+            batch.add(cast.SYNC, args=[text, n])
         name = "".join(filter(str.isprintable, f"{n} {text}"))[:200]
         schedule.add(s, cast.DONE, every="minute", args=[text], kwargs={text[:50]: text}, name=name)
         schedule.add(s, cast.DONE, in_=f"{n + 1} hours", args=[text])
@@ -177,9 +191,9 @@ def standing(scene: Scene) -> None:
     def states(names: Iterable[str]) -> list[str]:
         return [schedule.job(s, name).state for name in names]
 
-    until(lambda: schedule.counts(s).dead >= 16, what="the dead")
+    until(lambda: schedule.counts(s).dead >= 17, what="the dead")
     until(
         lambda: states(["export", "stubborn", "again"]) == ["running", "running", "retrying"], what="the running ones"
     )
-    until(lambda: schedule.counts(s).held == 2, what="those that are held")
+    until(lambda: schedule.counts(s).held == 4, what="those that are held, two of them after a batch")
     schedule.cancel(s, "stubborn")

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser import cast
 from tests.browser.addresses import base
-from tests.browser.clicking import form, press, says, undo
+from tests.browser.clicking import Desk, form, press, says, undo
 from tests.browser.conftest import Site
 from tests.browser.scene import SHOP
 from tests.browser.seen import NARROW, Looks, Seen
@@ -145,3 +145,19 @@ def test_a_form_that_is_sent_twice_acts_once(looks: Looks, site: Site, has_scrip
 def ran(site: Site, since: datetime) -> list[datetime]:
     runs = schedule.runs(site.scene.shop, FAILING)
     return [run.ended for run in runs if run.by_hand and run.due >= since]
+
+
+@SCRIPTS
+def test_a_batch_is_cancelled_after_a_question_and_cannot_be_brought_back(desk: Desk, has_script: bool) -> None:
+    with schedule.batch(desk.s, "import", then=cast.DONE) as batch:
+        batch.add(cast.DONE, in_="1 hour")
+    desk.open("batches")
+    desk.seen.page.locator("main").get_by_role("link", name="import").click()
+    cancel = desk.form("cancel-batch")
+    expect(cancel).to_contain_text("This cannot be undone.")
+    press(cancel)
+    says(desk.seen, "Cancelled the batch import.")
+    expect(desk.seen.page.locator("#did").get_by_role("button")).to_have_count(0)
+    expect(desk.seen.page.locator("main")).to_contain_text("1 job: 1 cancelled. It was cancelled.")
+    assert batch.state().state == "cancelled"
+    assert desk.seen.complaints == []

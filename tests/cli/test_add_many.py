@@ -23,7 +23,7 @@ from tests.warm import Program, clean_environ
 from workkit import schedule
 from workkit.verbs.bulk import CHUNK
 
-BATCH = r"batch ([0-9a-f]{{8}}): If this is interrupted: workkit add-many {}\n"
+BATCH = r"bulk ([0-9a-f]{{8}}): If this is interrupted: workkit add-many {}\n"
 ROWS = [{"fn": "app:hi", "at": "2050-01-01 9am", "args": [n]} for n in range(2 * CHUNK)]
 
 
@@ -114,7 +114,7 @@ def test_a_line_that_is_not_json_is_named(
     assert "Nothing is added. Correct it, and run this again." in ran.err
 
 
-# Batches that are resumed.
+# Bulks that are resumed.
 
 PLAIN = [{"fn": "tests.handlers:note", "in_": "1 hour", "args": [n]} for n in range(3 * CHUNK + 7)]
 MIXED = [
@@ -142,7 +142,7 @@ def batch(run: Run, server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable
     monkeypatch.setenv("WORKKIT_REDIS_URL", server.url)
 
     def added(*words: str) -> str:
-        found = re.search(r"batch ([0-9a-f]{8}): ", run("add-many", *words).err)
+        found = re.search(r"bulk ([0-9a-f]{8}): ", run("add-many", *words).err)
         assert found
         return found[1]
 
@@ -220,7 +220,7 @@ def test_two_programs_that_resume_a_batch_double_nothing(
     both = [begun(words) for _ in range(3)]
     for child in both:
         _, err = child.communicate(timeout=60)
-        assert child.returncode == 0 or f"batch {id} is no longer where this program left it." in err
+        assert child.returncode == 0 or f"bulk {id} is no longer where this program left it." in err
     assert run("add-many", name, "jobs.jsonl", "--resume", id).status == 0
     assert numbers(name) == list(range(len(PLAIN)))
 
@@ -240,7 +240,7 @@ def test_rows_that_are_not_those_of_the_batch_are_refused(
         write(file, rows)
         ran = run("add-many", name, "jobs.jsonl", "--resume", id)
         assert (ran.status, ran.out) == (2, "")
-        assert f"error: batch {id} has added {CHUNK} rows, which are not the first of these: {how}" in ran.err
+        assert f"error: bulk {id} has added {CHUNK} rows, which are not the first of these: {how}" in ran.err
     assert numbers(name) == list(range(CHUNK))
     file.write_text("".join(json.dumps(row, indent=None, separators=(",", ":")) + "\n\n" for row in PLAIN))
     assert run("add-many", name, "jobs.jsonl", "--resume", id).status == 0  # written otherwise, and the same
@@ -251,7 +251,7 @@ def test_a_batch_that_is_not_known_is_refused(run: Run, name: str, folder: Path,
     write(folder / "jobs.jsonl", PLAIN)
     ran = run("add-many", name, "jobs.jsonl", "--resume", "1f0c2a9b")
     assert (ran.status, ran.out) == (3, "")
-    assert ran.err.startswith(f'error: no batch "1f0c2a9b" in {name}. It was never begun there, or ')
+    assert ran.err.startswith(f'error: no bulk "1f0c2a9b" in {name}. It was never begun there, or ')
 
 
 def test_a_batch_is_kept_for_a_week(server: Server, name: str, folder: Path, batch: Callable[..., str]) -> None:

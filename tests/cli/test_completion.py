@@ -50,6 +50,8 @@ def completed(run: Run, monkeypatch: pytest.MonkeyPatch, *words: str, shell: str
         (("demo", "--w"), ["--web"]),
         (("listen", "s", "--log", ""), ["console", "json"]),
         (("wire", "v"), ["verify"]),
+        (("batch", ""), ["list", "show", "cancel", "resume"]),
+        (("batch", "show", "s", "b", "--ending", "d"), ["done", "dead", "discarded"]),
         (("next", "noon", "--dialect", "s"), ["standard"]),
         (("list", "--tz", "Europe/Pari"), ["Europe/Paris"]),
         (("list", "--wa"), ["--watch"]),

@@ -160,7 +160,7 @@ def test_a_file_of_rows_is_added_once_though_it_is_interrupted(run: Run, ns: Nam
     assert (refused.status, refused.out, numbers()) == (4, "", list(range(CHUNK)))
     assert f'error: row {CHUNK + 1} of jobs.jsonl: "export" cannot recur here' in refused.err
     assert f"Rows 1 to {CHUNK} are added." in refused.err
-    found = re.search(r"batch ([0-9a-f]{8}): .*--resume \1 --layout gocraft\n", refused.err)
+    found = re.search(r"bulk ([0-9a-f]{8}): .*--resume \1 --layout gocraft\n", refused.err)
     assert found
     write(*ROWS)
     added = run("add-many", ns.name, "jobs.jsonl", "--resume", found[1], *LAYOUT)

@@ -37,7 +37,7 @@ SAMPLES = {
     "schedule": "NAME", "schedules": "NAME", "when": "7pm tomorrow", "fn": "app:hi", "jobs": "shop.sold", "args": "",
     "which": "nightly", "source": "crontab", "what": "jobs.jsonl",
     "words": "nightly", "file": "jobs.jsonl", "plan": "plan.toml", "shell": "bash", "action": "verify",
-    "text": "0 9 * * 1", "word": "add",
+    "text": "0 9 * * 1", "word": "add", "batch action": "show", "name": "nightly",
 }  # fmt: skip
 
 
@@ -109,7 +109,8 @@ def words(command: click.Command, name: str) -> list[str]:
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             assert parameter.name in SAMPLES, f"{command.name} has an argument {parameter.name}: add a sample for it"
-            sample = SAMPLES[parameter.name].replace("NAME", name)
+            found_at = f"{command.name} {parameter.name}"
+            sample = SAMPLES.get(found_at, SAMPLES[parameter.name]).replace("NAME", name)
             if sample and parameter.name == "words":
                 found.append(name)
             found += [sample] if sample else []

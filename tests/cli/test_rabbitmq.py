@@ -187,7 +187,7 @@ def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder
         assert run("listen", name, *where, *consumer, "--burst").status == 0
         ran = run("add-many", name, "jobs.jsonl", *where)
         assert (ran.status, ran.out) == (0, f"added 700 jobs to {name}\n")
-        assert ran.err == "no batch: an exchange keeps none, so an interrupted run cannot be resumed\n"
+        assert ran.err == "no bulk: an exchange keeps none, so an interrupted run cannot be resumed\n"
         lines[5] = lines[5].replace("orders.made", "orders.mode")
         (folder / "jobs.jsonl").write_text("\n".join(lines))
         ran = run("add-many", name, "jobs.jsonl", *where)
@@ -203,7 +203,7 @@ def test_a_file_of_jobs_is_published_and_refused_rows_are_named(run: Run, folder
         ran = run("add-many", name, "jobs.jsonl", "--resume", "1f0c2a9b", *where)
         assert (ran.status, ran.err) == (
             4,
-            "error: a batch cannot be resumed: an exchange does not keep how far it is. "
+            "error: a bulk cannot be resumed: an exchange does not keep how far it is. "
             "Add the rows to a native schedule, and forward that one: workkit forward.\n",
         )
     finally:

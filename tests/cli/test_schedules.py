@@ -27,6 +27,7 @@ REFUSING = (
     "snooze evening x 1h",
     "retry evening --all", "discard evening --all", "doctor evening", "doctor shop evening", "doctor evening --json",
     "wire dump evening",
+    "batch list evening", "batch show evening x", "batch cancel evening x --yes", "batch resume evening x",
     "wire verify evening", "forward evening --to shop", "web evening", "web shop evening",
 )  # fmt: skip
 WITHOUT_CHECK = {

@@ -59,6 +59,8 @@ BAD: dict[str, tuple[list[Any], list[str]]] = {
         ["user:7", 5, [""], [7], ["a*"], [" a"], ["é" * 33], ["a\nb"], [str(n) for n in range(9)]],
         ["", "a*", " a", "é" * 33, "a\nb"],
     ),
+    "after": ([5, "", [], [5]], [""]),
+    "on_death": (["stop", 5], ["stop"]),
     "keep": (["soon", 5, "0s", "500 days"], ["soon", "5", "0s", "500 days"]),
     "keep_most": (["much", 0, 1.5, "65 MB"], ["much", "0", "65 MB"]),
 }
@@ -75,6 +77,7 @@ PAIRS: list[dict[str, Any]] = [
     {"debounce": "1m", "debounce_most": "1s"},
     {"once_for": "1m"},
     {"once_key": "k"},
+    {"on_death": "run"},
 ]
 KEYWORDS = {option.name for option in OPTIONS} | {"at", "in_", "every", "cron", "when", "fn", "args", "kwargs", "redis"}
 KEYWORD = re.compile(rf"(?<![\w.'\"/?&-])({'|'.join(KEYWORDS)})=")

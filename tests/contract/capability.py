@@ -41,6 +41,7 @@ class Can(StrEnum):
     NAME = "replace a job of the same name"
     UNIQUE = "keep one job of a unique key"
     TAGS = "find and change jobs by their tags"
+    GROUPS = "run a job when each job of a batch has ended"
     ONCE = "return the first job of a key that lasts, however it ended"
     LIMIT_SCHEDULE = "limit how many jobs of a schedule run at once"
     BATCH = "keep how far a batch of additions is, so that it can be resumed"

@@ -125,7 +125,7 @@ class Sharded(_Published):
     """The native layout in several shards, here all on one plain server. Each shard would have a limit of its own."""
 
     shards: int
-    can = Native.can - {Can.LIMIT_SCHEDULE, Can.BATCH}
+    can = Native.can - {Can.LIMIT_SCHEDULE, Can.BATCH, Can.GROUPS}
 
     def __str__(self) -> str:
         return f"{self.shards} shards"

@@ -17,6 +17,7 @@ from workkit.contract.listener import Claim
 from workkit.contract.producer import Added
 from workkit.errors import ChangedMeanwhile, NotFound
 from workkit.jobs.admission import FREE, Pause
+from workkit.jobs.call import FunctionCall
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Again, Dead, Done
 from workkit.jobs.run_options import UNSAID, RunOptions
@@ -241,6 +242,16 @@ def test_jobs_are_found_and_changed_by_a_tag(stage: Stage) -> None:
     assert schedule.counts(stage.s, tag="paid").all == 1
     assert [job.id for job in schedule.cancel(stage.s, tag="user:7")] == [first.id]
     assert drained(stage) == [2]
+
+
+@promised(Can.GROUPS)
+def test_what_follows_a_batch_runs_after_it(stage: Stage) -> None:
+    with schedule.batch(stage.s, "import", then=FunctionCall(handlers.note, (3,))) as batch:
+        for n in (1, 2):
+            batch.add(handlers.note, args=[n])
+    assert drained(stage) == [1, 2, 3]
+    assert stage.noted(handlers.calls[-1])[0] == 3
+    assert batch.state().state == "done"
 
 
 @promised(Can.ONCE)

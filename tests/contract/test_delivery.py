@@ -13,7 +13,7 @@ from tests.contract.stage import HOW, Peer, Stage
 from tests.processes import until
 from workkit import schedule
 from workkit.contract.listener import Claim
-from workkit.contract.producer import Batch, BatchStep, Tally
+from workkit.contract.producer import BulkPlace, BulkStep, Tally
 from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Done, Released
@@ -198,16 +198,16 @@ def test_a_listener_that_sleeps_is_woken_by_an_addition(stage: Stage) -> None:
 
 @promised(Can.BATCH)
 def test_a_batch_moves_on_with_its_rows_in_one_step_and_once(stage: Stage) -> None:
-    begun = Batch(id="1f0c2a9b", rows=0, digest="ab")
+    begun = BulkPlace(id="1f0c2a9b", rows=0, digest="ab")
     stage.producer.batch(begun)
     assert stage.producer.batch(begun.id) == begun
     jobs, after = [stage.new_job(0), stage.new_job(1)], replace(begun, rows=2, digest="cd")
     stage.lose_next_addition()
-    assert [one.new for one in stage.producer.adding(jobs, step=BatchStep(before=begun, after=after))()] == [True, True]
+    assert [one.new for one in stage.producer.adding(jobs, step=BulkStep(before=begun, after=after))()] == [True, True]
     other, _ = stage.another_producer()
     assert other.batch(begun.id) == after
     for digest in ("cd", "ef"):
-        late = BatchStep(before=begun, after=replace(after, rows=1, digest=digest))
+        late = BulkStep(before=begun, after=replace(after, rows=1, digest=digest))
         with pytest.raises(InvalidOptions):
             other.adding(jobs[:1], step=late)()
     assert len(stage.jobs()) == 2

@@ -181,7 +181,7 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], message: str) ->
 
 
 def test_every_keyword_is_refused_somewhere_above() -> None:
-    read_later = {"tz", "start", "end"}  # with the time
+    read_later = {"tz", "start", "end", "after", "on_death"}  # with the time, or the job
     terms = {option.name for option in OPTIONS if ADD in option.places and JOB not in option.places}
     assert {name for given, _ in MISTAKES for name in given} == terms - read_later
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.model.groups import AFTER, OPEN, SUCCESS, Groups
 from tests.model.listener import Step
 from tests.model.protocol import Entry, Occ, Plan, Server, State, Violation, drop, entries, put, spend
 from tests.model.scripts import forgotten, grant
@@ -13,15 +14,19 @@ class Calls:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.jobs, self.bugs, self.slots = plan, plan.jobs, plan.bugs, Slots(plan)
+        self.groups = Groups(plan)
 
     def steps(self, t: State) -> list[Step]:
-        """What they may ask for next."""
+        """What they may ask for next; a producer that dies is started again, and does all of it again."""
+        out: list[Step] = []
+        if t.budget.producer and t.calls:
+            out.append(("the producer dies", True, spend(t, "producer")._replace(calls=0, asked=False)))
         if t.calls == len(self.plan.calls):
-            return []
+            return out
         verb, job = self.plan.calls[t.calls]
         u, answer = getattr(self, "_" + verb.replace(" ", "_"))(t, job)
         said = f"{verb} {job}{' again' if t.asked else ''}: {answer}"
-        out: list[Step] = [(said, False, u._replace(calls=t.calls + 1, asked=False))]
+        out.append((said, False, u._replace(calls=t.calls + 1, asked=False)))
         if verb == "resume":
             out += self._half_resumed(t, job)
         if t.budget.lose and not t.asked and verb != "peer adds":
@@ -65,11 +70,13 @@ class Calls:
         if parked or (left and "replaced_runs" in self.bugs):
             return t._replace(s=s)
         aside = {(k, e) for k, e in self._aside(s, holder) if k == key or (k == PAUSED + holder and e.untouched)}
+        aside |= {(k, e) for k, e in self._aside(s, holder) if k.startswith((OPEN, AFTER, SUCCESS))}
         begun = any(run in dict(s.crashes) for run in s.nxt)  # it may have: what is left of it ends as missing
         nxt = s.nxt if begun else drop(s.nxt, holder)
         s = s._replace(jobs=s.jobs - {holder}, nxt=nxt, waiting=s.waiting - aside)
         marks = s.marks if "replaced_keeps_mark" in self.bugs else s.marks - {holder}
-        return t._replace(s=s._replace(owed=s.owed - runs, marks=marks))
+        s = s._replace(owed=s.owed - runs, marks=marks)
+        return t._replace(s=self.groups.settled(s, holder, "replaced"))
 
     def _peer_adds(self, t: State, job: str) -> tuple[State, str]:
         """A foreign peer knows the two published keys, and no marks."""
@@ -88,6 +95,7 @@ class Calls:
         if python:
             s = s._replace(marks=s.marks if "cancel_mark_survives_readd" in self.bugs else s.marks - {job})
             s = s._replace(unique=put(s.unique, spec.unique, job) if spec.unique else s.unique)
+            s = self.groups.stored(s, job)
         credit = t.credit
         for run in runs if not t.failed else ():
             credit = put(credit, run, 1, keep=True)
@@ -108,8 +116,8 @@ class Calls:
         if self.jobs[job].recurs:
             s = self._forgotten(s, job)._replace(marks=s.marks | {job})
         elif waited:
-            marks = s.marks if "cancel_leaves_mark" in self.bugs else s.marks - {job}
-            s = self._forgotten(s, job)._replace(marks=marks)
+            s = s if "cancel_leaves_mark" in self.bugs else s._replace(marks=s.marks - {job})
+            s = self._forgotten(s, job)
         else:
             s = s._replace(marks=s.marks | {job})
             if "cancel_deletes_held_payload" in self.bugs:
@@ -118,7 +126,56 @@ class Calls:
 
     def _forgotten(self, s: Server, job: str) -> Server:
         s = s._replace(jobs=s.jobs - {job}, ended=s.ended - {job})
-        return s if "unique_outlives_job" in self.bugs else forgotten(s, self.plan, job)
+        s = s if "unique_outlives_job" in self.bugs else forgotten(s, self.plan, job)
+        return self.groups.removed(s, job)
+
+    # Groups.
+
+    def _fill(self, t: State, g: str) -> tuple[State, str]:
+        """One step of the addition of a batch, numbered; one that is there already, and closed, is left as it is."""
+        s, number, spec = t.s, t.calls + 1, self.plan.groups[g]
+        state, step = self.groups.state(s, g), self.plan.calls[: t.calls].count(("fill", g))
+        if "made_again" not in self.bugs:
+            if number <= s.producer:
+                return t, "as before"
+            if state not in ("", "o"):
+                return t, "refused: it is cancelled"
+        u = t._replace(s=s._replace(producer=number))
+        last = (spec.then, spec.success) if step == 0 else ()
+        for job in (*spec.steps[step], *(job for job in last if job)):
+            u, _ = self._stored(u, job, python=True)
+        return u._replace(s=self.groups.filled(u.s, g, step)), "closed" if step + 1 == len(spec.steps) else "filled"
+
+    def _follow(self, t: State, g: str) -> tuple[State, str]:
+        """A job after others, which its own step looks at."""
+        s, number, spec = t.s, t.calls + 1, self.plan.groups[g]
+        if number <= s.producer:
+            return t, "as before"
+        t = t._replace(s=s._replace(producer=number))
+        found = [self.groups.resolved(s, name) for name in spec.steps[0]]
+        bad = [how for _, how in found if how not in ("done", "waiting")]
+        if bad and spec.on_death == "cancel":
+            return t, f"not added: {', '.join(bad)}"
+        t, _ = self._stored(t, spec.then, python=True)
+        return t._replace(s=self.groups.waits(t.s, g, found)), ", ".join(f"{name} {how}" for name, how in found)
+
+    def _give_up(self, t: State, g: str) -> tuple[State, str]:
+        return t._replace(s=self.groups.given_up(t.s, g)), self.groups.state(t.s, g) or "unknown"
+
+    def joining(self, t: State) -> list[Step]:
+        """A running member adds to its batch; also one that was taken for dead and does not know it."""
+        out: list[Step] = []
+        for g, spec in self.plan.groups.items():
+            for job, by in spec.spawned.items():
+                runs = any(h.phase == "R" and h.entry.job == by for c in t.clients for h in c.held)
+                if not runs or dict(t.taken)[job] >= 0 or not self.groups.takes(t.s, g):
+                    continue
+                if spec.then in t.s.groups.fired and not t.failed:
+                    raise Violation(f"late: {job} is added to {g}, whose end was told")
+                u, _ = self._stored(t._replace(asked=False), job, python=True)
+                u = u._replace(s=self.groups.joined(u.s, g, job), asked=t.asked)
+                out.append((f"{by} adds {job} to {g}", False, u))
+        return out
 
     def _aside(self, s: Server, job: str) -> list[tuple[str, Entry]]:
         return [(key, e) for key, e in sorted(s.waiting) if e.job == job]
@@ -193,6 +250,7 @@ class Calls:
             s = s._replace(marks=s.marks - {job})
         if not self.jobs[job].recurs:
             s = s._replace(jobs=s.jobs | {job}, nxt=put(s.nxt, job, occ[1]))
+            s = self.groups.rejoined(self.groups.stored(s, job), job)
         else:
             if job not in s.jobs:
                 s = s._replace(jobs=s.jobs | {job}, ended=s.ended | {job})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.model.groups import Groups
 from tests.model.protocol import (
     POISON,
     Ask,
@@ -36,6 +37,7 @@ class Listeners:
 
     def __init__(self, plan: Plan, scripts: Scripts) -> None:
         self.plan, self.scripts, self.slots, self.bugs = plan, scripts, Slots(plan), plan.bugs
+        self.groups = Groups(plan)
 
     def steps(self, t: State) -> list[Step]:
         """Everything that a listener can do next, and the requests that are still on their way."""
@@ -241,6 +243,8 @@ class Listeners:
             raise Violation(f"cancelled: {e.job}{e.occ} starts though it was removed")
         if e.at in t.s.replaced and listed and not t.failed:
             raise Violation(f"replaced: {e.job}{e.occ} starts though another had replaced it before it began")
+        if listed and not t.failed and self.plan.groups:
+            self.groups.starts(t.s, e.job)
         if t.failed:
             return t
         if listed and dict(t.crashed).get(e.at, 0) >= POISON:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.model.groups import AFTER, OPEN, SUCCESS, Groups
 from tests.model.listener import Listeners, Step
 from tests.model.protocol import Entry, Plan, Request, Server, State, Violation, Who, entries
 from tests.model.scripts import Scripts
@@ -17,6 +18,7 @@ class Model:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.jobs, self.bugs = plan, plan.jobs, plan.bugs
         self._listeners, self._world, self._slots = Listeners(plan, Scripts(plan)), World(plan), Slots(plan)
+        self._groups = Groups(plan)
         self._limited = any(map(self._slots.needed, plan.jobs)) or any(verb == "pause" for verb, _ in plan.calls)
         revived = {self.jobs[job].unique for verb, job in plan.calls if verb == "revive"}
         replaced = {spec.unique for spec in self.jobs.values() if spec.replaces}
@@ -58,6 +60,8 @@ class Model:
         if t.s.unkept:
             raise Violation(f"result: occurrences that are over and their results differ: {sorted(t.s.unkept)}")
         self._check_unique(t.s)
+        if self.plan.groups:
+            self._groups.check(t)
         if self._limited:
             self._check_slots(t)
             self._check_parked(t)
@@ -146,6 +150,8 @@ class Model:
         s, calls = t.s, self.plan.calls
         resuming = calls[t.calls][1] if t.asked and calls[t.calls][0] == "resume" else ""
         for key, e in s.waiting:
+            if key.startswith((OPEN, AFTER, SUCCESS)):
+                continue
             target = key.removeprefix(PAUSED)
             if target == key:
                 if not self._slots.is_full(s, key):
@@ -163,6 +169,8 @@ class Model:
         waits = {j for j in self.jobs if {j, self.jobs[j].fn} & s.paused}  # paused for good: only others must end
         foreign = {j for j, spec in self.jobs.items() if spec.foreign}  # they wait for a peer
         seen = dict(s.nxt).keys() >= foreign & s.jobs - t.adrift and not any(e.job in foreign for e in entries(s))
+        if self.plan.groups:
+            left = left - self._groups.resting(s) | self._groups.left(s)
         return seen and not left - t.adrift - waits - foreign
 
     # States that differ in nothing that matters are one.

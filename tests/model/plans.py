@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.model import group_plans
 from tests.model.protocol import Budget, JobSpec, Plan
 
 ONE = JobSpec()
@@ -109,7 +110,9 @@ SMALL |= {
     "paused job": Plan({"R": SKIPPING}, Budget(crash=1), calls=(("pause", "R"), ("resume", "R")), listeners=1),
 }
 
-LARGE: dict[str, Plan] = {
+SMALL |= group_plans.SMALL
+
+LARGE: dict[str, Plan] = group_plans.LARGE | {
     "foreign, all faults": Plan({"F": FOREIGN}, Budget(crash=2, expire=1, lose=1)),
     "foreign, recurring, all faults": Plan({"F": FOREIGN_RECURRING}, Budget(crash=2, expire=1, lose=1)),
     "foreign, peer, all faults": Plan(
@@ -256,4 +259,5 @@ BUGS: list[tuple[str, str, str]] = [
     ("missed_not_closed", "overlap, revived", "open"),
     ("pause_keeps_slot", "paused", "lost_or_stuck"),
     ("resume_once", "paused, resumed", "parked"),
+    *group_plans.BUGS,
 ]

@@ -7,7 +7,8 @@ pairs, so that a state is a value. `Plan.bugs` switches single rules off, to sho
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 POISON = 2  # crashes after which an occurrence is not run again; the product says 3
@@ -59,6 +60,23 @@ class JobSpec(NamedTuple):
     overlap: str = ""
     fn: str = ""
     foreign: bool = False
+
+
+class GroupSpec(NamedTuple):
+    """A batch: jobs by the steps of its addition, and those that a running member adds (`spawned`: by whom); or what
+    one job, `then`, runs after. `success` runs once no member is dead.
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+    then: str = ""
+    success: str = ""
+    on_death: str = "continue"
+    spawned: Mapping[str, str] = MappingProxyType({})
+    is_batch: bool = True
+
+    def of_batch(self) -> tuple[str, ...]:
+        """The jobs that are members as long as they stand."""
+        return tuple(job for step in self.steps for job in step) + tuple(self.spawned) if self.is_batch else ()
 
 
 @quick
@@ -152,7 +170,9 @@ class Client(NamedTuple):
 
 @quick
 class Budget(NamedTuple):
-    """How often each may happen yet. `expire`: taken for dead though it lives; `failover`: back to an earlier state."""
+    """How often each may happen yet. `expire`: taken for dead though it lives; `failover`: back to an earlier state;
+    `producer`: it dies, and all that it does is done again.
+    """
 
     crash: int = 0
     expire: int = 0
@@ -161,6 +181,24 @@ class Budget(NamedTuple):
     release: int = 0
     peer_crash: int = 0
     failover: int = 0
+    producer: int = 0
+
+
+@quick
+class Grouped(NamedTuple):
+    """The keys of groups: `members` with their letter, `feeds` and `ends`. And what follows them through a failover:
+    `filled`, steps of additions; `bound`, whom a group without a name was to wait for; `fired`, what was let go;
+    `last`, how each has ended.
+    """
+
+    state: Pairs[str, str] = frozenset()
+    members: frozenset[tuple[str, str, str]] = frozenset()
+    feeds: frozenset[tuple[str, str]] = frozenset()
+    ends: Pairs[str, str] = frozenset()
+    filled: Pairs[str, int] = frozenset()
+    bound: frozenset[tuple[str, str]] = frozenset()
+    fired: frozenset[str] = frozenset()
+    last: Pairs[str, str] = frozenset()
 
 
 @quick
@@ -193,6 +231,7 @@ class Server(NamedTuple):
     replaced: frozenset[Occ] = frozenset()
     unrecorded: Pairs[tuple[Occ, int, str], int] = frozenset()
     unkept: Pairs[Occ, int] = frozenset()
+    groups: Grouped = Grouped()
 
 
 @quick
@@ -236,6 +275,7 @@ class Plan(NamedTuple):
     listeners: int = 2
     peer: bool = False
     limits: Pairs[str, int] = frozenset()
+    groups: Mapping[str, GroupSpec] = MappingProxyType({})
     bugs: frozenset[str] = frozenset()
 
     def start(self) -> State:
@@ -243,7 +283,8 @@ class Plan(NamedTuple):
         verbs: dict[str, str] = {}
         for verb, job in self.calls:
             verbs.setdefault(job, verb)
-        first = [j for j in self.jobs if verbs.get(j) not in ("add", "peer adds")]
+        added = {job for g in self.groups.values() for job in (*g.of_batch(), g.then, g.success)}
+        first = [j for j in self.jobs if verbs.get(j) not in ("add", "peer adds") and j not in added]
         owed = frozenset((j, k) for j in first for k in range(self.jobs[j].ticks))
         server = Server(
             jobs=frozenset(first),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from tests.model.groups import Groups
 from tests.model.protocol import (
     Ask,
     End,
@@ -73,6 +74,7 @@ class Scripts:
 
     def __init__(self, plan: Plan) -> None:
         self.jobs, self.bugs, self.plan, self.slots = plan.jobs, plan.bugs, plan, Slots(plan)
+        self.groups = Groups(plan)
 
     def run(self, t: State, who: Who, seq: int, op: str, args: Any) -> list[Outcome]:
         """Run one request of a listener."""
@@ -140,7 +142,7 @@ class Scripts:
         if e.job not in s.jobs:
             return "M"
         renewed = self.jobs[e.job].recurs and e.kind == "r" and "mark_kills_readded" not in self.bugs
-        return "K" if e.job in s.marks and not renewed else ""
+        return "K" if (e.job in s.marks and not renewed) or self.groups.is_given_up(s, e.job) else ""
 
     def admit(self, t: State, who: Who, seq: int, args: tuple[Ask, ...]) -> list[Outcome]:
         """Before claims start: put next items back or mark jobs ended, open occurrences, take slots; or park."""
@@ -220,7 +222,7 @@ class Scripts:
             t = self._pardoned(t, a)
         s = self._armed(t.s, e, a.due) if opens else t.s
         if "missed_not_closed" not in self.bugs:
-            s = self._closed(s, e)
+            s = self._closed(s, e, "M")
         return t._replace(s=s, credit=drop(t.credit, e.at))
 
     def _pardoned(self, t: State, a: Ask) -> State:
@@ -320,12 +322,13 @@ class Scripts:
         if e.kind == "o":
             if "rearm_after" in self.bugs and how == "D":
                 s = self._opened(self._armed(s, e, e.occ + 1 if e.occ + 1 < spec.ticks else None), e)
-            return self._closed(s, e)
+            return self._closed(s, e, how)
         if how == "M" and "missing_drops_payload" not in self.bugs:
             return s  # what stands under its name now was added anew
-        return forgotten(s._replace(jobs=s.jobs - {e.job}, marks=s.marks - {e.job}), self.plan, e.job)
+        s = forgotten(s._replace(jobs=s.jobs - {e.job}, marks=s.marks - {e.job}), self.plan, e.job)
+        return self.groups.ended(s, e, how)
 
-    def _closed(self, s: Server, e: Entry) -> Server:
+    def _closed(self, s: Server, e: Entry, how: str) -> Server:
         """The last one out of a finished job takes the payload with it."""
         s = s._replace(slots=s.slots - {e.at})
         if "final_drop_naive" in self.bugs:
@@ -334,7 +337,7 @@ class Scripts:
         ended = e.job not in dict(s.nxt) if "final_drop_by_next" in self.bugs else e.job in s.ended
         if ended and not any(job == e.job for job, _ in s.slots):
             s = forgotten(s._replace(jobs=s.jobs - {e.job}, ended=s.ended - {e.job}), self.plan, e.job)
-        return s
+        return self.groups.ended(s, e, how)
 
     def resync(
         self, t: State, who: Who, seq: int, believed: tuple[tuple[Receipt, str, tuple[str, ...]], ...]

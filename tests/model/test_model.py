@@ -24,7 +24,7 @@ def test_a_rule_switched_off_is_missed(bug: str, name: str, violation: str) -> N
     found = explore(Model(SMALL[name]._replace(bugs=frozenset([bug]))))
     assert found.violation is not None, f"{found.states} states without {bug} being noticed"
     assert found.violation.startswith(f"{violation}:"), found.violation
-    assert found.trace
+    assert found.trace or violation == "lost_or_stuck"  # without a step: no way leads from the start to a good end
 
 
 def test_no_plan_is_searched_in_part_and_called_good() -> None:

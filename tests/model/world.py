@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.model.calls import Calls
+from tests.model.groups import Groups
 from tests.model.listener import Step
 from tests.model.protocol import (
     Entry,
@@ -26,10 +27,15 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.jobs, self.bugs, self._calls = plan, plan.jobs, plan.bugs, Calls(plan)
+        self._groups = Groups(plan)
 
     def steps(self, t: State) -> list[Step]:
         """What anybody else may do next."""
-        return [*self._reaping(t), *self._calls.steps(t), *self._peering(t), *self._failing_over(t)]
+        steps = [*self._reaping(t), *self._calls.steps(t), *self._peering(t), *self._failing_over(t)]
+        return [*steps, *self._calls.joining(t), *self._gathering(t)] if self.plan.groups else steps
+
+    def _gathering(self, t: State) -> list[Step]:
+        return [(f"gather: {said}", False, t._replace(s=s)) for said, s in self._groups.gathered(t)]
 
     # Who is taken for dead.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, assert_type
 
-from workkit import Job, call, current_job, schedule
+from workkit import Job, aio, call, current_job, schedule
 from workkit.contract.producer import Tally
 from workkit.verbs.calling import JobFunction, TimedCall
 
@@ -61,6 +61,15 @@ assert_type(s.bind(export).send(date(2027, 3, 1)).result(), Report)
 schedule.add(s, fn=export, at="7pm tomorrow", args=["2027-03-01"])
 schedule.add_now(s, call=call(export, date(2027, 3, 1)))
 
+with schedule.batch(s, "import", then=plain, on_death="cancel", done_by="6am") as made:
+    assert_type(made.add(export, args=[date(2027, 3, 1)], after=["nightly"]).id, str)
+assert_type(made.state().dead, int)
+assert_type(made.waiting, int)
+schedule.add_now(s, export, args=["2027-03-01"], after=[made, load.send(3), "nightly"], on_death="run")
+assert_type(schedule.map(s, export, [date(2027, 3, 1)], then=call(plain, 1), progress=print, retries=3).name, str)
+schedule.chain(s, [call(export, date(2027, 3, 1)), call(plain, 1)])
+schedule.retry(s, made, follow=True)
+
 
 @s.every("weekday at 9am")
 @s.job
@@ -76,6 +85,10 @@ async def main() -> None:
     assert_type(await job.aresult("30s"), Report)
     assert_type(await job.acancel(), Job[Report])
     assert_type(await load(3), str)
+    async with aio.batch(s, "import", then=plain) as batch:
+        assert_type((await batch.add(export, args=[date(2027, 3, 1)], retries=3)).id, str)
+    assert_type((await batch.state()).done, int)
+    assert_type((await aio.map(s, load, [1, 2])).name, str)
     assert_type((await load.asend(3)).result(), str)
     assert_type(await export.amany([(date(2027, 3, 1),)]), Tally)
     assert_type(await export.amap([date(2027, 3, 1)]), Tally)

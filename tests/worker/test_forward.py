@@ -156,6 +156,23 @@ def test_a_job_that_the_other_layout_refuses_is_dead_with_the_reason_and_others_
     assert any("retries= cannot be kept in a gocraft job" in error for error in errors)
 
 
+def test_jobs_of_a_batch_and_jobs_after_others_are_not_published(
+    s: schedule.Schedule, native: schedule.Schedule
+) -> None:
+    with schedule.batch(s, "night", then="report") as batch:
+        batch.add("load", args=[1])
+    first = schedule.add_now(s, "extract")
+    schedule.add_now(s, "mail", after=first)
+    tally = burst(s, native)
+    assert [one.fn for one in schedule.jobs(native)] == ["extract"]  # nothing runs there before its time
+    assert (tally.ran, tally.failed) == (1, 3)
+    assert batch.state().dead == 1
+    errors = {dead.fn: dead.error or "" for dead in schedule.dead(s)}
+    assert 'the batch "night" of load cannot be kept by a forward' in errors["load"]
+    assert 'the batch "night" of report cannot be kept by a forward' in errors["report"]
+    assert "after= of mail cannot be kept by a forward" in errors["mail"]
+
+
 def test_many_due_jobs_are_published_in_few_requests(
     monkeypatch: pytest.MonkeyPatch, s: schedule.Schedule, go: schedule.Schedule
 ) -> None:

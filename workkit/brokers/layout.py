@@ -65,6 +65,7 @@ class Keeps(StrEnum):
     UNDO = "undo of a cancellation in the browser"
     INTERRUPT = "cancellation of one run, not of its job"
     RUN = "`run`: run a job once now"
+    GROUPS = "groups: `batch`, `map`, `chain`, `after`"
     BATCH = "`add-many` can be resumed"
     LOOK = "`list` and `show` of jobs in every state"
     LOOK_AT_DELAYED = "`list` of what waits for its time"

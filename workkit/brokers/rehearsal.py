@@ -22,7 +22,7 @@ from workkit.brokers.native.codec import Stored
 from workkit.brokers.redis_server.connecting import connect
 from workkit.brokers.redis_server.script import Script, load
 from workkit.brokers.redis_server.server import Call, PendingCalls, Server
-from workkit.contract.producer import Added, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkStep, NewJob
 from workkit.errors import Unsupported
 
 KEY = "workkit:test-clock"
@@ -87,7 +87,7 @@ class _Rehearsed(NativeBroker):
         self._heard = heard
 
     def putting(
-        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BulkStep | None = None
     ) -> Callable[[], list[Added]]:
         """Send jobs: see `NativeBroker.putting`."""
         answer = super().putting(jobs, stored=stored, step=step)

@@ -25,7 +25,7 @@ from workkit.contract.doctor import Finding
 from workkit.contract.history import JOB, Bucket, Cell, PastRun, Result
 from workkit.contract.inspector import Graves, IsKnown, LimitUse, worst_first
 from workkit.contract.optional import Plans
-from workkit.contract.producer import Added, Batch, BatchStep, CodePlan, Mode, NewJob, Verdict
+from workkit.contract.producer import Added, BulkPlace, BulkStep, CodePlan, Mode, NewJob, Verdict
 from workkit.contract.where import JobPage, JobQuery, Placed, no_place, read_page
 from workkit.errors import Ambiguous, InvalidOptions, NotFound, Unsupported
 from workkit.jobs.job import Job
@@ -87,7 +87,7 @@ class Sharded:
         """Refuse jobs that a shard cannot keep: see `Producer.check`."""
         self._shards[0].check(job)
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Answer:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Answer:
         """Send jobs to their shards, and return a function that waits for the answers.
 
         A shard stores all of its jobs, or none. If one shard raises, others may have stored theirs. Adding all of them
@@ -105,13 +105,13 @@ class Sharded:
 
         return answer
 
-    def batch(self, which: str | Batch) -> Batch:
+    def batch(self, which: str | BulkPlace) -> BulkPlace:
         """Refuse: a batch advances in one step, and several shards have no common step. Raises NotFound,
         Unsupported.
         """
-        if isinstance(which, Batch):
-            raise Unsupported(f"{self.schedule} has several shards: a batch cannot be resumed there.", given=which.id)
-        raise NotFound(f'no batch "{which}" in {self.schedule}: it has several shards.', given=which)
+        if isinstance(which, BulkPlace):
+            raise Unsupported(f"{self.schedule} has several shards: a bulk cannot be resumed there.", given=which.id)
+        raise NotFound(f'no bulk "{which}" in {self.schedule}: it has several shards.', given=which)
 
     def close(self) -> None:
         """Close connections."""

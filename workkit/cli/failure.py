@@ -177,7 +177,7 @@ COMMANDS: Mapping[str, str] = {  # a command of another program -> commands here
     "web": "ui dashboard monitor flower gui browser",
     "add now": "enqueue push submit send publish create new insert put call apply delay",
     "add": "at cron every in after schedule register set",
-    "add-many": "bulk batch load bulk-add",
+    "add-many": "bulk load bulk-add",
     "run": "trigger fire execute force run-now exec",
     "retry run": "rerun redo repeat again restart",
     "retry": "requeue reprocess revive resurrect replay unkill undead undiscard",

@@ -1,4 +1,4 @@
-"""Completions of a shell from live data: schedules, names and ids of jobs, functions. They never fail.
+"""Completions of a shell from live data: schedules, batches, names and ids of jobs, functions. They never fail.
 
 A request to a server takes a moment only, and comes at most every five seconds. A private server is not started for it.
 Below: jobs of every state. Layouts that cannot list some states list the others, with a note.
@@ -94,6 +94,16 @@ class TagOfJobs(StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the tags of the jobs of the schedule before this word."""
         return _items(_live(ctx, _schedule_of(ctx), _tags), incomplete)
+
+
+class BatchName(StringParamType):
+    """A batch, completed by the names of those that are there."""
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the batches of the schedule before this word."""
+        return _items(_live(ctx, _schedule_of(ctx), _batches), incomplete)
 
 
 def _items(found: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
@@ -197,6 +207,14 @@ def _tags(schedule: str, url: str | None, layout: str) -> Found:
 
     s = verbs.create(schedule, redis=url, layout=layout)
     return dict.fromkeys((tag for job in islice(listed_jobs(s, state=None), MOST) for tag in job.tags), "")
+
+
+def _batches(schedule: str, url: str | None, layout: str) -> Found:
+    from workkit import schedule as verbs
+    from workkit.verbs.opening import groups_of
+
+    page = groups_of(verbs.create(schedule, redis=url, layout=layout)).groups(limit=MOST)
+    return {group.name: group.state for group in page.groups if group.name}
 
 
 def listed_jobs(s: Schedule, *, state: JobState | None, where: Where | None = None) -> Iterator[Job]:

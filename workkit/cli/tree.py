@@ -72,12 +72,13 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "help": CommandEntry("help", "the page of a command or of a topic"),
     },
     RARE: {  # several are in one line, each with its words in brackets
+        "batch": CommandEntry("batch", "jobs under one name"),
         "snooze": CommandEntry("control", "a next run"),
-        "forward": CommandEntry("forward", "due jobs to another schedule"),
+        "forward": CommandEntry("forward", "due jobs elsewhere"),
         "queues": CommandEntry("listeners", "on RabbitMQ"),
         "mark": CommandEntry("changes", "a release"),
-        "wire": CommandEntry("wire", "dump or verify the layout"),
-        "schema": CommandEntry("help", "JSON schema of a plan"),
+        "wire": CommandEntry("wire", "dump, verify"),
+        "schema": CommandEntry("help", "JSON, of a plan"),
         "completion": CommandEntry("help", "for bash, zsh, fish"),
     },
 }

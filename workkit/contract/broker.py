@@ -14,7 +14,7 @@ from workkit.contract.history import Counted
 from workkit.contract.inspector import Counts, Pulse, Recurs
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.contract.optional import History, Plans
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkPlace, BulkStep, NewJob
 from workkit.contract.where import JobPage, JobQuery
 from workkit.jobs.admission import Admission, Control
 from workkit.jobs.job import Job, JobState
@@ -57,7 +57,7 @@ class Producer(Protocol):
     def check(self, job: NewJob) -> None:
         """Refuse a job that the layout cannot keep, as `adding` does. Raises Unsupported, an Invalid."""
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. The caller must call that function. Without jobs
         it only asks whether the server answers. On Redis all jobs of one call that go to the same shard are added in
         one step, or none of them is.
@@ -70,7 +70,7 @@ class Producer(Protocol):
         longer at its place `before`.
         """
 
-    def batch(self, which: str | Batch) -> Batch:
+    def batch(self, which: str | BulkPlace) -> BulkPlace:
         """Read the progress of a batch by its id; or store a new batch, for a week after its last addition. Raises
         NotFound; Unsupported if the layout keeps no batches.
         """

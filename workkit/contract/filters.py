@@ -54,6 +54,7 @@ _ALL: Final[dict[str, Qualifier]] = {
     "job": Qualifier(kind="whole", says="job", example="job:nightly"),
     "fn": Qualifier(kind="whole", says="function", example="fn:app.export"),
     "tag": Qualifier(kind="whole", says="a tag", example="tag:user:7"),
+    "batch": Qualifier(kind="whole", says="batch", example="batch:import"),
     "state": Qualifier(kind="state", says="state", example="state:due,held"),
     "ended": Qualifier(kind="ended", says="ending", example="ended:failed,missed"),
     "zone": Qualifier(kind="text", says="zone", example="zone:Europe"),
@@ -72,10 +73,10 @@ _ALL: Final[dict[str, Qualifier]] = {
     "attempt": Qualifier(kind="count", says="attempt", example="attempt:>2"),
 }
 PLACES: Final[dict[Place, tuple[str, ...]]] = {
-    "jobs": ("id", "name", "fn", "tag", "state", "why", "error", "arg", "args", "due", "attempt", "zone"),
+    "jobs": ("id", "name", "fn", "tag", "batch", "state", "why", "error", "arg", "args", "due", "attempt", "zone"),
     "recurring": ("name", "fn", "tag", "state", "zone", "late", "next", "took", "missed", "id"),
     "runs": ("job", "fn", "ended", "late", "took", "ago", "on", "error", "attempt", "name", "id"),
-    "dead": ("id", "name", "fn", "tag", "error", "arg", "args", "why", "died", "attempt"),
+    "dead": ("id", "name", "fn", "tag", "batch", "error", "arg", "args", "why", "died", "attempt"),
 }
 _QUALIFIER: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?!//)")
 _WORD: Final = re.compile(r'[^\s",]+')

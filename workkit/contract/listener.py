@@ -13,7 +13,7 @@ from workkit.jobs.arguments import KnownFunction
 from workkit.jobs.job import Job
 from workkit.jobs.outcome import Outcome
 from workkit.jobs.run_options import UNSAID, RunOptions
-from workkit.jobs.terms import PLAIN, Terms
+from workkit.jobs.terms import PLAIN, Terms, of_member
 from workkit.text.cells import brief_repr
 
 
@@ -116,9 +116,10 @@ class Claim:
     listener settles such a claim like any other.
 
     `armed` False: the listener must re-arm the job by `admit` before this occurrence may start. `standing` None: a
-    plain claim of a job that does not recur, with no limits and no unique key. `usual`: the layout's options of the
-    run, for options that neither the job nor its handler sets. `stray`: it was in the queue of another name; if this
-    listener cannot run it, the job dies and is not released to other listeners. `attempt` and `crashes` count from 0.
+    plain claim of a job that does not recur, with no limits and no unique key. `batch`: the batch of a plain claim.
+    `usual`: the layout's options of the run, for options that neither the job nor its handler sets. `stray`: it was in
+    the queue of another name; if this listener cannot run it, the job dies and is not released to other listeners.
+    `attempt` and `crashes` count from 0.
     `waited`: how often its runs asked to wait (`Retry` with a pause). A claim never changes; it is not frozen because a
     listener makes many thousands in a second.
     """
@@ -132,6 +133,7 @@ class Claim:
     kwargs: dict[str, Any] | None = None
     options: RunOptions = UNSAID
     standing: Standing | None = None
+    batch: str | None = None
     attempt: int = 0
     crashes: int = 0
     trouble: Trouble | None = None
@@ -156,7 +158,9 @@ class Claim:
     @property
     def terms(self) -> Terms:
         """The terms of its job: limits, name, unique key."""
-        return PLAIN if self.standing is None else self.standing.terms
+        if self.standing is not None:
+            return self.standing.terms
+        return PLAIN if self.batch is None else of_member(self.batch)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -197,6 +201,7 @@ class PastDeadline:
 
 
 Ending = tuple[Claim, Outcome]
+BatchEnd = Literal["done", "cancelled", "cancelling"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +211,8 @@ class Turn:
     `wake_in_ms` counts from now: 0 means that more is due, None that the next heartbeat is soon enough. `refused`:
     claims that could not be ended. `fenced`: claims that this listener lost because others took it for dead. `asked`:
     the broker has already asked for further jobs, and the next call returns them. `missed`: occurrences that do not
-    run, each with the reason. `control`: the schedule's pauses and limits, if they have changed.
+    run, each with the reason. `control`: the schedule's pauses and limits, if they have changed. `batches`: those
+    that these endings have ended, each with its name and how.
     """
 
     claims: Sequence[Claim] = ()
@@ -216,6 +222,7 @@ class Turn:
     asked: bool = False
     missed: Sequence[tuple[Claim, str]] = ()
     control: Control | None = None
+    batches: Sequence[tuple[str, BatchEnd]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,29 @@ from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms
 from workkit.text.cells import brief_repr
 from workkit.tracing import TraceContext
 
+OnDeath = Literal["cancel", "continue", "run"]
+
+
+class Before(NamedTuple):
+    """A predecessor of a job: the id of a job, the name of a job (its next run), or the name of a batch.
+
+    `is_known`: the caller has the `Job` itself, due in the last day; if the server has no trace of it, it is done.
+    """
+
+    kind: Literal["job", "name", "batch"]
+    of: str
+    is_known: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class After:
+    """The predecessors of a new job. `on_death`: "cancel" cancels it if one of them ends other than done or discarded;
+    "run" runs it however they end.
+    """
+
+    before: tuple[Before, ...]
+    on_death: OnDeath = "cancel"
+
 
 @dataclass(slots=True, eq=False)
 class NewJob:
@@ -33,7 +56,8 @@ class NewJob:
     job; it never changes the id. `meta`: its metadata. `seen`: the id of the job that must have the name now, "" for
     none; else nothing is added. `tells_former`: the answer has the former job of that name, if this one replaced it.
     `plan`: the plan of code that adds it (see `Plans`); then it has a name and a due time. `most_bytes`: the limit of
-    `check_size`; None: no limit, because another schedule has checked the size already.
+    `check_size`; None: no limit, because another schedule has checked the size already. `after`: its predecessors.
+    `stored`: the bytes as its layout sends them, if a caller has asked for its id before.
     """
 
     fn: str
@@ -53,6 +77,8 @@ class NewJob:
     tells_former: bool = False
     plan: PlanMark | None = None
     most_bytes: int | None = None
+    after: After | None = None
+    stored: Any = None
 
 
 @dataclass(eq=False)
@@ -83,8 +109,8 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """The progress of a batch of rows that can be resumed: its first `rows` rows are added, and `digest` (hex)
+class BulkPlace:
+    """The progress of a bulk of rows that can be resumed: its first `rows` rows are added, and `digest` (hex)
     identifies these rows.
     """
 
@@ -94,11 +120,38 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchStep:
-    """The step of an addition within a batch: its place `before` and its place `after`."""
+class NewGroup:
+    """A batch to make. `then` runs when each member has ended, `on_success` when besides no member is dead.
 
-    before: Batch
-    after: Batch
+    `done_by_ms`: the deadline of `then`, epoch ms.
+    """
+
+    on_death: OnDeath = "continue"
+    then: NewJob | None = None
+    on_success: NewJob | None = None
+    done_by_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStep:
+    """Rows of a batch, in one atomic step: the first request has `makes`, the last one `closes`. Until then no listener
+    sees the jobs.
+    """
+
+    name: str
+    makes: NewGroup | None = None
+    closes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkStep:
+    """The step of an addition within a bulk that can be resumed: its place `before` and its place `after`. `group`: the
+    rows are members of a batch of spec/groups.md.
+    """
+
+    before: BulkPlace
+    after: BulkPlace
+    group: GroupStep | None = None
 
 
 Mode = Literal["newer", "back", "look"]

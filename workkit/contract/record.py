@@ -18,6 +18,7 @@ from workkit.text import wording
 if TYPE_CHECKING:
     from workkit.contract.admin import Change
     from workkit.contract.doctor import Finding
+    from workkit.contract.groups import Group
     from workkit.contract.history import Bucket, Buckets, Cell, PastRun
     from workkit.contract.inspector import Counts, QueueInfo
     from workkit.contract.listener import ListenerInfo, PastDeadline
@@ -311,6 +312,29 @@ def error_record(
         "first": None if first is None else wording.iso(first),
         "last": None if last is None else wording.iso(last),
         "ids": list(ids[:MOST_IDS]),
+    }
+
+
+def group_record(group: Group, *, schedule: str, now_ms: int) -> dict[str, Any]:
+    """Write a batch as `batch list --json` does. `endings`: how many of its jobs ended so; "waiting": not yet."""
+
+    def at(ms: int | None) -> str | None:
+        found = None if ms is None else instant_of(ms)
+        return None if found is None else wording.iso(found)
+
+    return {
+        "id": group.id,
+        "schedule": schedule,
+        "name": group.name,
+        "state": group.state_at(now_ms),
+        "total": group.total,
+        "endings": dict(group.endings),
+        "on_death": group.on_death,
+        "then": group.then,
+        "on_success": group.on_success,
+        "made": at(group.made_ms),
+        "added": at(group.added_ms),
+        "settled": at(group.settled_ms),
     }
 
 

@@ -243,6 +243,7 @@ _COMMON: Final[dict[str, Callable[..., _Field]]] = {
     "arg": _argument,
     "why": lambda job, now: job.why,
     "tag": lambda job, now: job.terms.tags or (),
+    "batch": lambda job, now: job.terms.batch,
 }
 _JOB: Final[dict[str, Callable[..., _Field]]] = {
     **_COMMON,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypedDict, overload
+from typing import Any, Literal, ParamSpec, Protocol, TypedDict, overload
 from zoneinfo import ZoneInfo
 
 P = ParamSpec("P")
@@ -41,11 +41,27 @@ UniqueUntil = Literal["done", "started"]
 OnConflict = Literal["keep", "replace"]
 Overlap = Literal["allow", "skip", "queue", "cancel"]
 Late = Literal["refuse", "run"]
+OnDeath = Literal["cancel", "run"]
 CatchUp = Literal["once", "all", "skip"]
 Duration = str | timedelta
 Instant = str | datetime
 ErrorType = type[BaseException]
 ErrorTypes = ErrorType | Sequence[ErrorType] | Set[ErrorType]
+
+
+class Precedent(Protocol):
+    """A predecessor of a job, beside texts: a `Job`, or a batch."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name."""
+
+
+After = str | Precedent | Sequence[str | Precedent]
 
 
 class RunKeywords(TypedDict, total=False):
@@ -99,6 +115,8 @@ class AddOptions(RunKeywords, total=False):
     within: Duration | None
     meta: Mapping[str, str] | None
     tags: Sequence[str] | None
+    after: After | None
+    on_death: OnDeath | None
     start: Instant | None
     end: Instant | None
     count: int | None
@@ -106,6 +124,17 @@ class AddOptions(RunKeywords, total=False):
     catch_up: CatchUp | None
     catch_up_within: Duration | None
     spread: Duration | None
+
+
+class MapOptions(RunKeywords, total=False):
+    """The options of `map` for each of its jobs, beside those of the batch."""
+
+    priority: int | None
+    expires: Duration | None
+    within: Duration | None
+    meta: Mapping[str, str] | None
+    tags: Sequence[str] | None
+    after: After | None
 
 
 class TimeOptions(TypedDict, total=False):

@@ -154,6 +154,16 @@ class Job(Generic[R_co]):
         return self.terms.tags or ()
 
     @property
+    def batch(self) -> str | None:
+        """The name of the batch that it belongs to."""
+        return self.terms.batch
+
+    @property
+    def after(self) -> str | None:
+        """The mark of the jobs that it was added `after`: 16 hex digits, equal for the same jobs. None: of no jobs."""
+        return self.terms.after
+
+    @property
     def recurs(self) -> bool:
         """Whether it runs more than once, as far as its trigger is known."""
         return self.trigger is not None and self.trigger.recurs

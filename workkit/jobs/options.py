@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from workkit.errors import CorruptRecord, InvalidOptions
 from workkit.jobs import option_readers as read
 from workkit.jobs.call import (
+    After,
     Backoff,
     CatchUp,
     Duration,
@@ -25,6 +26,7 @@ from workkit.jobs.call import (
     Instant,
     Late,
     OnConflict,
+    OnDeath,
     Overlap,
     UniqueUntil,
 )
@@ -96,6 +98,10 @@ def _duration(name: str, *, least: int = 1, **more: Any) -> VerbOption:
     )
 
 
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None
+
+
 _NOT_STORED: dict[str, Any] = {"member": None, "fits": None}
 _AMONG: dict[str, Any] = {"places": (ADD,), "section": OF_JOB}
 _RECURS: dict[str, Any] = {"places": (ADD,), "section": OF_RECURRENCE, "recurring": True}
@@ -146,6 +152,10 @@ OPTIONS: tuple[VerbOption, ...] = (
     VerbOption(name="done_by", **_AMONG, type=Instant, read=read.as_given, value="TIME", member="done_by",
                meaning='deadline: first such time after it is due ("6am")', fits=read.is_deadline),
     _duration("within", **_AMONG, meaning="deadline: this long after it is due"),
+    VerbOption(name="after", **_AMONG, type=After, read=read.as_given, value="JOB", member="after", fits=_is_mark,
+               meaning="starts when this has ended: an id, or the next run of a name"),
+    VerbOption(name="on_death", **_AMONG, **{**_choice(OnDeath), "fits": None}, value="POLICY",
+               meaning="after one that failed: cancel this, or run it", default='"cancel"'),
 
     VerbOption(name="start", **_RECURS, type=Instant, read=read.as_given, value="TIME",
                meaning="no run before this instant; intervals count from it"),
@@ -246,8 +256,12 @@ OPTIONS: tuple[VerbOption, ...] = (
                meaning="which of two plans is newer: numbers, such as 412 or 2026.11.23; none: when the code was made"),
 )  # fmt: skip
 
+_OF_BATCH: dict[str, Any] = {"places": (), "section": OF_JOB, "type": str, "value": "", "read": read.as_given}
+_THEN_OF = VerbOption(  # written by the verbs of batches; no option
+    name="then_of", member="then_of", **_OF_BATCH, meaning="", fits=_text_fits(LONGEST_NAME, forbidden=read.NAME)
+)
 BY_NAME: Mapping[str, VerbOption] = {option.name: option for option in OPTIONS}
-STORED: Mapping[str, VerbOption] = {option.member: option for option in OPTIONS if option.member is not None}
+STORED: Mapping[str, VerbOption] = {one.member: one for one in (*OPTIONS, _THEN_OF) if one.member is not None}
 NONE_MEANS = frozenset({"folder"})  # options for which None is a value; for all others None leaves the option unset
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha1
 from typing import Any
 
@@ -43,6 +44,9 @@ class Terms:
     tags: tuple[str, ...] | None = None
     done_by: str | None = None  # its deadline, as `between.deadline_text` writes it; or else
     within_ms: int | None = None
+    batch: str | None = None  # the name of the batch that it is a member of; beside `opts` in its payload
+    after: str | None = None  # 16 hex digits: a digest of its predecessors
+    then_of: str | None = None  # the name of the batch that it follows
 
     __repr__ = brief_repr
 
@@ -51,13 +55,17 @@ class Terms:
         """Whether each of its runs has a deadline."""
         return self.within_ms is not None or self.done_by is not None
 
-    def fields(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Any]:
         """Return the members of a payload's `opts`, without defaults."""
         found = {}
-        for name in _NAMES:
+        for name in _IN_OPTS:
             if (value := getattr(self, name)) is not None:
                 found[name] = value
         return found
+
+    def fields(self) -> dict[str, Any]:
+        """Return the terms that differ from the defaults, by name."""
+        return self.stored() if self.batch is None else {"batch": self.batch, **self.stored()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +97,10 @@ class Entrance:
 
 _USUAL_WINDOWS = 6  # a steady stream of debounced additions runs once in this number of windows
 _NAMES = tuple(sorted(f.name for f in fields(Terms)))
-_OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_NAMES)
-_MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES if name != "done_by"}  # by the keywords of `add`
+_IN_OPTS = tuple(name for name in _NAMES if name != "batch")
+_OF_RUNS, _STORED = frozenset(MEMBERS), (*MEMBERS, *_IN_OPTS)
+_READ_LATER = frozenset({"done_by", "after", "batch", "then_of"})  # each needs more than the value of an option
+_MEMBERS = {name.removesuffix("_ms"): name for name in _NAMES if name not in _READ_LATER}  # by the keywords of `add`
 _OF_ENTRANCE = frozenset({"unique", "on_conflict", "throttle", "debounce", "debounce_most", "once_for"})
 _OURS = _OF_ENTRANCE.union(_MEMBERS, ["done_by"])
 PLAIN = Terms()  # the usual ones
@@ -121,6 +131,12 @@ def terms_and_entrance(read: Mapping[str, Any]) -> tuple[Terms, Entrance]:
         once_for_ms=read.get("once_for"),
     )
     return terms, USUAL if entrance == USUAL else entrance
+
+
+@lru_cache(maxsize=64)
+def of_member(batch: str) -> Terms:
+    """Return the terms of a job that is a member of this batch and has no others: one object for all of them."""
+    return Terms(batch=batch)
 
 
 def stored_opts(opts: object) -> tuple[RunOptions, Terms]:

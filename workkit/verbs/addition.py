@@ -16,17 +16,17 @@ from typing import Any, Unpack
 from workkit import tracing
 from workkit.brokers.layout import layout_of
 from workkit.contract.producer import NewJob, warn_caller
-from workkit.errors import InvalidOptions, TriggerError
+from workkit.errors import InvalidOptions
 from workkit.jobs import meta as metadata
 from workkit.jobs.call import AddOptions, FunctionCall
 from workkit.jobs.importing import import_here, refuse_addition
 from workkit.jobs.job import Job
 from workkit.jobs.middleware import ENTERING
-from workkit.jobs.names import Fn, is_plain, read_name, shown
+from workkit.jobs.names import Fn, read_name, shown
 from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.terms import first_run, spread_offset_ms
-from workkit.text.wording import MILLISECOND, listed
+from workkit.text.wording import listed
 from workkit.triggers import KEYWORDS as TIMES
 from workkit.triggers import Trigger
 from workkit.triggers.between import between, days_from
@@ -40,19 +40,16 @@ from workkit.verbs.new_job import (
     Options,
     as_job,
     called,
-    is_foreign,
-    is_said_as_clojure,
     read_add_options,
     read_call,
     set_deadline,
+    suited,
     through_middleware,
+    wait_after,
 )
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import check_groups, producer_of
 
 NowMs = Callable[[], int]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 _KEYWORDS = frozenset(KEYWORDS)
 _TIMES = frozenset(TIMES)
 _NOT_AT = _TIMES - {"at"}
@@ -88,8 +85,9 @@ def add(
     runs, or the last), debounce_most=None (six debounces: the longest delay); overlap="allow" ("skip", "queue",
     "cancel"), catch_up="once" ("all", "skip"), catch_up_within=None, count=None, spread=None; priority=0 (to 3),
     ping=None (a monitor's URL), expires=None, done_by=None or within=None (a deadline), meta=None, tags=None (up to 8
-    texts); and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True, timeout=None,
-    keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
+    texts); after=None (ids, jobs, batches or names: it starts when they have ended), on_death="cancel" ("run": however
+    they end); and of its runs retries=0, crashes=2, backoff="exponential", base="5s", cap="1h", jitter=True,
+    timeout=None, keep=None, keep_most="1MB". See `workkit.jobs.options.OPTIONS`.
 
     Returns the job; `new` is False where it was there already, and `ending` tells how the first job of a `once_key`
     ended. Warns (WorkkitWarning) where the time is likely a mistake, and where it lacks options of the job that it
@@ -158,6 +156,9 @@ def addition(given: Mapping[str, Any], *, s: Schedule, now_ms: NowMs, verb: str 
         new = _with_time(new, given, s=s, fn=fn, options=options, now_ms=now_ms, is_now=is_now)
         if options.done_by is not None:
             set_deadline(new, options.done_by, now_ms=now_ms(), tz=str(given.get("tz") or s.tz))
+        if options.after is not None:
+            check_groups(s, "after=")
+            wait_after(new, options.after, on_death=options.on_death, schedule=s.name)
     return through_middleware(new, schedule=s.name, fn=fn) if s.name in ENTERING else new
 
 
@@ -258,7 +259,7 @@ def _with_time(
     )
     if when.is_now:
         return _queued(new, options, now_ms)
-    return _suited(_timed(new, when, options, now_ms()), fn)
+    return suited(_timed(new, when, options, now_ms()), fn)
 
 
 def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: int) -> NewJob:
@@ -285,7 +286,7 @@ def at_another_time(job: Job, given: Mapping[str, Any], *, s: Schedule, now_ms: 
         _refuse_recurring(options, "now")
         return new
     name = read_name(job.fn)
-    _suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
+    suited(_timed(new, when, options, now_ms), str(name) if name is not None and name.is_python else job.fn)
     if job.terms.done_by is not None and new.trigger is not None and new.trigger.recurs:
         set_deadline(new, job.terms.done_by, now_ms=now_ms, tz=when.zone)
     return new
@@ -345,31 +346,6 @@ def _timed(new: NewJob, when: When, options: Options, now_ms: int) -> NewJob:
     for warning in trigger.warnings:
         warn_caller(warning)
     return new
-
-
-def _suited(new: NewJob, fn: Fn) -> NewJob:
-    """Fit the time to the programs that run the function. A length from now ends at its millisecond. A Clojure peer
-    would run the job again at the second of its cron, so where a peer may run it, the length ends with that second.
-    Raises TriggerError for an interval that such a peer cannot keep.
-    """
-    trigger = new.trigger
-    if trigger is None or (trigger.exact is None and trigger.interval is None):
-        return new
-    if trigger.interval is not None and not is_plain(new.fn) and is_foreign(fn):
-        raise _not_kept(new.fn, trigger)
-    if trigger.exact is not None and not is_said_as_clojure(fn):
-        new.due_ms = -((_EPOCH - trigger.exact) // MILLISECOND)
-    return new
-
-
-def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
-    """Make the error for an interval that seven cron fields cannot express, for a function that a Clojure peer runs."""
-    from workkit.triggers import explain
-
-    words = explain(trigger)
-    trouble = f"with {fn}: only Python listeners keep this interval"
-    remedy = "Write one that divides a minute, an hour or a day, and choose no start for any other."
-    return TriggerError.about(f'"{words}"', trouble, remedy, where="every", given=words)
 
 
 def _refuse_recurring(options: Options, runs: str) -> None:

@@ -1,4 +1,4 @@
-"""The verb `add_many`: many additions, sent in batches. Two requests are under way at once, or one if the batch can be
+"""The verb `add_many`: many additions, sent in bulk. Two requests are under way at once, or one if the bulk can be
 resumed. Where a layout adds jobs one by one, `PartlyAdded` names the rows that were refused, and those that may have
 been added. Also `prepared`: one addition that waits for a commit.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 from workkit import tracing, wire
 from workkit.contract.broker import Producer
-from workkit.contract.producer import Added, Batch, BatchStep, Ids, NewJob, Tally, check_size
+from workkit.contract.producer import Added, BulkPlace, BulkStep, GroupStep, Ids, NewJob, Tally, check_size
 from workkit.errors import Invalid, InvalidOptions, ServerError, Unsupported, WorkkitError, located
 from workkit.jobs.importing import refuse_addition
 from workkit.jobs.job import Job
@@ -38,7 +38,7 @@ Send = Callable[[Sequence[NewJob]], Callable[[], list[Added]]]
 
 def add_many(s: Schedule, rows: Iterable[Mapping[str, object]]) -> Tally:
     """Add a job for each row. A row holds keywords of `add`, `fn` or `call` among them. Reads the rows one by one and
-    sends them in batches of 200. Returns how many were new and how many known, and in `ids` the id of each row's job,
+    sends 200 at a time. Returns how many were new and how many known, and in `ids` the id of each row's job,
     from row 0.
 
     A bad row raises with its number and with the rows before it that were added. Adding these again changes nothing
@@ -69,6 +69,9 @@ def prepared(s: Schedule, given: Mapping[str, Any]) -> Callable[[], Job]:
     return partial(sent, s, new)
 
 
+_encoded = json.JSONEncoder(sort_keys=True, default=str).encode
+
+
 class BadRow(Exception):
     """A row cannot be read or added. `number` counts from 1; the rows 1 to `added` are added; `error` is the reason."""
 
@@ -84,19 +87,19 @@ class BadRow(Exception):
         return f"Rows 1 to {self.added:,} are added" if self.added else "Nothing is added"
 
 
-def begun(broker: Producer) -> Batch:
-    """Begin a batch that can be resumed. Raises Unsupported where the schedule has several shards."""
-    batch = Batch(id=token_hex(4), rows=0, digest=NOTHING)
+def begun(broker: Producer) -> BulkPlace:
+    """Begin a bulk that can be resumed. Raises Unsupported where the schedule has several shards."""
+    batch = BulkPlace(id=token_hex(4), rows=0, digest=NOTHING)
     return broker.batch(batch)
 
 
-def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch | None = None) -> Tally:
+def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: BulkPlace | None = None) -> Tally:
     """Add a job for each row. Rows of one request share the present.
 
-    With a `batch`, the rows that it has added before are skipped, and each request moves it forward, so each row is
-    added once, even if this process dies. Raises BadRow, also for an `Invalid` from the rows' iterator; InvalidOptions
-    where the first rows are not those of the batch, or another program continues it; PartlyAdded where the layout adds
-    one by one.
+    With a `batch`, which is a bulk, the rows that it has added before are skipped, and each request moves it forward,
+    so each row is added once, even if this process dies. Raises BadRow, also for an `Invalid` from the rows' iterator;
+    InvalidOptions where the first rows are not those of the bulk, or another program continues it; PartlyAdded where
+    the layout adds one by one.
     """
     now_ms = 0
 
@@ -104,7 +107,7 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
         return now_ms
 
     start = 0 if batch is None else batch.rows
-    steps = None if batch is None else _Steps(batch)
+    steps = None if batch is None else Steps(batch)
     with Bulk(
         broker.adding if steps is None else steps.sender(broker),
         schedule=s.name,
@@ -130,25 +133,29 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: Batch
                 raise BadRow(number=number, added=start + bulk.settled(), error=error) from error
             bulk.put(new)
         if number < start:
-            raise _other_rows(batch, f"there are only {number:,}")
+            assert steps is not None, "it has begun before"
+            raise steps.other_rows(f"there are only {number:,}")
     return bulk.tally
 
 
-class _Steps:
-    """The progress of a batch. Its digest covers every row so far, each with its number."""
+class Steps:
+    """The progress of a bulk. Its digest covers every row so far, each with its number. `group`: makes the step of a
+    batch of spec/groups.md, if these are its rows; `called`: its name in messages.
+    """
 
-    def __init__(self, batch: Batch) -> None:
-        self._began, self._batch = batch, batch
+    def __init__(self, batch: BulkPlace, *, group: Callable[[], GroupStep] | None = None, called: str = "") -> None:
+        self._began, self._batch, self._group = batch, batch, group
+        self._called = called or f"bulk {batch.id}"
         self._digest = sha1(usedforsecurity=False)
 
     def passes(self, number: int, row: Row) -> bool:
         """Add a row to the digest. Return whether it was added before. Raises InvalidOptions where the earlier row
         differs.
         """
-        content = json.dumps(row, sort_keys=True, default=str)
+        content = _encoded(row)
         self._digest.update(f"{number} {content}\n".encode("utf-8", "surrogatepass"))
         if number == self._began.rows and self._digest.hexdigest() != self._began.digest:
-            raise _other_rows(self._began, "they have changed")
+            raise self.other_rows("they have changed")
         return number <= self._began.rows
 
     def sender(self, broker: Producer) -> Send:
@@ -157,17 +164,17 @@ class _Steps:
         def send(jobs: Sequence[NewJob]) -> Callable[[], list[Added]]:
             rows = self._batch.rows + len(jobs)
             after = replace(self._batch, rows=rows, digest=self._digest.hexdigest())
-            step, self._batch = BatchStep(before=self._batch, after=after), after
+            group = None if self._group is None else self._group()
+            step, self._batch = BulkStep(before=self._batch, after=after, group=group), after
             return broker.adding(jobs, step=step)
 
         return send
 
-
-def _other_rows(batch: Batch | None, how: str) -> InvalidOptions:
-    assert batch is not None
-    trouble = f"has added {batch.rows:,} rows, which are not the first of these: {how}"
-    remedy = "Give the rows that it was begun with; what comes after them may be corrected."
-    return InvalidOptions.about(f"batch {batch.id}", trouble, remedy, where="batch", given=batch.id)
+    def other_rows(self, how: str) -> InvalidOptions:
+        """Make the error for rows that are not those of the bulk."""
+        trouble = f"has added {self._began.rows:,} rows, which are not the first of these: {how}"
+        remedy = "Give the rows that it was begun with; what comes after them may be corrected."
+        return InvalidOptions.about(self._called, trouble, remedy, where="batch", given=self._began.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +187,13 @@ class _Request:
 
 
 class Bulk:
-    """Additions in batches: the next one is made while others are under way. Leaving the block sends the remaining jobs
-    and waits for all; after an error nothing more is sent. Raises PartlyAdded where the layout adds one by one.
+    """Additions, `size` in a request: the next one is made while others are under way. Leaving the block sends the
+    remaining jobs and waits for all; after an error nothing more is sent. Raises PartlyAdded where the layout adds one
+    by one.
     """
 
-    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
-        self._add, self._at_once, self._schedule = add, at_once, schedule
+    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE, size: int = CHUNK) -> None:
+        self._add, self._at_once, self._schedule, self._size = add, at_once, schedule, size
         self._batch: list[NewJob] = []
         self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
@@ -199,13 +207,18 @@ class Bulk:
         """The numbers of new and of known jobs among those that have arrived, and their ids."""
         return Tally(new=self._new, known=self._known, ids=self._ids)
 
+    @property
+    def waiting(self) -> int:
+        """The number of jobs that are not sent."""
+        return len(self._batch)
+
     def put(self, new: NewJob) -> None:
-        """Add a job, now or with its batch. Raises the error of an earlier batch."""
+        """Add a job, now or with others. Raises the error of an earlier request."""
         self._batch.append(new)
         if new.terms is not PLAIN or new.entrance is not USUAL:
             self._is_ordered = True
-        if len(self._batch) == CHUNK:
-            self._send()
+        if len(self._batch) == self._size:
+            self.send()
 
     def settled(self) -> int:
         """Wait for the requests under way. Return how many jobs have arrived, without those not yet sent."""
@@ -213,7 +226,8 @@ class Bulk:
             self._arrive()
         return self._new + self._known
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Send the jobs that are not sent."""
         # A server may read a later request first. Jobs with a name or a key depend on their order.
         at_once, self._is_ordered = 1 if self._is_ordered else self._at_once, False
         while len(self._on_their_way) >= at_once:
@@ -260,7 +274,7 @@ class Bulk:
         try:
             if kind is None:
                 if self._batch:
-                    self._send()
+                    self.send()
                 self.settled()
         finally:  # after an error too: the requests under way arrive nevertheless
             for request in self._on_their_way:

@@ -73,7 +73,7 @@ class TimedCall(Generic[P, R]):
     delay = send  # the name in Celery, RQ and Huey
 
     def many(self, rows: Iterable[Row]) -> Tally:
-        """Add a job for each row, in batches, as `schedule.add_many` does. A row is a tuple or list of arguments by
+        """Add a job for each row, in bulk, as `schedule.add_many` does. A row is a tuple or list of arguments by
         position, or a dict of arguments by name. Reads the rows one by one.
         """
         given = self._given if self._verb == "add" else {**self._given, "at": "now"}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never, cast
 
 from workkit import wire
 from workkit.brokers.layout import AT_ONCE, layout_of
@@ -26,13 +26,14 @@ from workkit.errors import (
     located,
 )
 from workkit.jobs.arguments import check_list
+from workkit.jobs.call import Precedent
 from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import is_plain, shown
 from workkit.jobs.option_readers import lifter_trouble, option_error, turn_ms
 from workkit.verbs.control import Which, read_tag
 from workkit.verbs.creation import Schedule
 from workkit.verbs.new_job import recalled
-from workkit.verbs.opening import author_of, present, producer_of
+from workkit.verbs.opening import author_of, groups_of, members_of, present, producer_of
 
 SHORTEST = 6  # the fewest digits that select a job by its id
 
@@ -53,10 +54,11 @@ def dead(s: Schedule, which: Which | None = None, *, where: str | None = None, t
 
 def retry(
     s: Schedule,
-    which: Which | None = None,
+    which: Which | Precedent | None = None,
     *,
     where: str | None = None,
     tag: str | None = None,
+    follow: bool = False,
     args: Sequence[Any] | Mapping[str, Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     map: Callable[..., Any] | None = None,
@@ -65,20 +67,36 @@ def retry(
 ) -> int:
     """Put dead jobs back; their attempts count from the start. Returns how many.
 
-    `which` is a name, an id, the beginning of one, or a Job. `where` is a filter as in `jobs`; a text without a
-    qualifier may be a part of any field. `tag` takes the jobs with this tag. All that are given must hold; none means
-    all. `args` makes a new job of each: a list replaces the positional arguments, a dictionary the named ones. `kwargs`
-    does so too: it overrides single named arguments. `map` is a function that is called with the arguments of each job,
-    and returns those of the new one: a tuple by position, or a dictionary by name. All are checked before the first job
-    is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
+    `which` is a name, an id, the beginning of one, a Job, or a batch: all its dead jobs. `where` is a
+    filter as in `jobs`; a text without a qualifier may be a part of any field. `tag` takes the jobs with this tag. All
+    that are given must hold; none means all. With `follow`, what runs after the batch runs again when these jobs have
+    ended, under another id. `args` makes a new job of each: a list replaces the positional arguments, a dictionary the
+    named ones. `kwargs` does so too: it overrides single named arguments. `map` is a function that is called with the
+    arguments of each job, and returns those of the new one: a tuple by position, or a dictionary by name. All are
+    checked before the first job is put back. `rate` ("100/minute", "3/10s") spreads them. `by`: as in `cancel`.
     Raises NotFound, InvalidOptions, InvalidArguments; CorruptRecord where the named job's record cannot be read.
     """
     pause_ms(rate)
-    author, found = author_of(by), dead(s, which, where=where, tag=tag)
-    return retry_dead(
-        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, map=map, rate=rate, one=which is not None,
-        most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
+    author, batch = author_of(by), getattr(which, "before", None)
+    if follow and batch is None:
+        trouble, remedy = "without a batch: it repeats what follows one", "Write retry(batch, follow=True)."
+        raise option_error("follow", follow, trouble, remedy)
+    if batch is None:
+        found = dead(s, cast("Which | None", which), where=where, tag=tag)
+    else:
+        group = groups_of(s).group(batch.of)
+        if follow and group.then is None:
+            trouble, remedy = "was made without then=: nothing follows it", "Leave out follow=."
+            raise InvalidOptions.about(f'batch "{batch.of}"', trouble, remedy, where="follow", given=follow)
+        of_it = {one.name.partition("@")[0] for one in members_of(s, group, "dead")}
+        found = [job for job in dead(s, where=where, tag=tag) if job.id in of_it]
+    revived = retry_dead(
+        producer_of(s).admin.by(author), found, args=args, kwargs=kwargs, map=map, rate=rate,
+        one=which is not None and batch is None, most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
     )  # fmt: skip
+    if batch is not None and follow and revived:
+        groups_of(s).follow(batch.of, None)
+    return revived
 
 
 def discard(

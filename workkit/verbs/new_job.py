@@ -8,19 +8,20 @@ check.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha1
 from types import FunctionType
 from typing import Any
 
 from workkit import wire
-from workkit.contract.producer import Added, NewJob, warn_caller
-from workkit.errors import InvalidArguments, InvalidOptions
+from workkit.contract.producer import Added, After, Before, NewJob, warn_caller
+from workkit.errors import InvalidArguments, InvalidOptions, TriggerError
 from workkit.jobs.arguments import check_call, check_list, compiled_check, foreign_remarks, places_of, takes_whole
-from workkit.jobs.call import FunctionCall
+from workkit.jobs.call import FunctionCall, OnDeath
 from workkit.jobs.job import Job, spoken
 from workkit.jobs.json_value import SIMPLE
 from workkit.jobs.marks import imported, job_name_of
@@ -28,17 +29,21 @@ from workkit.jobs.meta import read_meta
 from workkit.jobs.middleware import ENTERING
 from workkit.jobs.middleware import entered as passed
 from workkit.jobs.names import Clojure, Fn, forget_names, function_of, is_plain, read_name, stored_name
+from workkit.jobs.option_readers import option_error
 from workkit.jobs.options import ADD, OPTIONS, read_options
 from workkit.jobs.run_options import OF_RUNS, UNSAID, RunOptions, run_options
 from workkit.jobs.structured import needs_fitting, structured, written
 from workkit.jobs.terms import PLAIN, USUAL, Entrance, Terms, terms_and_entrance
+from workkit.text.wording import MILLISECOND
 from workkit.triggers import KEYWORDS as TIMES
+from workkit.triggers import Trigger
 from workkit.triggers.between import read_deadline
 from workkit.triggers.trigger import deadline_text, once
 
 CALL = ("fn", "args", "kwargs", "call")
 KEYWORDS = (*CALL, *TIMES)  # keywords of `add`, beside its options
 _RECURRING = tuple(option.name for option in OPTIONS if option.recurring)
+_EPOCH, _DAY, _ID = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1), re.compile("[0-9a-f]{40}")
 MOST_PREPARED = 10_000  # the most functions in memory
 
 
@@ -57,6 +62,8 @@ class Options:
     meta: dict[str, str] | None = None
     late: bool = False
     done_by: str | datetime | None = None
+    after: Any = None
+    on_death: OnDeath = "cancel"
 
 
 NO_OPTIONS = Options()  # the usual value
@@ -75,13 +82,17 @@ def read_add_options(given: Mapping[str, Any], *, verb: str = "add") -> Options:
     run = UNSAID if OF_RUNS.isdisjoint(read) else run_options(read)
     meta, late, done_by = read.get("meta"), read.get("late") == "run", read.get("done_by")
     recurring = () if read.keys().isdisjoint(_RECURRING) else tuple([name for name in _RECURRING if name in read])
+    after, on_death = read.get("after"), read.get("on_death")
+    if on_death is not None and after is None:
+        trouble = "without after=: it says what becomes of a job that waits for others"
+        raise option_error("on_death", on_death, trouble, "Add after=, or leave it out.")
     is_usual = run is UNSAID and terms is PLAIN and entrance is USUAL and meta is None
-    if is_usual and done_by is None and not recurring and not late:
+    if is_usual and done_by is None and after is None and not recurring and not late:
         return NO_OPTIONS
     start, end = read.get("start"), read.get("end")
     return Options(
         run=run, terms=terms, entrance=entrance, start=start, end=end, recurring=recurring, meta=meta, late=late,
-        done_by=done_by,
+        done_by=done_by, after=after, on_death=on_death or "cancel",
     )  # fmt: skip
 
 
@@ -230,6 +241,71 @@ def set_deadline(new: NewJob, given: Any, *, now_ms: int, tz: str) -> None:
     for warning in by.warnings:
         warn_caller(warning)
     new.terms = replace(new.terms, done_by=deadline_text(by))
+
+
+def suited(new: NewJob, fn: Fn) -> NewJob:
+    """Fit the time to the programs that run the function. A length from now ends at its millisecond. A Clojure peer
+    would run the job again at the second of its cron, so where a peer may run it, the length ends with that second.
+    Raises TriggerError for an interval that such a peer cannot keep.
+    """
+    trigger = new.trigger
+    if trigger is None or (trigger.exact is None and trigger.interval is None):
+        return new
+    if trigger.interval is not None and not is_plain(new.fn) and is_foreign(fn):
+        raise _not_kept(new.fn, trigger)
+    if trigger.exact is not None and not is_said_as_clojure(fn):
+        new.due_ms = -((_EPOCH - trigger.exact) // MILLISECOND)
+    return new
+
+
+def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
+    """Make the error for an interval that seven cron fields cannot express, for a function that a Clojure peer runs."""
+    from workkit.triggers import explain
+
+    words = explain(trigger)
+    trouble = f"with {fn}: only Python listeners keep this interval"
+    remedy = "Write one that divides a minute, an hour or a day, and choose no start for any other."
+    return TriggerError.about(f'"{words}"', trouble, remedy, where="every", given=words)
+
+
+MOST_BEFORE = 10_000  # jobs that one job waits for
+UNSENT: dict[str, Callable[[], None]] = {}  # jobs of batches here that are not sent: id -> the function that sends it
+
+
+def wait_after(new: NewJob, given: Any, *, on_death: OnDeath, schedule: str) -> None:
+    """Let a job with a time wait for others: `given` is what `after` names. Raises InvalidOptions."""
+    if new.trigger is not None and new.trigger.recurs:
+        trouble, remedy = "with a job that recurs", "Let a job that runs once wait, or let the first of them recur."
+        raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
+    every = given if isinstance(given, list | tuple) else [given]
+    if not 1 <= len(every) <= MOST_BEFORE:
+        trouble = f"names {len(every):,} jobs"
+        remedy = f"Accepted: 1 to {MOST_BEFORE:,}. Put more of them into a batch, and name that."
+        raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
+    before = tuple(dict.fromkeys(_before(one, schedule) for one in every))
+    new.after = After(before=before, on_death=on_death)
+    names = "".join(f"{one.of}\n" for one in before).encode("utf-8", "surrogatepass")
+    new.terms = replace(new.terms, after=sha1(names, usedforsecurity=False).hexdigest()[:16])
+
+
+def _before(given: Any, schedule: str) -> Before:
+    """Read one of the things that a job waits for. Sends it first, if it is a job of a batch that was not sent."""
+    if isinstance(given, str) and given:
+        return Before("job" if _ID.fullmatch(given) else "name", given)
+    if isinstance(given, Job):
+        if given.schedule != schedule:
+            trouble, remedy = f"is a job of {given.schedule}", f"Name jobs of {schedule}."
+            raise InvalidOptions.about(f"after={given.short_id}", trouble, remedy, where="after", given=given.id)
+        if not given.id:
+            trouble, remedy = "names a job that an earlier program added", 'Give it a name=, and write after="NAME".'
+            raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
+        if (send := UNSENT.get(given.id)) is not None:
+            send()
+        return Before("job", given.id, given.due is not None and given.due > datetime.now(UTC) - _DAY)
+    if isinstance(found := getattr(given, "before", None), Before):  # of a batch
+        return found
+    remedy = "Write a Job, an id of 40 characters, the name of a job, a batch, or a list of these."
+    raise option_error("after", given, "is no job, name or batch", remedy)
 
 
 def recalled(job: Job, *, args: Any = None, kwargs: Mapping[str, Any] | None = None, plain: bool = False) -> NewJob:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workkit.brokers.layout import Keeps, chosen_layout, layout_of
 from workkit.contract.admin import LONGEST_BY, Author, Limited, Remembered, Via
 from workkit.contract.broker import Broker, Inspector, Producer
+from workkit.contract.groups import Ending, Group, Groups, KeepsGroups, Member
 from workkit.contract.inspector import LimitUse, QueueInfo
 from workkit.contract.optional import ByTime, Limits, Queues
 from workkit.errors import InvalidSchedule, ServerRefused, Unsupported
@@ -213,6 +214,41 @@ def limits_of(s: Schedule, *, like: str = "") -> list[LimitUse]:
     remedy = "Put a Redis beside it, which counts them: redis=." if Keeps.LIMITS in layout.keeps_beside else ""
     side = _with(Keeps.LIMITS, s, "limits", f"are not kept by {layout.server}", remedy)
     return cast("Limits", side).limits(like=like)
+
+
+def groups_of(s: Schedule) -> Groups:
+    """Return the interface that reads and steers groups: see `Groups`. Raises Unsupported."""
+    return keeper_of(s).groups
+
+
+def keeper_of(s: Schedule) -> KeepsGroups:
+    """Return the broker of a schedule that keeps groups. Raises Unsupported."""
+    check_groups(s, "a batch")
+    return cast("KeepsGroups", producer_of(s))
+
+
+def members_of(s: Schedule, group: Group, ending: Ending | None = None) -> Iterator[Member]:
+    """Read the members of a group, page by page."""
+    groups, after = groups_of(s), ""
+    while True:
+        page = groups.members(group, ending=ending, after=after)
+        yield from page.members
+        if not (after := page.next):
+            return
+
+
+def check_groups(s: Schedule, what: str) -> None:
+    """Raises Unsupported for `what`, where a schedule keeps no groups."""
+    layout = layout_of(s.layout)
+    if Keeps.GROUPS not in layout.keeps:
+        trouble, remedy = (
+            f"cannot be kept by {layout.server}",
+            "Add the jobs to a native schedule, which may be forwarded.",
+        )
+        raise Unsupported.about(what, trouble, remedy)
+    if s.shards > 1:
+        trouble = f"cannot be kept with shards={s.shards}: each shard would know only its own jobs"
+        raise Unsupported.about(what, trouble, "Use a schedule without shards for jobs that belong together.")
 
 
 def _with(side: Keeps, s: Schedule, what: str, trouble: str, remedy: str) -> Inspector:

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 from workkit.brokers.layout import layout_of
 from workkit.contract.admin import At, Author, Later, NextRun
 from workkit.contract.broker import Inspector, Producer
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkPlace, BulkStep, NewJob
 from workkit.contract.record import words_of
 from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound, PhraseError, Unsupported
 from workkit.jobs.call import TimeOptions
@@ -309,9 +309,9 @@ def _added_once(broker: Producer, new: NewJob, form: str) -> Added:
     """
     for attempt in count():
         id = _hash(f"{form} {attempt}")
-        refused = Batch(id=f"{id}-refused", rows=0, digest=_hash(""))
+        refused = BulkPlace(id=f"{id}-refused", rows=0, digest=_hash(""))
         try:
-            before = broker.batch(Batch(id=id, rows=0, digest=_hash("")))
+            before = broker.batch(BulkPlace(id=id, rows=0, digest=_hash("")))
             if broker.batch(id).rows:
                 broker.batch(refused.id)
                 continue
@@ -319,9 +319,9 @@ def _added_once(broker: Producer, new: NewJob, form: str) -> Added:
             raise _added_before() from None
         except Unsupported:  # not every layout keeps batches, and no schedule of several shards does
             return broker.adding([new])()[0]
-        after = Batch(id=id, rows=1, digest=token_hex(20))  # of no other request, also not of one at the same moment
+        after = BulkPlace(id=id, rows=1, digest=token_hex(20))  # of no other request
         try:
-            added = broker.adding([new], step=BatchStep(before=before, after=after))()[0]
+            added = broker.adding([new], step=BulkStep(before=before, after=after))()[0]
         except InvalidOptions as error:
             if error.where != "batch":
                 raise

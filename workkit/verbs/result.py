@@ -1,10 +1,12 @@
-"""The verb `result`: find the job, wait for its end, and raise the error that explains why it has no result."""
+"""The verb `result`: find the job, wait for its end, and raise the error that explains why it has no result. Also the
+results of the members of a group.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +22,7 @@ from workkit.jobs.outcome import Failure
 from workkit.text.wording import duration_text
 from workkit.verbs.control import Which, text_of
 from workkit.verbs.creation import Schedule
-from workkit.verbs.opening import producer_of
+from workkit.verbs.opening import groups_of, members_of, producer_of
 from workkit.verbs.past import job_of
 
 LOOK_MS = 5_000  # ms; the longest wait without a check that the job still exists: some endings write no result
@@ -91,7 +93,8 @@ def _wanted(inspector: Inspector, which: Which, schedule: str) -> _Wanted:
     """Find the job of the result. Raises NotFound."""
     text = text_of(which)
     if isinstance(which, Job):
-        due_ms = _ms(which.due) if which.trigger is None and which.due is not None else None
+        is_own = which.trigger is not None or which.batch is not None  # no earlier job had its id
+        due_ms = None if is_own or which.due is None else _ms(which.due)
         return _Wanted(id=which.id, which=text, schedule=schedule, due_ms=due_ms)
     if (occurrence := _OCCURRENCE.fullmatch(text)) is not None:
         return _Wanted(id=occurrence[1], which=text, schedule=schedule, occurrence=text)
@@ -177,3 +180,15 @@ def _named(wanted: _Wanted) -> str:
 
 def _ms(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def results_of(s: Schedule, which: str) -> Iterator[tuple[str, Any]]:
+    """Read the results of the members of a group, page by page: those that are kept. `which`: the name of a batch, or
+    the id of the job that runs after them.
+    """
+    results = producer_of(s).inspector.history.results
+    for member in members_of(s, groups_of(s).group(which), "done"):
+        id, _, due = member.name.partition("@")
+        found = (one for one in results(id) if not due or one.due_ms == int(due))
+        if (last := next(found, None)) is not None and last.kind == "value":
+            yield id, last.value

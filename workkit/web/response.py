@@ -40,6 +40,7 @@ from workkit.errors import (
 )
 from workkit.jobs.job import Job, call_text
 from workkit.jobs.names import shown
+from workkit.jobs.terms import instant_of
 from workkit.text.cells import shorten
 from workkit.text.glance import away, bound_text, clock_at, full_moment, moment, towards
 from workkit.text.wording import duration_text, plural, printable, progress
@@ -273,6 +274,7 @@ def environment() -> Environment:
     )
     env.filters |= {
         "age": away,
+        "at": instant_of,
         "brief": lambda text: shorten(printable(text), LONGEST_LINE),
         "count": lambda n: f"{n:,}",
         "plural": plural,

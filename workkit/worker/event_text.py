@@ -197,6 +197,10 @@ TEXTS: Mapping[str, Callable[[Event], list[str]]] = {
     "corrupt": _reason,
     "expired": _late("not started {} after due; it does not run."),
     "past_deadline": _past_deadline,
+    "batch_done": lambda event: [f'batch "{event.fields.get("batch")}": each of its jobs has ended.'],
+    "batch_cancelled": lambda event: [
+        f'batch "{event.fields.get("batch")}" was cancelled; each of its jobs has ended.'
+    ],
     "missing": lambda event: ["its record is gone; nothing to run."],
     "no_ping": _reason,
     "given_back": lambda event: ["given back; another listener runs it."],

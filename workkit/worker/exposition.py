@@ -6,6 +6,7 @@ the time.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from workkit.contract.inspector import Counts
 from workkit.errors import Unsupported, WorkkitError
 from workkit.text.exposition import Page, add_histogram, info, page_of
 from workkit.worker.run_table import (
+    BATCHES,
     DURATION,
     EDGES,
     ENDED_LATE,
@@ -122,11 +124,17 @@ def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
     missed = CounterMetricFamily("workkit_job_missed", "Occurrences that are over without a run.", labels=of)
     past = CounterMetricFamily("workkit_job_past_deadline", "Runs reported as past their deadline.", labels=of)
     ended = CounterMetricFamily("workkit_job_ended_late", "Runs that ended past their deadline.", labels=of)
+    batches = CounterMetricFamily("workkit_batches", "Batches that ended, by outcome.", labels=["schedule", "outcome"])
     duration = HistogramMetricFamily("workkit_job_duration_seconds", "Time in the handler.", labels=of)
     lateness = HistogramMetricFamily(
         "workkit_job_lateness_seconds", "Time from due to start, of first attempts.", labels=of
     )
+    over: Counter[tuple[str, str]] = Counter()
     for key, numbers in sorted(sums.items()):
+        for outcome, at in BATCHES.items():
+            over[key[0], outcome] += numbers[at]
+        if not key[1]:  # it has no function
+            continue
         for outcome, number in zip(OUTCOMES, numbers, strict=False):
             if number or outcome in ("done", "failed"):  # a rate needs a 0 before its first failure
                 runs.add_metric([*key, outcome], number)
@@ -135,7 +143,9 @@ def _runs(sums: Mapping[Key, Sequence[int]]) -> Iterator[Any]:
         for family, at in ((duration, DURATION), (lateness, LATENESS)):
             found = histogram(numbers, at)
             add_histogram(family, key, edges=EDGES, buckets=found.buckets, total=found.sum)
-    yield from (runs, missed, past, ended, duration, lateness, info())
+    for labels, number in over.items():
+        batches.add_metric(labels, number)
+    yield from (runs, missed, past, ended, batches, duration, lateness, info())
 
 
 def _schedules(gauges: Sequence[Gauge]) -> Iterator[Any]:

@@ -92,7 +92,7 @@ class Loop:
             self._runner = Publisher(to, inbox=self._inbox)
         self._router = Router(self._runner, pings if to is None else None)
         keep_unfit_ms = round(how.keep_unfit.total_seconds() * 1000)
-        self._settle = Settle(self._runner, self._router, pings, keep_unfit_ms)
+        self._settle = Settle(self._runner, self._router, pings, keep_unfit_ms, how.burst)
         for lane in self._lanes:
             lane.progress = ProgressWriter(lane.broker, post=self.post)
         self._stop_at: float | None = None

@@ -310,14 +310,19 @@ def publication(claim: Claim, *, schedule: str, trace: TraceContext | None = Non
     """Make the job for one occurrence of `schedule` elsewhere: the same function, arguments and options.
 
     `trace`: the context of the addition here; the run elsewhere is linked to it. Leaves out the time, the name and the
-    allowed lateness, because this side has honoured them. Raises Unsupported for `overlap`, because this side cannot
-    see how long a run elsewhere takes.
+    allowed lateness, because this side has honoured them. Raises Unsupported for `overlap` and for jobs of groups,
+    because this side cannot see how long a run elsewhere takes.
     """
     terms = claim.terms
     if terms.overlap is not None:
         trouble = "cannot be kept by a forward, which does not see how long a run takes elsewhere"
         remedy = "Leave it out, or give the job a unique_key=."
         raise Unsupported.about(f'overlap="{terms.overlap}" of {brief(shown(claim.fn))}', trouble, remedy)
+    if batch := terms.batch or terms.then_of or terms.after:
+        named = f'the batch "{batch}"' if terms.after != batch else "after="
+        trouble = "cannot be kept by a forward, which does not see when a run ends elsewhere"
+        remedy = "Make the batch in the destination, or let listeners run these jobs."
+        raise Unsupported.about(f"{named} of {brief(shown(claim.fn))}", trouble, remedy)
     passed = Terms(
         unique_key=terms.unique_key, unique_until=terms.unique_until, priority=terms.priority, tags=terms.tags
     )

@@ -2,8 +2,8 @@
 
 Its words are unsigned 64-bit numbers of this machine. The first word is the number of rows. A row holds the schedule
 and the function (the first word of the name is its length in bytes), then one number for each outcome, one for missed
-occurrences, two about deadlines, and two histograms: lateness and duration, each as its buckets and the sum in
-microseconds.
+occurrences, two about deadlines, two about batches, and two histograms: lateness and duration, each as its buckets and
+the sum in microseconds.
 One thread writes. A reader may see a run before its sum; it never sees a count that goes down.
 """
 
@@ -39,7 +39,8 @@ _BUCKETS = len(EDGES) + 1
 _NAME = 64  # words
 MISSED = len(OUTCOMES)
 PAST_DEADLINE, ENDED_LATE = MISSED + 1, MISSED + 2
-LATENESS = MISSED + 3
+BATCHES = {"done": MISSED + 3, "cancelled": MISSED + 4}  # in rows without a function
+LATENESS = MISSED + 5
 DURATION = LATENESS + _BUCKETS + 1
 NUMBERS = DURATION + _BUCKETS + 1
 _ROW = _NAME + NUMBERS

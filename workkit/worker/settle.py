@@ -26,7 +26,7 @@ from workkit.worker.lane import Lane, LaneRun, Task
 from workkit.worker.report import Pings
 from workkit.worker.router import Router, Runner
 from workkit.worker.run.call import outcome_of
-from workkit.worker.run_table import ENDED_LATE, PAST_DEADLINE, RunOutcome, RunTable, run_outcome
+from workkit.worker.run_table import BATCHES, ENDED_LATE, PAST_DEADLINE, RunOutcome, RunTable, run_outcome
 
 MOST_PAST = 500  # most claims in one request while a listener can run none of them
 
@@ -39,6 +39,7 @@ class Settle:
     router: Router
     late_pings: Pings | None = None  # of any listener, also of a forward: about jobs that are past their deadline
     keep_unfit_ms: int = 0  # time from its due time that a job with unfit arguments is left for others
+    is_burst: bool = False  # it ends as soon as nothing is due
     _counts: Counter[str] = field(default_factory=Counter)  # runs by their endings, and released claims
     _fenced: dict[Any, float | None] = field(default_factory=dict)  # receipts of lost runs: seconds away, if too long
     _unfit: dict[tuple[Lane, str], float] = field(default_factory=dict)  # until when such a job is left for others, s
@@ -59,6 +60,7 @@ class Settle:
 
     def claim(self, lane: Lane, limit: int) -> Turn:
         """Settle ended runs, claim up to `limit` jobs, and take the next step of each."""
+        has_ends = bool(lane.ends)
         turn = self._ask(lane, limit)
         now = lane.seen_at = lane.answered()
         lane.compare_name()
@@ -67,6 +69,8 @@ class Settle:
             wake = turn.wake_in_ms
             lane.look = lane.more = wake == 0
             lane.wake_at = now + wake / 1000 if wake else math.inf
+        elif has_ends and self.is_burst:
+            lane.look = True  # jobs that waited for these may be due now
         if turn.fenced:
             self.lose(lane, turn.fenced)
         if turn.refused:
@@ -93,6 +97,8 @@ class Settle:
         lane.unstored += ends
         turn = lane.broker.claim(limit, ends=ends, now_ms=lane.time_ms)  # it keeps the endings even if it raises
         lane.unstored = ends if turn.asked else []
+        for name, outcome in turn.batches:
+            self._batch_ended(lane, name, outcome)
         if lane.giving_back and not turn.asked:
             self._given_back(lane, but=(*turn.fenced, *turn.refused))
         return turn
@@ -150,6 +156,12 @@ class Settle:
             lane.shuns = lane.passes = False
             lane.look = True
             self.runner.offer_again()
+
+    def _batch_ended(self, lane: Lane, name: str, outcome: str) -> None:
+        events.emit(f"batch_{outcome}", lane.broker.schedule, batch=name)
+        if (table := self.router.table) is not None:
+            table.count(lane.broker.schedule, "", BATCHES[outcome])
+            table.flush()
 
     def _report_late(self, lane: Lane, late: PastDeadline) -> None:
         report.past_deadline(late)
@@ -351,10 +363,11 @@ class Settle:
                     continue
             self.router.release(task.lane, task.claim)
 
-    def _cancel(self, lane: Lane, names: Collection[str]) -> None:
-        """Interrupt the runs of these jobs or occurrences."""
+    def _cancel(self, lane: Lane, names: frozenset[str]) -> None:
+        """Interrupt the runs of these jobs or occurrences, or of the members of these batches (`batch:NAME`)."""
         for run in self.router.runs():
-            if run.lane is lane and (run.claim.id in names or run.claim.occurrence in names):
+            claim = run.claim
+            if run.lane is lane and not names.isdisjoint((claim.id, claim.occurrence, f"batch:{claim.terms.batch}")):
                 run.cancel()
 
     def lose(self, lane: Lane, fenced: Sequence[Claim]) -> None:

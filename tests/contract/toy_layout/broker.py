@@ -18,7 +18,7 @@ from workkit.contract.composed import composed_pulse
 from workkit.contract.history import refuse_native
 from workkit.contract.inspector import Counts, Pulse
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
-from workkit.contract.producer import Added, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkStep, NewJob
 from workkit.errors import Unsupported
 from workkit.jobs.admission import Admission
 from workkit.jobs.job import Job, JobState
@@ -136,7 +136,7 @@ class ToyBroker(Refusing):
         if job.terms != PLAIN or job.entrance != USUAL or (job.trigger is not None and job.trigger.recurs):
             raise Unsupported.about("a job with these options", "is something the toy layout cannot keep", REMEDY)
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Callable[[], list[Added]]:
         for job in jobs:
             self.check(job)
         if step is not None:

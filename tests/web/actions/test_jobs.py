@@ -41,6 +41,9 @@ def contents(server: Server, s: Schedule) -> dict[str, Any]:
         found[key.decode()] = read.get(kind, client.dump)(key)
         if key.endswith(b":control"):
             found[key.decode()].pop(b"v", None)
+        if key.endswith(b":ends"):  # of jobs that are over; a live job has none
+            alive = client.hkeys(f"{s.name}:jobs")
+            found[key.decode()] = {id: end for id, end in found[key.decode()].items() if id in alive}
     return {key: value for key, value in found.items() if value}
 
 

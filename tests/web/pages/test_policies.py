@@ -104,6 +104,8 @@ def test_every_option_of_a_recurring_job_has_a_sentence() -> None:
     }  # fmt: skip
     elsewhere = {
         "tz",
+        "after",
+        "on_death",
         "name",
         "on_conflict",
         "unique",

@@ -11,7 +11,7 @@ import httpx
 from tests.web.conftest import Browser
 from workkit.web.page import Page
 from workkit.web.pages.registry import PAGES
-from workkit.web.words import job_path
+from workkit.web.words import job_path, spelled
 
 FEW, FEWER = 20, 6
 
@@ -26,6 +26,8 @@ class Place:
         dead = browser.json(f"/s/{name}/dead.json?by=job")
         self.dead = [(job["id"], job["dead"]) for job in dead.get("jobs") or []]
         self.prints = [group["fingerprint"] for group in browser.json(f"/s/{name}/dead.json").get("groups") or []]
+        found = browser.json(f"/s/{name}/batches.json").get("batches") or []
+        self.batches = [batch["name"] for batch in found] or ["none"]
         self.runs = [run["run"] for run in browser.json(f"/s/{name}/runs.json").get("runs") or []][:FEW]
 
     @property
@@ -79,6 +81,8 @@ TABLE: dict[str, Addresses] = {
     "recurring": _plain("recurring", "", *(f"show={show}" for show in ("failing", "paused")), "sort=name", "q=nightly"),
     "jobs": _plain("jobs", "", *(f"state={one}" for one in ("waiting", "due", "running", "dead", "paused")), "q=note"),
     "job": _jobs(),
+    "batches": _plain("batches"),
+    "batch": lambda place: (f"batches/{spelled(batch)}" for batch in place.batches),
     "runs": _plain("runs", "", "q=failed", "ended=failed", "ended=dead"),
     "run": lambda place: (f"runs/{quote(run)}" for run in place.runs),
     "dead": _plain("dead", "", "by=job", "q=failed"),

@@ -29,6 +29,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "run": {"which": "nightly"},
     "skip": {"which": "nightly"},
     "cancel": {"which": "nightly"},
+    "cancel-batch": {"which": "import"},
     "quiet": {"which": "host:1:abcdef"},
     "interrupt": {"which": "nightly", "listener": "host:1:abcdef", "due": "2026-11-20T10:15:30.000Z"},
     "listen": {"which": "host:1:abcdef"},
@@ -72,6 +73,8 @@ def filled(s: Schedule) -> Schedule:
     schedule.add(s, handlers.note, every="day at 2:30am", name="nightly", args=(1,))
     schedule.add(s, handlers.note, every="day at 3:30am", name="held")
     schedule.pause(s, "held", reason="migration")
+    with schedule.batch(s, "import") as batch:
+        batch.add(handlers.note, in_="1 hour")
     schedule.add_now(s, handlers.fail)
     schedule.add_now(s, handlers.note)
     schedule.drain(s, **HOW)

@@ -35,7 +35,7 @@ def test_every_page_answers_and_says_what_is_missing(opened: Open, stage: Stage)
     found = {path: browser.get(f"/s/{stage.name}/{path}") for path in PLAIN}
     assert {path: answer.status_code for path, answer in found.items()} == dict.fromkeys(PLAIN, 200)
     assert {path: bool(main_of(answer).strip()) for path, answer in found.items()} == dict.fromkeys(PLAIN, True)
-    missing = ("changes", "recurring", "runs", *(() if Can.LOOK in stage.layout.can else ("limits", "jobs")))
+    missing = ("batches", "changes", "recurring", "runs", *(() if Can.LOOK in stage.layout.can else ("limits", "jobs")))
     said = {path: browser.json(f"/s/{stage.name}/{path}.json").get("unknown") for path in missing}
     assert not [path for path, sentences in said.items() if not sentences], said
     wrong = [

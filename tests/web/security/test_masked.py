@@ -17,7 +17,7 @@ from tests.servers import Server
 from tests.web.conftest import Browser, Open
 from tests.web.live.watching import Stream, first_sent
 from tests.web.security.places import TABLE, Place, everything, live
-from workkit import current_job, schedule
+from workkit import call, current_job, schedule
 from workkit.schedule import Schedule
 from workkit.web.auth import Local
 from workkit.web.pages.registry import PAGES
@@ -57,6 +57,10 @@ def fill(s: Schedule) -> None:
     schedule.sync(s, {"planned": {"fn": handlers.note, "every": "day at 4am", "kwargs": GIVEN["kwargs"]}})
     schedule.add(s, handlers.note, in_="1 hour", name="once", unique=True, **GIVEN)
     schedule.add(s, handlers.note, in_="2 hours", **GIVEN)
+    with schedule.batch(s, "import", then=call(handlers.note, 1, **GIVEN["kwargs"])) as batch:
+        for fn in (handlers.note, wrong):
+            batch.add(fn, **GIVEN)
+    schedule.add(s, handlers.note, in_="1 hour", after=batch, **GIVEN)
     schedule.add(s, make, in_="1 hour", name="kept", keep="1 day", **GIVEN)
     schedule.add(s, explode, every="1 hour", name="failing", **GIVEN)
     for _ in range(3):
@@ -107,7 +111,7 @@ def test_no_page_json_or_stream_has_a_masked_value(opened: Open, full: Schedule)
         place = Place(browser, full.name)
         assert place.prints
         assert place.runs
-        assert len(place.dead) == 4  # one alone recurs
+        assert len(place.dead) == 5  # one alone recurs
         found = [
             (where, word, answer.text[max(0, (at := answer.text.index(word)) - 60) : at + 60])
             for where, answer in everything(place)

@@ -47,6 +47,16 @@ def test_runs_are_counted_by_function_and_outcome(serving: str, s: Schedule) -> 
     assert 0 < value(serving, "workkit_job_duration_seconds_sum") < 5
 
 
+def test_batches_that_ended_are_counted(serving: str, s: Schedule) -> None:
+    schedule.map(s, handlers.note, range(3))
+    strict = schedule.map(s, handlers.fail, ["a", "b"], on_death="cancel")
+    over = {"name": "workkit_batches_total", "schedule": s.name}
+    until(lambda: value(serving, **over, outcome="done") == 1, what="the batch that is done")
+    until(lambda: value(serving, **over, outcome="cancelled") == 1, what="the batch that is cancelled")
+    assert strict.state().state == "cancelled"
+    assert not any(("function", "") in labels for _, labels in scrape(serving)), "a batch has no function"
+
+
 def test_jobs_past_their_deadline_are_counted(serving: str, s: Schedule, server: Server) -> None:
     of = {"schedule": s.name, "function": "tests.handlers.wait_for_gate"}
     job = schedule.add_now(s, handlers.wait_for_gate, within="1 second")

@@ -21,7 +21,7 @@ from workkit.brokers.redis_server.server import Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.history import refuse_native
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkPlace, BulkStep, NewJob
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission
 from workkit.tracing import TraceContext
@@ -104,7 +104,7 @@ class GocraftBroker:
         """Refuse a job that a job text cannot express: see `Producer.check`."""
         check(job)
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer. If the reply is lost, it repeats the request once
         under its number, so nothing is added twice. `step`: see `Producer.adding`. Raises Unsupported for a job that a
         job text cannot express.
@@ -136,7 +136,7 @@ class GocraftBroker:
 
         return answer
 
-    def batch(self, which: str | Batch) -> Batch:
+    def batch(self, which: str | BulkPlace) -> BulkPlace:
         """Read how far a batch is, or keep a new one: see `Producer.batch`."""
         return kept_batch(self._server, self._keys.producer, which, schedule=self.schedule)
 

@@ -26,7 +26,7 @@ from workkit.clocks import time
 from workkit.contract.broker import Admin, Doctor
 from workkit.contract.history import refuse_native
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
-from workkit.contract.producer import Added, Batch, BatchStep, NewJob
+from workkit.contract.producer import Added, BulkPlace, BulkStep, NewJob
 from workkit.errors import InvalidOptions, Unsupported
 from workkit.jobs.admission import Admission
 from workkit.jobs.names import is_consumed
@@ -110,7 +110,7 @@ class HutchBroker:
         """Refuse a job that a message cannot carry: see `Producer.check`."""
         check(self._names, job, has_redis=self._beside is not None)
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Callable[[], list[Added]]:
         """Publish jobs, and return a function that waits until each is confirmed. They are not added in one step.
         Raises Unsupported for a job that a message cannot carry; ServerRefused for a routing key that leads to no
         queue.
@@ -123,8 +123,8 @@ class HutchBroker:
             self._outlet, made, beside=self._beside, exchange=self._names.exchange, shown=self._shown, now_ms=now_ms
         )
 
-    def batch(self, which: str | Batch) -> Batch:
-        """Raise Unsupported: no batch is kept."""
+    def batch(self, which: str | BulkPlace) -> BulkPlace:
+        """Raise Unsupported: no bulk is kept."""
         raise self._no_batch()
 
     @property
@@ -217,4 +217,4 @@ class HutchBroker:
     def _no_batch(self) -> Unsupported:
         trouble = "cannot be resumed: an exchange does not keep how far it is"
         remedy = "Add the rows to a native schedule, and forward that one: workkit forward."
-        return Unsupported.about("a batch", trouble, remedy)
+        return Unsupported.about("a bulk", trouble, remedy)

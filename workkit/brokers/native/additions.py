@@ -15,15 +15,16 @@ from operator import attrgetter
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
+from workkit.brokers.native.groups import asked_again, refuse_closed, written_step
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import deadline_row
-from workkit.brokers.redis_server.control import packer, read_packed
+from workkit.brokers.redis_server.control import packer
 from workkit.brokers.redis_server.once import asked_once, read_step, step_text, token_of
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server, ServerClock
 from workkit.clocks import time
 from workkit.contract.inspector import Named
-from workkit.contract.producer import Added, BatchStep, CodePlan, Made, Mode, NewJob, Standing, Verdict
+from workkit.contract.producer import Added, BulkStep, CodePlan, Made, Mode, NewJob, Standing, Verdict
 from workkit.errors import CorruptRecord
 from workkit.jobs.job import Job
 from workkit.jobs.terms import PLAIN, USUAL
@@ -68,7 +69,7 @@ class _Request:
         producer: _Producer,
         *,
         places: Sequence[int] = (),
-        step: BatchStep | None = None,
+        step: BulkStep | None = None,
     ) -> None:
         self.verb, self.jobs, self.stored, self.args, self.producer = verb, jobs, stored, args, producer
         self.places, self.step = places, step
@@ -93,14 +94,14 @@ class Additions:
         now_ms = self._clock.now_ms()
         # fault: add begun
         nonce = f"{_OURS}{os.getpid():x}."  # a forked process has the same random part
-        return [self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
+        return [job.stored or self._codec.encode(job, now_ms=now_ms, nonce=f"{nonce}{next(_count):x}") for job in jobs]
 
     def contents(self, jobs: Sequence[NewJob]) -> list[str]:
         """Name the content of each job by its id without a nonce."""
         now_ms = self._clock.now_ms()
         return [self._codec.encode(job, now_ms=now_ms, nonce="").id for job in jobs]
 
-    def adding(self, jobs: Sequence[NewJob], *, step: BatchStep | None = None) -> Callable[[], list[Added]]:
+    def adding(self, jobs: Sequence[NewJob], *, step: BulkStep | None = None) -> Callable[[], list[Added]]:
         """Send jobs, and return a function that waits for the answer: see `Producer.adding`. At most 1,000 in one call.
 
         If the reply is lost, it repeats the request once, on a new connection, under the same number: nothing is added
@@ -110,11 +111,12 @@ class Additions:
         return self.putting(jobs, stored=stored, step=step) if jobs or step else list
 
     def putting(
-        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BatchStep | None = None
+        self, jobs: Sequence[NewJob], *, stored: Sequence[Stored], step: BulkStep | None = None
     ) -> Callable[[], list[Added]]:
         """Send jobs that `encode` has written, and return a function that waits for the answer."""
         if step is not None:  # one request, so that they go in one step
-            requests = [self._request(any(map(is_special, jobs)), jobs, stored, step=step)]
+            ends = step.group is not None and bool(step.group.makes or step.group.closes)
+            requests = [self._request(ends or any(map(is_special, jobs)), jobs, stored, step=step)]
         else:
             requests = self._requests(jobs, stored)
         calls = self._traces(jobs, stored) if any(map(_TRACE, jobs)) else []
@@ -162,12 +164,15 @@ class Additions:
         """
         producer = request.producer
         if request.step is not None:
+            refuse_closed(reply)
             return read_step(request.step, reply, partial(read_reply, request, decode=self._codec.decode))
         try:
             added = read_reply(request, reply, decode=self._codec.decode)
         except (ValueError, IndexError):
-            producer = _Producer(self._keys, seq=1)
-            added = read_reply(request, self._server.call(*request.call(producer)), decode=self._codec.decode)
+            if (again := asked_again(reply, partial(self._server.call, *request.call(producer)))) is None:
+                producer = _Producer(self._keys, seq=1)
+                again = self._server.call(*request.call(producer))
+            added = read_reply(request, again, decode=self._codec.decode)
         self._producers.append(producer)
         return added
 
@@ -175,7 +180,9 @@ class Additions:
         """Make one request for the plain jobs and one for the jobs with terms."""
         places: dict[bool, list[int]] = {}
         for place, job in enumerate(jobs):
-            special = (job.terms is not PLAIN or job.entrance is not USUAL) and is_special(job)
+            special = job.terms.batch is not None or (
+                (job.terms is not PLAIN or job.entrance is not USUAL) and is_special(job)
+            )
             if special in places:
                 places[special].append(place)
             else:
@@ -194,7 +201,7 @@ class Additions:
         stored: Sequence[Stored],
         *,
         places: Sequence[int] = (),
-        step: BatchStep | None = None,
+        step: BulkStep | None = None,
         change: bytes = b"",
     ) -> _Request:
         if step is not None:
@@ -203,7 +210,12 @@ class Additions:
             producer = self._producers.pop() if self._producers else _Producer(self._keys)
             producer.seq += 1
         batch = "" if step is None else step_text(step)
-        args: list[Any] = ["", batch]
+        group = None if step is None else step.group
+        args: list[Any] = [
+            "",
+            batch,
+            "" if group is None else written_step(group, self.encode, plain=None if special else stored),
+        ]
         if special:
             rows = []
             for job, what in zip(jobs, stored, strict=True):
@@ -220,12 +232,18 @@ class Additions:
 
 
 def is_special(job: NewJob) -> bool:
-    """Say whether a job has a name, a key, a window, a priority, tags or a deadline. No plain addition has these."""
+    """Say whether a job has a name, a key, a window, a priority, tags, a deadline or a predecessor: it is not plain."""
     terms, entrance = job.terms, job.entrance
     named = terms.name is not None or terms.unique_key is not None or terms.priority is not None
     has_deadline = terms.within_ms is not None or terms.done_by is not None  # as `has_deadline`, without a call
     labelled = terms.tags is not None or terms.once_key is not None or has_deadline
-    return named or labelled or entrance.replace or bool(entrance.throttle_ms or entrance.debounce_ms)
+    return (
+        named
+        or labelled
+        or job.after is not None
+        or entrance.replace
+        or bool(entrance.throttle_ms or entrance.debounce_ms)
+    )
 
 
 def trace_rows(
@@ -245,13 +263,6 @@ def trace_rows(
         ids += (first, second or first)
         rows += (first, second, min(lives, LONGEST_TRACE_MS), job.trace.parent)
     return tuple(ids), rows
-
-
-def home_of(job: NewJob) -> str | None:
-    """Find the text that chooses the shard of a job: its name, else its lasting key, else its unique key, else its
-    window.
-    """
-    return job.terms.name or job.terms.once_key or job.terms.unique_key or job.entrance.window_key
 
 
 def read_reply(request: _Request, reply: Sequence[Any], *, decode: Callable[[str, bytes], Job]) -> list[Added]:
@@ -319,6 +330,9 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
         "key": key,
         "fresh": True if key is not None else None,  # its id must differ from that of its predecessor
         "plan": None if job.plan is None else [job.plan.source, job.plan.generation, job.plan.ends],
+        "batch": terms.batch,
+        "before": None if job.after is None else job.after.before,
+        "on_death": None if job.after is None else job.after.on_death,
         "over": None if what.over is None else [what.over.id, what.over.recurs],
         "name": terms.name,
         "seen": job.seen,
@@ -342,8 +356,6 @@ def _put_row(job: NewJob, what: Stored) -> dict[str, Any]:
 
 
 STANDINGS: Mapping[bytes, Standing] = {b"new": "new", b"same": "same", b"older": "older"}
-MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
-_JOB, _PLAN = b"job:", b"plan:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,21 +390,11 @@ class NativePlans:
         found = {}
         for field, value in fields.items():
             content, blank, source = value.partition(b" ")
-            if field.startswith(_JOB) and blank:
-                name, of = (text.decode("utf-8", "replace") for text in (field[len(_JOB) :], source))
+            if field.startswith(b"job:") and blank:
+                name, of = (text.decode("utf-8", "replace") for text in (field[4:], source))
                 found[name] = Made(content=content.decode("ascii", "replace"), source=of)
         return found
 
     def withdraw(self, names: Sequence[str], *, source: str, generation: int) -> bool:
         """Remove jobs that a plan no longer has: see `Plans.withdraw`."""
         return int(self.server.run(self.keys, "withdraw", [source, generation, *names])) >= 0
-
-
-def is_plan_field(field: bytes, value: bytes) -> bool:
-    """Say whether a field of `S:plans` can be read. The part `plans` of the scripts has the same rule."""
-    if field.startswith(_JOB):
-        return b" " in value
-    match read_packed(value):
-        case [int() | float() as generation, bytes() | str(), bytes() | str(), int() | float(), _, list()]:
-            return field.startswith(_PLAN) and generation % 1 == 0 and 0 <= generation <= MOST_GENERATIONS
-    return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workkit.brokers.native.additions import Additions, NativePlans, home_of
-from workkit.brokers.native.codec import Codec
+from workkit.brokers.native.additions import Additions, NativePlans
+from workkit.brokers.native.codec import Codec, home_of
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.results import tally_call
 from workkit.brokers.native.session import Session
@@ -17,7 +19,8 @@ from workkit.brokers.shards import shard_of, shard_of_text
 from workkit.contract.admin import Resumed
 from workkit.contract.history import Counted
 from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
-from workkit.contract.producer import Added, Batch, NewJob
+from workkit.contract.producer import Added, BulkPlace, NewJob
+from workkit.errors import ServerError
 from workkit.jobs.admission import Admission
 from workkit.jobs.terms import PLAIN, USUAL
 from workkit.tracing import TraceContext, read_context
@@ -25,6 +28,7 @@ from workkit.tracing import TraceContext, read_context
 if TYPE_CHECKING:
     from workkit.brokers.native.change.admin import NativeAdmin
     from workkit.brokers.native.doctor import NativeDoctor
+    from workkit.brokers.native.groups import NativeGroups
     from workkit.brokers.native.look.inspector import NativeInspector
 
 LOOKS_APART_MS = 1900  # ms between the two looks: after a failover every listener may look stale at once
@@ -53,6 +57,7 @@ class NativeBroker(Additions):
         self._session = Session(server, keys=self._keys, codec=self._codec, lease_ms=timeout_ms // 2)
         self._seen: dict[str, tuple[float, float]] = {}  # listener -> its heartbeat, and when we first saw it
         self._stale: list[tuple[str, float]] = []
+        self._gathered = b"0"  # where to gather next in the groups
         self._waiting = server.twin(answer_seconds=60.0)
 
     @property
@@ -73,6 +78,13 @@ class NativeBroker(Additions):
         from workkit.brokers.native.change.admin import NativeAdmin
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
+
+    @property
+    def groups(self) -> NativeGroups:
+        """The part of the broker that reads and steers groups."""
+        from workkit.brokers.native.groups import NativeGroups
+
+        return NativeGroups(server=self._server, keys=self._keys, codec=self._codec)
 
     @property
     def plans(self) -> NativePlans:
@@ -111,9 +123,14 @@ class NativeBroker(Additions):
             for shard, here in places.items()
         ]
 
-    def batch(self, which: str | Batch) -> Batch:
+    def batch(self, which: str | BulkPlace) -> BulkPlace:
         """Read how far a batch is, or keep a new one: see `Producer.batch`."""
         return kept_batch(self._server, self._keys.producer, which, schedule=self.schedule)
+
+    def id_of(self, job: NewJob) -> str:
+        """Return the id that a new job will have, and keep its bytes: see `KeepsGroups.id_of`."""
+        (job.stored,) = self.encode([job])
+        return str(job.stored.second_id or job.stored.id)
 
     def register(self, info: ListenerInfo) -> None:
         """Become a listener."""
@@ -121,8 +138,13 @@ class NativeBroker(Additions):
         self._session.register(info)
 
     def claim(self, limit: int, *, ends: Sequence[Ending] = (), now_ms: int | None = None) -> Turn:
-        """Apply endings and claim due work."""
-        return self._session.claim(limit, ends=ends, now_ms=now_ms)
+        """Apply endings and claim due work. A batch that these endings have cancelled: end its other jobs."""
+        turn = self._session.claim(limit, ends=ends, now_ms=now_ms)
+        for name, how in turn.batches:
+            if how == "cancelling":
+                with suppress(ServerError):  # the next listener that gathers does it
+                    self._session.batches += self.groups.end_cancelled(name)
+        return replace(turn, batches=[one for one in turn.batches if one[1] != "cancelling"]) if turn.batches else turn
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
         """Re-arm recurring jobs, take slots and turns, before they start."""
@@ -154,7 +176,8 @@ class NativeBroker(Additions):
         self._server.call(*tally_call(self._keys, counted, listener=me, history=history, now_ms=now_ms))
 
     def maintain(self, *, reconsider: bool = False) -> list[tuple[str, int]]:
-        """Take back the claims of dead listeners: (listener, jobs) for each. End the pauses that are over.
+        """Take back the claims of dead listeners: (listener, jobs) for each. End the pauses that are over, and
+        do what is left to do in groups.
 
         A listener is dead if two looks, far enough apart by our own clock, have found it stale with the same heartbeat.
         """
@@ -162,6 +185,9 @@ class NativeBroker(Additions):
             self._session.reconsider()
         for target in self._session.control.lapsed(self.now_ms()):
             self.admin.steer(Resumed(target, lapsed=True))
+        if self._session.has_groups:
+            self._gathered, ended = self.groups.gather(self._gathered)
+            self._session.batches += ended
         now, taken = self._clock.steady_ms(), []
         seen = {name: self._seen[name] for name, beat in self._stale if self._seen.get(name, (None, 0))[0] == beat}
         for name, beat in self._stale:

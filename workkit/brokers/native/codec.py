@@ -27,7 +27,7 @@ from workkit.jobs.job import Job
 from workkit.jobs.meta import stored_meta
 from workkit.jobs.options import OPTIONS
 from workkit.jobs.run_options import UNSAID
-from workkit.jobs.terms import PLAIN, USUAL, instant_of, stored_opts
+from workkit.jobs.terms import PLAIN, USUAL, instant_of, of_member, stored_opts
 from workkit.triggers import Trigger
 from workkit.triggers.dialect import Dialect, from_cron, from_fields
 from workkit.triggers.trigger import once
@@ -89,19 +89,29 @@ class Codec:
         else:
             fields = self._time(trigger, now_ms)
             cron = fields.pop("cron")
+        is_member = False  # of a batch, with nothing else: it has a short way
+        if terms.batch is not None:
+            is_member = terms is of_member(terms.batch) and entrance is USUAL and job.options is UNSAID
+            is_member = is_member and job.identity is not None and not (fields or job.kwargs or job.meta)
+            fields["batch"] = f"{job.identity or '-'} {terms.batch}"
         if job.kwargs:
             fields["kwargs"] = job.kwargs
         if job.meta:
             fields["meta"] = job.meta
         if job.options is not UNSAID:
-            fields["opts"] = dict(sorted({**job.options.fields(), **terms.fields()}.items()))
-        elif terms is not PLAIN:
-            fields["opts"] = terms.fields()
+            fields["opts"] = dict(sorted({**job.options.fields(), **terms.stored()}.items()))
+        elif terms is not PLAIN and (opts := terms.stored()):
+            fields["opts"] = opts
         if job.identity is not None:
-            nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-        elif not (job.queued or is_fresh):
+            if terms.batch is None and terms.then_of is None:
+                nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+            else:
+                nonce = job.identity.rpartition(".")[2]  # the payload names the batch already
+        elif not (job.queued or is_fresh or terms.batch):
             nonce = ""
-        if fields:
+        if is_member:
+            data, variant = wire.member_payload(cron, job.fn, job.args, batch=fields["batch"]), ""
+        elif fields:
             data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
         else:
             data, variant = wire.plain_payload(cron, job.fn, job.args), nonce
@@ -109,7 +119,7 @@ class Codec:
         if size > LARGE_BYTES or (most is not None and size > most):
             check_size(data, fn=job.fn, most=most, given=job.args)
         stored = Stored(wire.job_id(data), data, variant)
-        if job.identity is not None and not is_fresh:
+        if job.identity is not None and not (is_fresh or is_member):
             return Stored(stored.second_id, stored.second)
         return stored
 
@@ -173,12 +183,14 @@ class Codec:
         Raises CorruptRecord.
         """
         if (plain := wire.read_plain_payload(payload)) is not None:
-            cron, fn, args = plain
+            cron, fn, args, batch = plain
             try:
                 trigger = from_cron(cron, dialect=self.dialect)
             except TriggerError:
                 pass  # the whole payload tells more
             else:
+                if batch is not None:
+                    known["terms"] = of_member(batch)
                 return Job(id=id, schedule=self.schedule, fn=fn, args=tuple(args), trigger=trigger, **known)
         read = wire.read_payload(payload)
         kwargs = read.extra.get("kwargs")
@@ -190,6 +202,8 @@ class Codec:
         if "opts" in read.extra:
             known["options"], known["terms"] = stored_opts(read.extra["opts"])
             known["name"] = known["terms"].name
+        if (batch := wire.batch_of(read.extra.get("batch"))) is not None:
+            known["terms"] = replace(known["terms"], batch=batch) if "opts" in read.extra else of_member(batch)
         return Job(id=id, schedule=self.schedule, fn=read.job, args=read.args, kwargs=kwargs, trigger=trigger, **known)
 
     def describe(self, claim: Claim) -> Job:
@@ -239,6 +253,11 @@ def is_follower(payload: bytes | None) -> bool:
 def is_once(job: Job) -> bool:
     """Say whether a job runs only once. Listeners search for no next run of such a job."""
     return job.trigger is not None and not job.trigger.recurs
+
+
+def home_of(job: NewJob) -> str | None:
+    """Find the text that chooses the shard of a job: its name, else its lasting key, its unique key, or its window."""
+    return job.terms.name or job.terms.once_key or job.terms.unique_key or job.entrance.window_key
 
 
 def at_due(job: Job, due_ms: int, **changes: Any) -> Job:
@@ -291,6 +310,19 @@ def merged(told: Iterable[tuple[Sequence[KnownFunction], int]]) -> dict[str, Kno
             count = listeners + (before.listeners if before else 0)
             found[known.fn] = replace(before or known, listeners=count)
     return found
+
+
+MOST_GENERATIONS = 9e15  # as in lua/parts/plans.lua
+
+
+def is_plan_field(field: bytes, value: bytes) -> bool:
+    """Say whether a field of `S:plans` can be read. The part `plans` of the scripts has the same rule."""
+    if field.startswith(b"job:"):
+        return b" " in value
+    match read_packed(value):
+        case [int() | float() as generation, bytes() | str(), bytes() | str(), int() | float(), _, list()]:
+            return field.startswith(b"plan:") and generation % 1 == 0 and 0 <= generation <= MOST_GENERATIONS
+    return False
 
 
 def _packed(known: KnownFunction) -> list[Any]:

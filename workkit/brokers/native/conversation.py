@@ -66,7 +66,7 @@ class Conversation:
         self._outstanding = ()
         for request, reply in zip(requests, replies, strict=True):
             if reply[0] == b"old" and request is not requests[-1] and replies[-1][0] == b"ok":
-                reply = [b"ok", b"", []]  # a repeated settle, sent with a claim: both had their effect
+                reply = [b"ok", b"", [], []]  # a repeated settle, sent with a claim: both had their effect
             if reply[0] == b"step":
                 self._outstanding = requests
                 raise Forgotten

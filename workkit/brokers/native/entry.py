@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from workkit import wire
@@ -25,8 +26,12 @@ from workkit.errors import CorruptRecord
 from workkit.jobs.names import shown
 from workkit.jobs.option_readers import LONGEST_MS, rate_text
 
+if TYPE_CHECKING:
+    from workkit.jobs.terms import Terms
+
 PAID, BEGUN = "p", "b"
 PAUSED = "paused:"
+OF_GROUPS = ("open:", "after:", "success:")  # prefixes of the keys of entries that wait for a group
 PAUSES = ("[paused:", "(paused;")  # the lexical bounds of all entries that a pause has parked: ; comes after :
 NO_LIMIT = ("paused:", "run:")  # prefixes of keys without a limit: paused entries, open runs
 LEAST_TURN_MS = 1e-6
@@ -231,16 +236,22 @@ class Parked:
 
     @property
     def pause(self) -> str | None:
-        """The target of the pause that has parked it; None if it waits for a slot."""
+        """The target of the pause that has parked it; None if it waits for a slot, or for a group."""
         key = self.key.decode("utf-8", "replace")
         return key.removeprefix(PAUSED) if key.startswith(PAUSED) else None
 
-    @property
-    def why(self) -> str:
-        """The reason why it waits for a slot, as a sentence without a full stop."""
+    def why(self, terms: Terms) -> str:
+        """Say why it waits for a slot or for a group, as a sentence without a full stop. `terms`: those of its job."""
         kind, _, of = self.key.decode("utf-8", "replace").partition(":")
         limit = self.entry.slots[-1][1] if self.entry.slots else 1
+        member, follows = (f'the batch "{name}"' if name else "its batch" for name in (terms.batch, terms.then_of))
         match kind:
+            case "open":
+                return f"{member} has not released its jobs"
+            case "after":
+                return f"{follows} has not ended" if terms.then_of else "jobs that it runs after have not ended"
+            case "success":
+                return f"{follows} has not ended, or has dead jobs"
             case "over":
                 return "another run of it has not ended"
             case "unique":

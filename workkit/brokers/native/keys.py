@@ -52,6 +52,10 @@ class Keys:
             f"{schedule}:order"  # sorted set of entries that rates hold, in the order of their starts. An index
         )
         self.deadlines = f"{schedule}:deadlines"  # sorted set: occurrence, or id of a one-shot -> its deadline
+        self.groups = f"{schedule}:groups"  # hash: group -> its state and what follows. See spec/groups.md
+        self.members = f"{schedule}:members"  # sorted set: a group, how it ended, a member
+        self.feeds = f"{schedule}:feeds"  # sorted set: a job, the group that waits for it
+        self.ends = f"{schedule}:ends"  # hash: job -> how it ended, if it is not done
         self.counts = f"{schedule}:counts"  # hash: id -> occurrences admitted
         self.missed = f"{schedule}:missed"  # stream of occurrences that did not run
         self.lately = f"{schedule}:lately"  # hash: recurring job -> its last runs

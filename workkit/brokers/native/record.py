@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -12,10 +12,10 @@ from typing import Any
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due, is_once
 from workkit.brokers.native.settle import Receipt
-from workkit.contract.listener import Claim, PastDeadline, Standing, Trouble
+from workkit.contract.listener import BatchEnd, Claim, PastDeadline, Standing, Trouble
 from workkit.errors import CorruptRecord, OtherDialect
 from workkit.jobs.job import Job
-from workkit.jobs.terms import PLAIN, instant_of
+from workkit.jobs.terms import PLAIN, instant_of, of_member
 from workkit.triggers.trigger import is_one_second
 
 MARKS, MARKED_MS = 100, 60_000  # cancellations in one heartbeat; for how long heartbeats repeat them
@@ -53,8 +53,9 @@ def read_claims(
             if due_ms is not None and own_id is None and payload is not None and is_published and not cancelled:
                 plain = wire.read_plain_payload(payload)
                 if plain is not None and is_one_second(plain[0]):
-                    try:  # noqa: SIM105 - `suppress` costs each job as much as its arguments
+                    try:
                         claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], due_ms)
+                        claim.batch = plain[3]
                     except ValueError:  # the id is no text
                         pass
             if claim is None:
@@ -106,11 +107,14 @@ def _read_entry(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
     if cancelled and trouble == "missing" and entry.kind == "o":  # the payload of a recurring job leaves at once
         trouble, reason = "cancelled", "cancelled before it started"
     receipt.recurs = recurs or entry.kind == "o"
-    standing = None
-    if entry.flags != "-" or job.terms is not PLAIN or receipt.recurs or job.options.crashes == 0:
+    standing, batch = None, job.terms.batch
+    if batch is not None and job.terms != of_member(batch):
+        batch = None
+    is_plain = job.terms is PLAIN or batch is not None
+    if entry.flags != "-" or not is_plain or receipt.recurs or job.options.crashes == 0:
         slots = tuple(key for key, _ in entry.slots)
         standing = Standing(terms=job.terms, slots=slots, has_begun=entry.has_begun)
-    receipt.is_bound = standing is not None
+        receipt.is_bound, batch = True, None
     receipt.trigger = job.trigger if recurs else None
     return Claim(
         receipt=receipt,
@@ -122,6 +126,7 @@ def _read_entry(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
         meta=job.meta,
         options=job.options,
         standing=standing,
+        batch=batch,
         due_ms=entry.due_ms,
         attempt=entry.attempt,
         crashes=entry.crashes,
@@ -161,6 +166,15 @@ def read_late(reply: Sequence[Any], codec: Codec) -> tuple[PastDeadline, ...]:
             if at is not None and job.terms.has_deadline:
                 found.append(PastDeadline(job=job, deadline=at, is_past=int(deadline) <= now))
     return tuple(found)
+
+
+def read_ended(pairs: Sequence[bytes]) -> list[tuple[str, BatchEnd]]:
+    """Read the batches that a step has ended. Those that it has only cancelled are "cancelling"."""
+    ends = [_BATCH_ENDS.get(state, "done") for state in pairs[1::2]]
+    return [*zip((name.decode("utf-8", "replace") for name in pairs[::2]), ends, strict=True)]
+
+
+_BATCH_ENDS: Mapping[bytes, BatchEnd] = {b"x": "cancelled", b"c": "cancelling"}
 
 
 def heard_upto(marks: Sequence[Any], now_ms: int, *, before: int) -> int:

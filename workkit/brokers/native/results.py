@@ -41,12 +41,19 @@ def kept_size(outcome: Outcome) -> int:
 
 
 def settlement(
-    ends: Sequence[Ending], *, recorder: Recorder | None, listener: str, now_ms: int, codec: Codec
+    ends: Sequence[Ending],
+    members: Mapping[str, Sequence[bytes]],
+    *,
+    recorder: Recorder | None,
+    listener: str,
+    now_ms: int,
+    codec: Codec,
 ) -> tuple[bytes, tuple[str, ...]]:
     """Write the maps that `settle.lua` applies for these endings, and list the words of its keys of results.
-    `recorder`: None if nothing is recorded.
+    `members`: the receipts of plain members of each batch. `recorder`: None if nothing is recorded.
     """
-    maps, words = [], list[str]()
+    maps: list[dict[str, Any]] = [{"plain": fields, "batch": batch} for batch, fields in members.items()]
+    words = list[str]()
     for claim, outcome in ends:
         made = ending(claim, outcome, now_ms=now_ms, codec=codec)
         if claim.terms.has_deadline:

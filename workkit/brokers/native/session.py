@@ -16,14 +16,14 @@ from typing import Any
 from workkit.brokers.native.codec import Codec, functions_text
 from workkit.brokers.native.conversation import Conversation, Forgotten, Gone, Request
 from workkit.brokers.native.keys import Keys
-from workkit.brokers.native.record import heard_upto, read_claims, read_late
+from workkit.brokers.native.record import heard_upto, read_claims, read_ended, read_late
 from workkit.brokers.native.results import MOST_KEPT, NO_MAPS, Recorder, kept_size, settlement
 from workkit.brokers.native.settle import DEAD_KEPT, DEAD_KEPT_MS, Receipt, admission_request, log_row
 from workkit.brokers.redis_server.control import Description, new_name, read_control
 from workkit.brokers.redis_server.pages import server_ms
 from workkit.brokers.redis_server.script import load
 from workkit.brokers.redis_server.server import Call, Server
-from workkit.contract.listener import Claim, Ending, ListenerInfo, Orders, Turn
+from workkit.contract.listener import BatchEnd, Claim, Ending, ListenerInfo, Orders, Turn
 from workkit.errors import ServerError
 from workkit.jobs.admission import FREE, Admission, Control
 from workkit.jobs.outcome import DONE, Released
@@ -53,6 +53,7 @@ class Session:
         self._refused: list[Claim] = []
         self._lost: list[Claim] = []
         self._missed: list[tuple[Claim, str]] = []
+        self.batches: list[tuple[str, BatchEnd]] = []  # that have ended, for the next turn
         self.control: Control = FREE  # pauses and limits, as far as this session knows
         self._version = b""  # version of the control key: the server answers only news
         self._news: Control | None = None  # a newer control that the caller has not read yet
@@ -63,6 +64,7 @@ class Session:
         self._unfit: dict[bytes, int] = {}  # ids of jobs with unfit arguments -> until when others have them, ms
         self._excess = 0  # records that only the server knows
         self._now_ms = 0
+        self.has_groups = 0  # whether there was anything to gather at the last heartbeat
         self._recorder = Recorder()
         self.name = ""  # name of this registration: host, pid and a part that no listener has used before
 
@@ -103,8 +105,8 @@ class Session:
         except Gone:
             refused, self._refused = self._refused, []
             return Turn(fenced=self._forget(), refused=refused)
-        claims, refused, lost, news = self._ready, self._refused, self._lost, self._news
-        self._ready, self._refused, self._lost, self._news = [], [], [], None
+        claims, refused, lost, news, ended = self._ready, self._refused, self._lost, self._news, self.batches
+        self._ready, self._refused, self._lost, self._news, self.batches = [], [], [], None, []
         return Turn(
             claims=claims,
             control=news,
@@ -112,6 +114,7 @@ class Session:
             refused=refused,
             fenced=lost,
             asked=talk.asked is not None,
+            batches=ended,
         )
 
     def admit(self, asked: Sequence[tuple[Claim, Admission | None]], *, now_ms: int | None = None) -> Turn:
@@ -153,7 +156,7 @@ class Session:
     def _heard_beat(self, reply: list[Any]) -> tuple[Orders, list[tuple[str, float]]]:
         if reply[0] != b"ok":
             return Orders(fenced=self._forget()), []
-        _, now, look, stale, marks, control, fields, is_late = reply
+        _, now, look, stale, marks, control, fields, is_late, self.has_groups = reply
         self._now_ms = int(now)
         try:
             self._compare(fields - OTHER_FIELDS - len(self._held))
@@ -346,6 +349,7 @@ class Session:
         ends: list[Ending] = []
         plain: list[bytes] = []  # endings that need no map, as most: a one-shot, done at its first attempt
         others: list[Ending] = []
+        members: dict[str, list[bytes]] = {}  # plain endings of the members of a batch
         taken = size = 0
         fields: list[bytes] = []
         for claim, outcome in self._ends[:MOST_ENDS]:
@@ -365,17 +369,18 @@ class Session:
             fields.append(receipt.field)
             ends.append((claim, outcome))
             if outcome is DONE and not (claim.attempt or claim.trouble or receipt.is_bound):
-                plain.append(receipt.field)
+                (plain if claim.batch is None else members.setdefault(claim.batch, [])).append(receipt.field)
             else:
                 others.append((claim, outcome))
         self._ends = self._ends[taken:]
         if not ends:
             return None
         maps, kept = NO_MAPS, tuple[str, ...]()
-        if others:
+        if others or members:
             recorder = self._recorder if self.control.history == "full" else None
             now = max(now_ms or 0, self._now_ms)
-            maps, kept = settlement(others, recorder=recorder, listener=self.name, now_ms=now, codec=self._codec)
+            how: Any = {"recorder": recorder, "listener": self.name, "now_ms": now, "codec": self._codec}
+            maps, kept = settlement(others, members, **how)
 
         def done(reply: list[Any]) -> None:
             for claim, outcome in others:
@@ -383,6 +388,7 @@ class Session:
                     id = claim.receipt.id if len(self._unfit) < MOST_UNFIT else EVERY
                     self._unfit[id] = self._now_ms + outcome.unfit_ms
             refused = set(reply[2])
+            self.batches += read_ended(reply[3])
             for field in fields:
                 held = self._held.pop(field, None)
                 if refused and field in refused and held is not None:

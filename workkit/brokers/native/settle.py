@@ -202,7 +202,10 @@ def _over(claim: Claim) -> dict[str, Any]:
     entry, terms = receipt.entry, claim.terms
     over: dict[str, Any] = {"error": [receipt.occurrence, ""]} if entry.attempt else {}
     over |= _freed(receipt, entry.slots)
-    of_it = (("unique", terms.unique_key), ("name", terms.name), ("tags", terms.tags), ("once_key", terms.once_key))
+    of_it = (
+        ("unique", terms.unique_key), ("name", terms.name), ("tags", terms.tags), ("once_key", terms.once_key),
+        ("batch", terms.batch), ("after", terms.after),
+    )  # fmt: skip
     over |= {field: value for field, value in of_it if value is not None}
     if claim.trouble in UNREAD:
         over["unread"] = 1

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from workkit.brokers.redis_server.server import Call, Server
 from workkit.clocks import time
-from workkit.contract.producer import Added, Batch, BatchStep
+from workkit.contract.producer import Added, BulkPlace, BulkStep
 from workkit.errors import InvalidOptions, NotFound, ServerUnreachable
 
 STALE: Final = 1.0  # seconds in which a request on a closed connection fails; after a later failure the caller decides
@@ -53,40 +53,44 @@ def token_of(batch: str) -> str:
     return f"batch-{batch}"
 
 
-def read_batch(id: str, text: bytes | None, *, schedule: str) -> Batch:
+def read_batch(id: str, text: bytes | None, *, schedule: str) -> BulkPlace:
     """Read the progress of a batch. Raises NotFound."""
     found = _KEPT.match(text or b"")
     if found is None:
         raise NotFound(
-            f'no batch "{id}" in {schedule}. It was never begun there, or its last row was added more than 7 days ago.',
+            f'no bulk "{id}" in {schedule}. It was never begun there, or its last row was added more than 7 days ago.',
             given=id,
         )
-    return Batch(id=id, rows=int(found[1]), digest=found[2].decode())
+    return BulkPlace(id=id, rows=int(found[1]), digest=found[2].decode())
 
 
-def kept_batch(server: Server, key: Callable[[str], str], which: str | Batch, *, schedule: str) -> Batch:
+def kept_batch(server: Server, key: Callable[[str], str], which: str | BulkPlace, *, schedule: str) -> BulkPlace:
     """Read the progress of a batch by its id, or keep a new one: see `Producer.batch`. `key`: makes the
     key of a token.
     """
-    id = which.id if isinstance(which, Batch) else which
+    id = which.id if isinstance(which, BulkPlace) else which
     with server.translated() as client:
-        if isinstance(which, Batch):
+        if isinstance(which, BulkPlace):
             client.set(key(token_of(id)), f"{which.rows} {which.digest} []", ex=BATCH_SECONDS, nx=True)
             return which
         text = client.get(key(token_of(id)))
     return read_batch(id, text, schedule=schedule)
 
 
-def step_text(step: BatchStep | None) -> str:
+def step_text(step: BulkStep | None) -> str:
     """Write a step for the scripts; None becomes an empty text."""
-    return "" if step is None else f"{step.before.rows} {step.after.digest}"
+    if step is None:
+        return ""
+    end = "c" if step.group is not None and step.group.closes else ""  # another step than the one before without rows
+    return f"{step.before.rows} {step.after.digest}{end}"
 
 
-def read_step(step: BatchStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
+def read_step(step: BulkStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:
     """Read the answer to a step. Raises InvalidOptions if the batch has changed since: nothing was added then."""
     try:
         return read(reply)
     except (ValueError, IndexError):
         id = step.after.id
+        called = f"bulk {id}" if step.group is None else f'batch "{step.group.name}"'
         trouble, remedy = "is no longer where this program left it", "Perhaps another program continues it. Resume it."
-        raise InvalidOptions.about(f"batch {id}", trouble, remedy, where="batch", given=id) from None
+        raise InvalidOptions.about(called, trouble, remedy, where="batch", given=id) from None

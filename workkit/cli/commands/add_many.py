@@ -36,10 +36,10 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
     takes="SCHEDULE FILE [OPTIONS]",
     about=(
         "Add jobs from a JSON Lines file, one object a line, holding the keywords of schedule.add; - is stdin.",
-        "Each run prints the name of its batch. --resume BATCH adds the rows that the batch has not added yet, "
-        "whatever ended it, and though some of its jobs are done. A batch is known for 7 days after its last row. "
-        "Without --resume the same file is a new batch: its rows with a length of time, such as in_, or at now, are "
-        "added again. An exchange on RabbitMQ keeps no batch; rows that were not added are named.",
+        "Each run prints the id of its bulk. --resume BULK adds the rows that the bulk has not added yet, "
+        "whatever ended it, and though some of its jobs are done. A bulk is known for 7 days after its last row. "
+        "Without --resume the same file is a new bulk: its rows with a length of time, such as in_, or at now, are "
+        "added again. An exchange on RabbitMQ keeps no bulk; rows that were not added are named.",
     ),
     examples=(
         "workkit add-many app-tasks jobs.jsonl",
@@ -50,7 +50,7 @@ ROW = '{"fn": "app.cache:clear", "in_": "5 minutes"}'
 )
 @click.argument("schedule", type=ScheduleName())
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--resume", cls=Option, metavar="BATCH", help="add the rows that this batch has not added yet")
+@click.option("--resume", cls=Option, metavar="BULK", help="add the rows that this bulk has not added yet")
 @verbose_option
 @server_options
 def add_many_command(schedule: str, file: str, resume: str | None, server: str | None) -> None:
@@ -71,11 +71,11 @@ def add_many_command(schedule: str, file: str, resume: str | None, server: str |
         batch = None if keeps_none else begun(broker) if resume is None else broker.batch(resume)
         again = ""
         if batch is None:
-            terminal.talk(f"no batch: {layout.noun} keeps none, so an interrupted run cannot be resumed")
+            terminal.talk(f"no bulk: {layout.noun} keeps none, so an interrupted run cannot be resumed")
         else:
             again = f"workkit add-many {s.name} {shlex.quote(file)} --resume {batch.id}{server_words(server)}"
             before = f"{wording.plural(batch.rows, 'row')} of it added before. " if batch.rows else ""
-            terminal.talk(wording.printable(f"batch {batch.id}: {before}If this is interrupted: {again}"))
+            terminal.talk(wording.printable(f"bulk {batch.id}: {before}If this is interrupted: {again}"))
         with _progress(source, name) as report:
             rows = Rows(source, name, report)
             try:

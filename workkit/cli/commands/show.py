@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 from workkit.cli import terminal
 from workkit.cli.command import Command, Option
 from workkit.cli.commands import control
+from workkit.cli.commands.batch import member_text
 from workkit.cli.commands.list import traceback_rows
 from workkit.cli.known import opened
 from workkit.cli.live import ScheduleName, Which
@@ -26,6 +28,8 @@ from workkit.text import wording
 if TYPE_CHECKING:
     from workkit.jobs.job import Job
     from workkit.schedule import Schedule
+
+MOST_WAITED = 10  # the most members that `show` names
 
 
 @click.command(
@@ -55,11 +59,13 @@ def show_command(words: tuple[str, ...], tz: str | None, as_json: bool, server: 
     log = None if logged is None else mask().log(logged, call=(job.args, job.kwargs))
     if job.state == "done":  # history masks the arguments
         job = mask().job(job)
+    waits = _waits(s, job)
     if as_json:
-        terminal.data(record.compact(record.full_record(job) | ({} if log is None else {"log": log})))
+        more = {} if log is None else {"log": log}
+        terminal.data(record.compact(record.full_record(job) | more | ({} if waits is None else {"waits_for": waits})))
         return
 
-    for title, value in _details(job, zone, present(s)):
+    for title, value in [*_details(job, zone, present(s)), *_groups(s, job, waits, zone)]:
         terminal.say(f"{title:10}{wording.printable(value)}", indent=10)
     for row in traceback_rows(job):
         terminal.data(row)
@@ -80,6 +86,48 @@ def _find(schedules: list[Schedule], which: str) -> tuple[Schedule, Job]:
             missing = missing or error
     assert missing is not None
     raise missing
+
+
+def _waits(s: Schedule, job: Job) -> dict[str, Any] | None:
+    """Find what a job waits for, if it runs after others or after a batch: as `show --json` writes it."""
+    from workkit import schedule as verbs
+    from workkit.verbs.opening import groups_of
+
+    if job.state != "held" or not (job.terms.after or job.terms.then_of):
+        return None
+    first = []
+    try:
+        group = groups_of(s).group(job.terms.then_of or job.id)
+        found = groups_of(s).members(group, ending="waiting", limit=MOST_WAITED).members
+    except NotFound:  # it has ended meanwhile
+        return None
+    for one in found:
+        state = "ended"
+        with suppress(NotFound):
+            if one.name.startswith("="):
+                state = groups_of(s).group(one.name[1:]).state
+            else:
+                state = verbs.job(s, one.name.partition("@")[0]).state
+        first.append({"name": one.name, "state": state})
+    return {"batch": group.name, "count": max(group.endings.get("waiting", 0), len(first)), "first": first}
+
+
+def _groups(s: Schedule, job: Job, waits: dict[str, Any] | None, zone: tzinfo) -> Iterator[tuple[str, str]]:
+    """Say of which batch a job is, and what it waits for."""
+    from workkit.verbs.opening import groups_of, producer_of
+
+    if (name := job.terms.batch) is not None:
+        with suppress(NotFound):
+            group = groups_of(s).group(name)
+            of = f"{group.endings.get('waiting', 0):,} of {wording.plural(group.total, 'job')} not ended"
+            name = f"{name}, {group.state_at(producer_of(s).now_ms())}, {of}"
+        yield "batch", name
+    if waits is not None:
+        of = "" if waits["batch"] is None else f' of the batch "{waits["batch"]}"'
+        yield "waits for", f"{wording.plural(waits['count'], 'job')}{of}"
+        yield from (("", f"{member_text(one['name'], zone)}  {one['state']}") for one in waits["first"])
+        if waits["count"] > len(waits["first"]):
+            yield "", f"and {waits['count'] - len(waits['first']):,} more"
 
 
 def _logged(s: Schedule, job: Job) -> list[str] | None:

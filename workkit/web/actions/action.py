@@ -30,10 +30,10 @@ from workkit.web.dead_jobs import DeadIndex
 from workkit.web.mask import Veil
 from workkit.web.works import Works
 
-Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job"]
+Needs = Literal["job", "job or schedule", "schedule", "job or group", "listener", "one job", "batch"]
 """The objects that an act names. `job`: one or more jobs; `job or schedule`: jobs, or none for the whole schedule;
 `schedule`: none; `job or group`: jobs, or those that died of one error (the field `print`); `listener`: one or more
-listeners; `one job`: one job.
+listeners; `one job`: one job; `batch`: one or more batches.
 """
 
 LIST_FIELDS: Final = ("all", "q", "show", "state", "seen", "typed")

@@ -15,7 +15,7 @@ from workkit.errors import ChangedMeanwhile, InvalidOptions, NotFound
 from workkit.jobs.admission import SCHEDULE, Pause
 from workkit.jobs.job import Job
 from workkit.text.cells import shorten
-from workkit.text.wording import iso
+from workkit.text.wording import iso, plural
 from workkit.verbs import control
 from workkit.verbs.opening import producer_of
 from workkit.web.actions.action import LIST_FIELDS as ALL
@@ -98,6 +98,14 @@ def cancel(doing: Doing, _: Order, which: str | None) -> Done:
     return Done(f"Cancelled {called(job)}.", undoing(undo))
 
 
+def cancel_batch(doing: Doing, _: Order, which: str | None) -> Done:
+    """Cancel a batch. Nothing undoes it: its members have left it. Raises NotFound."""
+    assert which is not None, "it was checked"
+    state = schedule.batch(doing.s, which).cancel()
+    runs = f" {plural(state.waiting, 'run')} of it will be interrupted." if state.waiting else ""
+    return Done(f"Cancelled the batch {which}.{runs}")
+
+
 def interrupt(doing: Doing, order: Order, which: str | None) -> Done:
     """Cancel the run of a job that the fields name. Raises NotFound where it is over."""
     assert which is not None, "it was checked"
@@ -121,6 +129,7 @@ ACTS: Final[Mapping[str, Act]] = {
     "skip": Act(role="operator", fields=ALL, one=skip, did="Skipped"),
     "interrupt": Act(role="operator", needs="one job", fields=("listener", "due"), one=interrupt, did="Cancelled"),
     "cancel": Act(role="operator", fields=ALL, one=cancel, did="Cancelled"),
+    "cancel-batch": Act(role="operator", needs="batch", one=cancel_batch, did="Cancelled"),
 }
 
 

@@ -167,7 +167,7 @@ def read_order(verb: str, fields: Mapping[str, Sequence[Any]]) -> Order | str:
         return "No job is selected. Select some, then choose what is done."
     if not which and act.needs == "job or group" and "print" not in given:
         return f"{verb} needs jobs: which=ID; or an error that they died of: print=FINGERPRINT, count=NUMBER."
-    if not which and act.needs in ("job", "one job", "listener"):
+    if not which and act.needs in ("job", "one job", "listener", "batch"):
         return f"{verb} needs a {act.needs.removeprefix('one ')}: which=NAME."
     if len(which) > 1 and act.needs == "one job":
         return f"{verb} concerns one job, and {len(which)} were named."

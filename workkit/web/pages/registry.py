@@ -6,6 +6,7 @@ from typing import Final
 
 from workkit.web.page import Page
 from workkit.web.pages import (
+    batches,
     changes,
     dead,
     doctor,
@@ -27,6 +28,8 @@ PAGES: Final[tuple[Page, ...]] = (
     recurring.PAGE,
     jobs.PAGE,
     single_job.PAGE,
+    batches.PAGE,
+    batches.ONE,
     runs.PAGE,
     runs.ONE,
     dead.PAGE,

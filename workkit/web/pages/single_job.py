@@ -31,11 +31,13 @@ from workkit.web.charts.bars import Drawing
 from workkit.web.dead_jobs import key_of
 from workkit.web.page import Asked, Page, View
 from workkit.web.pages import recurring_job
+from workkit.web.pages.batches import Neighbours, around
 from workkit.web.pages.dead import given_json
 from workkit.web.pages.single_job_sentences import (
     JobFacts,
     Wrong,
     failed_text,
+    is_of_group,
     state_sentence,
     wrong_of,
 )
@@ -62,6 +64,7 @@ class SingleJobView:
     acts: tuple[str, ...]
     unknown: str
     log: tuple[str, ...]
+    around: Neighbours
     recurs: bool = False
 
     @property
@@ -94,6 +97,8 @@ class SingleJobView:
             "attempts": [run_record(run) for run in self.tried],
             "unknown": self.unknown,
             "log": list(self.log),
+            "after": [row.record(self.schedule) for row in self.around.after],
+            "next": [row.record(self.schedule) for row in self.around.next],
         }
 
 
@@ -137,6 +142,7 @@ def single_view(asked: Asked, job: Job, raw: Job) -> SingleJobView:
         acts=_acts(job),
         unknown=unknown,
         log=asked.log(raw),
+        around=around(asked, raw),
     )
 
 
@@ -284,7 +290,7 @@ def function_of(asked: Asked, job: Job) -> tuple[Function | None, float]:
 
 def place_in_line(asked: Asked, job: Job) -> int | None:
     """Find the place of a held job among the jobs that wait for the same limit."""
-    if job.state != "held":
+    if job.state != "held" or is_of_group(job):
         return None
     page = asked.served.inspector().page(JobQuery(state="held", limit=1000, budget_ms=LINE_MS))
     line = [one.id for one in page.jobs if one.why == job.why]

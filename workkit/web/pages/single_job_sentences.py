@@ -84,12 +84,18 @@ def state_sentence(standing: JobFacts) -> str:
     return f"Overdue {away(ahead)}, due {standing.at(job.due)}: no listener has taken it."
 
 
+def is_of_group(job: Job) -> bool:
+    """Return whether a job may wait for other jobs: it is of a batch, or was added with `after`."""
+    return any((job.terms.batch, job.terms.after, job.terms.then_of))
+
+
 def _turn(standing: JobFacts) -> str:
     """Say about when a job that waits for a rate may start. A job that waits for a slot is due already."""
     due = standing.job.due
     if due is None or due <= standing.now:
         return ""
-    return f" Its turn comes in about {away((due - standing.now) / MILLISECOND)}, {standing.when(due)}."
+    words = "It is due in" if is_of_group(standing.job) else "Its turn comes in about"
+    return f" {words} {away((due - standing.now) / MILLISECOND)}, {standing.when(due)}."
 
 
 def _due(standing: JobFacts) -> str:

@@ -100,6 +100,8 @@ class Run:
                 tags=job.tags,
                 started=started,
                 lateness=timedelta(milliseconds=self.late_ms),
+                _terms=job.terms,
+                _home=self.home,
                 _clock=self.clock,
                 _report=self.reporter(),
             )

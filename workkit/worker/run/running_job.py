@@ -19,7 +19,9 @@ from typing import Any, Final, Protocol
 from workkit.clocks import time
 from workkit.contract.broker import Broker
 from workkit.contract.listener import Claim
-from workkit.errors import InvalidArguments, JobCancelled
+from workkit.errors import InvalidArguments, InvalidOptions, JobCancelled
+from workkit.jobs.job import above
+from workkit.jobs.terms import PLAIN, Terms
 from workkit.text.cells import brief_repr
 from workkit.triggers import Trigger
 from workkit.worker.run.interruption import Clock
@@ -208,10 +210,39 @@ class RunningJob:
     meta: dict[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     context: dict[str, Any] = field(default_factory=dict)
+    _terms: Terms = field(default=PLAIN, repr=False)
+    _home: Callable[[], Any] | None = field(default=None, repr=False)
     _clock: Clock | None = field(default=None, repr=False)
     _report: Callable[[Progress], None] | None = field(default=None, repr=False)
 
     __repr__ = brief_repr
+
+    @property
+    def batch(self) -> Any:
+        """The `Batch` that this job belongs to, or that it follows: add jobs to it, read its counts and the ids of its
+        jobs. None outside a batch.
+        """
+        name = self._terms.batch or self._terms.then_of
+        return None if name is None else above("verbs.batch").Batch(self._schedule(), name)
+
+    @property
+    def results(self) -> Iterator[tuple[str, Any]]:
+        """The results of the jobs that this one ran after, page by page: the id of a job, and the value that it
+        returned, as JSON has it. Leaves out jobs without `keep`.
+        """
+        if self.id is None or (self._terms.after is None and self._terms.then_of is None):
+            return iter(())
+        found: Iterator[tuple[str, Any]] = above("verbs.result").results_of(
+            self._schedule(), self._terms.then_of or self.id
+        )
+        return found
+
+    def _schedule(self) -> Any:
+        home = None if self._home is None else self._home()
+        if home is None:
+            trouble = "does not know its Schedule here: the client of its server cannot travel to a worker process"
+            raise InvalidOptions.about(f"job {self.id}", trouble, "Give redis= as a URL.", where="redis")
+        return home
 
     def checkin(self, text: str) -> None:
         """Report progress in at most 1,000 characters. Cheap enough for a loop: at most one report a second is stored.

@@ -14,7 +14,7 @@ from typing import Final
 from workkit import wire
 from workkit.brokers.doctor import WAIT, dead, kinds_of, limited, tally
 from workkit.brokers.native.codec import Codec
-from workkit.brokers.native.doctor import clojure, jobs, judge, our_keys, tags
+from workkit.brokers.native.doctor import clojure, groups, jobs, judge, our_keys, tags
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.look.published import Places
 from workkit.brokers.native.record import read_late
@@ -87,6 +87,7 @@ class NativeDoctor:
         yield from tried(
             self.server,
             ("the index of tags", lambda: tags.tags(places)),
+            ("the groups", lambda: groups.groups(places)),
             ("the jobs", inventory.findings),
             ("what is kept beside the jobs", lambda: self._beside(places, unlisted)),
             ("kept results", lambda: our_keys.results(places)),
@@ -249,5 +250,5 @@ def fleet(places: Places) -> Fleet:
     return Fleet(places=places, peers=tuple(found), skipped=skipped)
 
 
-KINDS: Final = kinds_of(sys.modules[__name__], peers, jobs, judge, clojure, our_keys, tags)
+KINDS: Final = kinds_of(sys.modules[__name__], peers, jobs, judge, clojure, our_keys, tags, groups)
 """Every kind of finding that `doctor` or `wire verify` has for a native schedule, beside those of each server."""

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 from workkit.brokers.doctor import WAIT, tally
-from workkit.brokers.native.additions import is_plan_field
 from workkit.brokers.native.change.runs import Pauses
+from workkit.brokers.native.codec import is_plan_field
 from workkit.brokers.native.doctor.jobs import Loose, tidy
-from workkit.brokers.native.entry import PAUSED, item_id, read_entry, read_parked, under
+from workkit.brokers.native.entry import OF_GROUPS, PAUSED, item_id, read_entry, read_parked, under
 from workkit.brokers.native.look.past import missed_pages
 from workkit.brokers.native.look.published import SUSPECTS, Places, wait_a_moment
 from workkit.brokers.native.record import read_count
@@ -223,7 +223,7 @@ def parked(places: Places) -> Iterator[Finding]:
 
 
 def _parked_keys(places: Places) -> Iterator[bytes]:
-    """Read every key under which something is parked."""
+    """Read every key under which something is parked, except those of groups, which `groups.py` checks."""
     start = b"-"
     while True:
         with places.server.translated() as client:
@@ -232,7 +232,9 @@ def _parked_keys(places: Places) -> Iterator[bytes]:
             return
         found = read_parked(texts[0])
         start = b"(" + texts[0] if found is None else b"[" + found.key + b"\1"
-        if found is not None:
+        if found is not None and (of := next((p for p in OF_GROUPS if found.key.startswith(p.encode())), "")):
+            start = b"[" + of[:-1].encode() + b";"  # ; comes after :
+        elif found is not None:
             yield found.key
 
 

@@ -173,12 +173,12 @@ class Listing:
         """Show parked entries, with the reason why each waits."""
         for row, payload in self._with_payloads(rows):
             assert row.parked is not None
-            if (target := row.parked.pause) is None:
-                state, why = "held", row.parked.why
+            due, attempt, target = instant_of(row.entry.due_ms), row.entry.failures, row.parked.pause
+            job = self.read(row.id, payload, due=due, state="held", attempt=attempt)
+            if target is None:
+                yield row, replace(job, why=row.parked.why(job.terms))
             else:
-                state, why = "paused", pause_text(control.paused.get(target, Pause()))
-            due, attempt = instant_of(row.entry.due_ms), row.entry.failures
-            yield row, self.read(row.id, payload, due=due, state=state, attempt=attempt, why=why)
+                yield row, replace(job, state="paused", why=pause_text(control.paused.get(target, Pause())))
 
     def queued(self, rows: Sequence[Row], now: int, control: Control) -> Iterator[Shown]:
         """Show items of `S:next` and entries of `S:again`."""

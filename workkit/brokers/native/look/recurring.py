@@ -203,7 +203,9 @@ def _standing(key: str, job: Job, score: float | None, aside: _Aside, control: C
                 state, why = "held", why_of_rate(entry)
             due = when if due is None else min(due, when)
         elif parked is not None:
-            state, why = ("held", parked.why) if parked.pause is None else ("due", None)  # or its pause is just over
+            state, why = (
+                ("held", parked.why(job.terms)) if parked.pause is None else ("due", None)
+            )  # or its pause is just over
             due = parked.entry.due_ms if due is None else min(due, parked.entry.due_ms)
     if control.paused and (pause := pause_of(job, control)) is not None:
         state, why = "paused", pause_text(pause)

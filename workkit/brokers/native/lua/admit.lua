@@ -1,6 +1,6 @@
 -- admit: before claims start: re-arm recurring jobs, open their occurrences, take turns and slots. Park claims that must wait.
 -- KEYS jobs running(listener) next slots ended waiting again control rates unique counts missed cancelled wake
--- KEYS first(1) first(2) first(3) lately days runs turns order tags held deadlines
+-- KEYS first(1) first(2) first(3) lately days runs turns order tags held deadlines groups members feeds ends
 -- ARGV number claims...
 --      claims: one msgpack map for each:
 --        receipt, id

@@ -1,6 +1,6 @@
 -- beat: show that a listener lives, and answer what it should know. Trim what is old, at most 100 of each kind.
 -- KEYS listeners running(listener) next again watch cancelled dead graves stats rates windows held control slots waiting
--- KEYS turns order jobs tags deadlines
+-- KEYS turns order jobs tags deadlines groups members feeds ends wake first(1) first(2) first(3)
 -- ARGV me lease marks_after most_dead longest_dead version info
 --      me: the listener; lease: after this many ms without a beat another listener looks dead
 --      marks_after: the time of the last cancellation that it knows of, ms
@@ -9,7 +9,7 @@
 --      info: the description of the listener, msgpack; others may have overwritten it
 -- ->   'gone', or 'ok', now, look (1: work is due, or nobody watches for it), {listener that looks dead, its beat, ...} (10 at
 --      most), {cancelled id, when, ...} (100 at most), S:control (fields and values; empty: as it knows it), the number of
---      fields in its S:running:<L>, 1 if something is late and nobody has told so
+--      fields in its S:running:<L>, 1 if something is late and nobody has told so, 1 if there is anything to gather
 -- part: registration
 -- part: growth
 -- part: clock
@@ -73,12 +73,13 @@ if redis.call('HLEN', stats) > 500 then
   end
 end
 local news = news_since(version)
-for _, key in ipairs(redis.call('EXISTS', slots, waiting) > 0 and { slots, waiting } or {}) do
+for _, key in ipairs(redis.call('EXISTS', slots, waiting, members, feeds) > 0 and { slots, waiting, members, feeds } or {}) do
   -- scripts read members in order of their texts; scores other than 0 break that order
   for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', 0, 100)) do
+    for _, member in ipairs(ask('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', 0, 100) or {}) do
       redis.call('ZADD', key, 0, member)
     end
   end
 end
-return { 'ok', now, look, stale, marks, news, redis.call('HLEN', running), is_late(now) }
+return { 'ok', now, look, stale, marks, news, redis.call('HLEN', running), is_late(now),
+  redis.call('EXISTS', groups, members, feeds, ends) > 0 and 1 or 0 }

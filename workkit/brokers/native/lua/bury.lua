@@ -1,5 +1,5 @@
 -- bury: move a payload or an item that cannot be read into the dead set with its bytes, if it is still as the caller read it.
--- KEYS jobs next dead graves stats first(1) first(2) first(3) tags held
+-- KEYS jobs next dead graves stats first(1) first(2) first(3) tags held groups members feeds ends waiting cancelled wake
 -- ARGV id digest dead_id grave items...
 --      id: of the job; '' = items that name no job
 --      digest: SHA-1 of its payload

@@ -1,6 +1,6 @@
 -- cancel: remove a job from where it waits. A job that no queue holds is only marked: a listener sees the mark and ends it.
 -- KEYS jobs next cancelled ended waiting again names unique counts control wake first(1) first(2) first(3) changes tags held
--- KEYS deadlines result(which)
+-- KEYS deadlines result(which) groups members feeds ends
 -- ARGV id recurs name key keep result_fields change undoable count texts...
 --      recurs: 1 or 0; name, key: its name and its unique key, or ''
 --      keep: for how long its result is kept, ms, or ''; result_fields: msgpack list: the entry for one that was removed

@@ -65,10 +65,14 @@ redis.call('ZADD', listeners, 'XX', now, me)
 if #taken > 0 then
   reply[8] = redis.call('HMGET', jobs, unpack(ids))
   if not is_plain and redis.call('EXISTS', cancelled) == 1 then
-    local runs = {} -- a mark may name one occurrence
+    local runs = {} -- a mark may name one occurrence, or a batch
     for i, id in ipairs(ids) do
       local kind, due, _, _, flags = parts_of(taken[i])
       runs[i] = kind == 'o' and occurrence_of(id, due, flags) or id
+    end
+    for i, payload in ipairs(reply[8]) do
+      local batch = payload and batch_in(payload)
+      if batch then runs[i] = 'batch:' .. batch end
     end
     local marks, marked = redis.call('ZMSCORE', cancelled, unpack(ids)), redis.call('ZMSCORE', cancelled, unpack(runs))
     for i = 1, #ids do

@@ -1,5 +1,6 @@
 -- repair: repair jobs and marks to which nothing refers: no item, no entry, no record. It checks each again first.
 -- KEYS jobs next again listeners slots ended errors wake waiting counts tags held
+-- KEYS groups members feeds ends cancelled first(1) first(2) first(3)
 -- KEYS running(listeners)...
 -- ARGV listed wide strays
 --      listed: msgpack list of the listeners that are in KEYS

@@ -1,6 +1,7 @@
 -- reschedule: give an item of S:next another due time, or remove it because its job is gone. Do nothing if its score is no
 -- longer the one that the caller read. Further items get another time in the same step, or none of them.
--- KEYS jobs next wake first(1) first(2) first(3) lately days runs changes deadlines
+-- KEYS jobs next wake first(1) first(2) first(3) lately days runs changes deadlines groups members feeds ends waiting cancelled tags
+-- KEYS held
 -- ARGV item score id due ran change undoable by further...
 --      score: of the item, as the caller read it; id: of its job
 --      due: ms; '' = now; '-' = remove the item, if S:jobs does not have the job
@@ -15,6 +16,7 @@
 -- part: undoing
 -- part: entry
 -- part: deadlines
+-- part: leaves
 local stood = redis.call('ZSCORE', next_, item)
 if not stood or tonumber(stood) ~= tonumber(score) then return 0 end
 local has_job = redis.call('HEXISTS', jobs, id) == 1
@@ -36,6 +38,11 @@ if left_out then watch('HGET', lately, left_out[1]) end
 local function move(one, at, of, before, deadline)
   local run, ms = string.match(deadline, '^(.*) (%d+)$')
   local former = occurrence_of(of, before, '-')
+  if has_groups() and left_out and one == item then
+    settled(former, 'missed')
+  elseif has_groups() then
+    rejoin(occurrence_of(of, at, '-'), nil, former)
+  end
   if run then
     watch('ZSCORE', deadlines, former)
     watch('ZSCORE', deadlines, run)

@@ -1,5 +1,6 @@
 -- revive: put dead occurrences back, so that they run again. Skip those that are no longer dead. A repetition changes nothing.
 -- KEYS dead graves jobs next again slots ended cancelled wake changes tags held names unique first(1) first(2) first(3)
+-- KEYS groups members feeds ends waiting
 -- KEYS result(revived)...
 -- ARGV revivals change
 --      revivals: msgpack list of maps: dead (its dead id), id, payload, delay ms, and one of
@@ -35,8 +36,9 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
       redis.call('ZADD', again, due, e.entry)
     end
     redis.call('ZREM', cancelled, e.id)
-    leave_dead({ e.dead })
+    leave_dead({ e.dead }, true)
     join(e.id, e.payload, string.sub(e.dead, 1, 40))
+    if e.occurrence then rejoin(e.occurrence, nil, e.dead) end
     if e.result then
       local kept = KEYS[result_at + e.result]
       redis.call('DEL', kept)

@@ -1,12 +1,13 @@
 -- settle: apply endings, each only if the listener holds its record. A job leaves one place and enters the next in one step.
 -- KEYS jobs running(listener) next again slots ended errors dead graves skip(listener) cancelled stats wake waiting unique
--- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs tags held deadlines
+-- KEYS names counts first(1) first(2) first(3) crashed lately days runs logs tags held deadlines groups members feeds ends
 -- KEYS result(kept)...
 -- ARGV number now endings count plain...
 --      now: ms; '' = by this server's clock
 --      endings: msgpack list of those that are not plain, each a map: receipt, and those of the following that apply:
 --        drop: the id of a job that is over; close {id, occurrence} of a recurring job
 --        unique, name: its unique key and its name, removed with the payload; so are tags, and once_key is marked
+--        batch, after: it settles in its batch, and forgets its group
 --        unread 1: this listener cannot read whether it has them
 --        next {item, due, crashes}: the item goes back into S:next; first: its priority
 --        again {entry, delay ms}; dead {dead id, grave}; error {occurrence, bytes; '' = forget it}
@@ -15,33 +16,38 @@
 --        count: under which name it is counted; how it ended, where its key says another word; by: its name in S:deadlines
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
+--        or a map of plain members of one batch: plain, their receipts; batch
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
--- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold
+-- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold, the batches that have
+--      ended, or are cancelled: name, state (d = settled, x = cancelled and settled, c = cancelled), ...
 -- part: request
 -- part: clock
 -- part: stats
 now = time_or_now(now)
-if repeated then return { 'ok', now, {} } end
+if repeated then return { 'ok', now, {}, {} } end
 redis.call('HSET', running, '@', number)
 
 local refused = {}
 count = tonumber(count)
 local has_marks = redis.call('EXISTS', cancelled) == 1
-if count > 0 then
-  local gone = redis.call('HDEL', running, unpack(ARGV, plain_at, plain_at + count - 1))
-  if gone == count then
-    local ids, sub = {}, string.sub
-    for k = 1, count do ids[k] = sub(ARGV[plain_at + k - 1], -42, -3) end
+local ids = {} -- of plain jobs
+local function end_plain(list, from, most) -- whether they have ended
+  local gone = redis.call('HDEL', running, unpack(list, from, from + most - 1))
+  if gone == most then
+    local sub = string.sub
+    for k = 1, most do ids[k] = sub(list[from + k - 1], -42, -3) end
     redis.call('HDEL', jobs, unpack(ids))
     if has_marks then redis.call('ZREM', cancelled, unpack(ids)) end
   else
-    refused[1] = 'mismatch' -- cannot happen. Keep the payloads: a checkup finds an orphan, but nobody finds a loss
+    refused[#refused + 1] = 'mismatch' -- cannot happen. Keep the payloads: a checkup finds an orphan, but nobody finds a loss
   end
-  tally('done', count, now)
+  tally('done', most, now)
+  return gone == most
 end
+local is_fed = count > 0 and end_plain(ARGV, plain_at, count) and redis.call('EXISTS', feeds) == 1
 
 local others = cmsgpack.unpack(endings)
-if #others == 0 then return { 'ok', now, refused } end -- most calls end here
+if #others == 0 and not is_fed then return { 'ok', now, refused, {} } end -- most calls end here
 
 -- part: promote
 -- part: handback
@@ -59,9 +65,13 @@ local function mark(id) -- a job that this listener cannot run
   end
 end
 
+for k = 1, is_fed and count or 0 do settled(ids[k], 'done') end
 local due_now, counted = false, {}
 for _, e in ipairs(others) do
-  if redis.call('HDEL', running, e.receipt) == 0 then
+  if e.plain then
+    ids = {}
+    if end_plain(e.plain, 1, #e.plain) then settle_plain(e.batch, ids) end
+  elseif redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else
     if e.skip then mark(e.skip) end
@@ -101,4 +111,4 @@ for _, e in ipairs(others) do
 end
 for what, n in pairs(counted) do tally(what, n, now) end
 if due_now then wake_one() end
-return { 'ok', now, refused }
+return { 'ok', now, refused, ended_batches }

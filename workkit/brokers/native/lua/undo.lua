@@ -1,7 +1,7 @@
 -- undo: undo the changes of a step, if none of them has changed since. Runs that the same job has added to its ring since then
 -- are kept.
 -- KEYS jobs next again cancelled ended waiting names unique counts control slots first(1) first(2) first(3) lately runs wake
--- KEYS changes tags held deadlines result(which)
+-- KEYS changes tags held deadlines result(which) groups members feeds ends
 -- ARGV changes_made until_ms change
 --      changes_made: as the part `undoing` of that step answered it
 --      until_ms: by this server's clock, it can be undone before then; '' = at any time
@@ -59,6 +59,10 @@ for _, c in ipairs(all) do
   if c[1] == ended then redis.call('SADD', ended, c[2]) end -- no step adds one
   if c[1] == control then has_changed() end
   if c[1] == jobs and c[4] then join(c[2], c[4]) end
+  if c[1] == next_ and c[4] and has_groups() then -- it is due as before
+    local run = occurrence_of(id_of(c[2]), c[4], '-')
+    rejoin(run, nil, run)
+  end
 end
 note()
 wake_one()

@@ -41,5 +41,6 @@ local function miss(m, reason, now) -- an occurrence that does not run
   if m.by then forget_deadline(m.by[1]) end
   redis.call('HDEL', running, m.receipt)
   drop_slot('run:' .. m.id, m.run)
+  if has_groups() then settled(m.run, 'missed') end
   if redis.call('SISMEMBER', ended, m.id) == 1 and not is_open(m.id) then end_job(m.id, 'missed') end
 end

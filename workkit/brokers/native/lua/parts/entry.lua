@@ -1,5 +1,5 @@
 -- entry: read due times and entries that any program may have written. A due time that is no finite number is 0. One beyond
--- 9e15 is 9e15. A text that is no entry has no parts: the listener that claims it buries its bytes.
+-- 9e15 is 9e15. A text that is no entry has no parts: the listener that claims it buries its bytes. And of a payload, its batch.
 local function is_due(text)
   return string.find(text, '^%-?%d+%.?%d*$') or string.find(text, '^%-?%d+%.?%d*e[-+]?%d+$') or string.find(text, '^%-?inf$')
 end
@@ -24,4 +24,9 @@ end
 
 local function unquoted(text)
   return (string.gsub(text, '%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+local function batch_in(payload) -- nil: none
+  local ok, read = pcall(cjson.decode, string.find(payload, '"batch"', 1, true) and payload or '{}')
+  return ok and type(read) == 'table' and type(read.batch) == 'string' and string.match(read.batch, '^[-%d]+ (.+)$') or nil
 end

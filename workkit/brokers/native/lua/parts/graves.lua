@@ -11,9 +11,11 @@ local function payload_in(grave) -- nil: it holds none
   return string.sub(grave, at + 2 + width, at + 1 + width + size)
 end
 
-local function leave_dead(dead_ids) -- how many there were
+local function leave_dead(dead_ids, runs_again) -- how many there were
   for _, dead_id in ipairs(has_labels() and dead_ids or {}) do
-    each_tag(untag, labels_of(payload_in(redis.call('HGET', graves, dead_id) or '')), dead_id)
+    local labels = labels_of(payload_in(redis.call('HGET', graves, dead_id) or ''))
+    each_tag(untag, labels, dead_id)
+    if labels.after and not runs_again then forget_group(string.sub(dead_id, 1, 16)) end
   end
   redis.call('HDEL', graves, unpack(dead_ids))
   return redis.call('ZREM', dead, unpack(dead_ids))

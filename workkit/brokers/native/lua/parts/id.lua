@@ -1,4 +1,4 @@
--- id: the job that an item names, whoever wrote it; and the item that we write for a job.
+-- id: the job that an item names, whoever wrote it; the item that we write for a job; and ids as bytes.
 local find, sub = string.find, string.sub
 
 local function plain_id(member) -- of an item as we write it; nil of any other. Every job pays for this: no pattern
@@ -15,3 +15,15 @@ local function id_of(member) -- '' if none can be read
 end
 
 local function item_of(id) return '{"id":"' .. id .. '"}' end
+
+local function bytes_of(hex) -- of a multiple of 8 digits
+  local words = {}
+  for at = 1, #hex, 8 do words[#words + 1] = tonumber(string.sub(hex, at, at + 7), 16) end
+  return struct.pack('>' .. string.rep('I4', #words), unpack(words))
+end
+
+local function hex_of(bytes) -- of a multiple of 4 bytes
+  local words = { struct.unpack('>' .. string.rep('I4', #bytes / 4), bytes) }
+  words[#words] = nil -- behind the words comes the place where it stopped
+  return string.format(string.rep('%08x', #words), unpack(words))
+end

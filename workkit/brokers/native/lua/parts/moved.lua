@@ -9,29 +9,32 @@ local function can_move(over, name) -- a one-shot must wait, and a recurring job
   return recurs or place(id, name or id) ~= nil
 end
 
-local function take(hash, field)
-  local value = redis.pcall('HGET', hash, field)
-  if type(value) ~= 'string' then return nil end
-  redis.call('HDEL', hash, field)
-  return value
-end
-
-local function give(hash, field, value)
-  if value then redis.call('HSET', hash, field, value) end
-end
-
-local function take_kept(id, name)
-  local kept = { count = take(counts, id) }
-  if not name then
-    kept.ring, kept.days, kept.pause = take(lately, id), take(days, id), take(control, 'paused:job:' .. id)
+local take_kept, put_kept
+do
+  local function take(hash, field)
+    local value = redis.pcall('HGET', hash, field)
+    if type(value) ~= 'string' then return nil end
+    redis.call('HDEL', hash, field)
+    return value
   end
-  return kept
-end
 
-local function put_kept(kept, id)
-  give(counts, id, kept.count)
-  give(lately, id, kept.ring)
-  give(days, id, kept.days)
-  give(control, 'paused:job:' .. id, kept.pause)
-  if kept.pause then has_changed() end
+  local function give(hash, field, value)
+    if value then redis.call('HSET', hash, field, value) end
+  end
+
+  function take_kept(id, name)
+    local kept = { count = take(counts, id) }
+    if not name then
+      kept.ring, kept.days, kept.pause = take(lately, id), take(days, id), take(control, 'paused:job:' .. id)
+    end
+    return kept
+  end
+
+  function put_kept(kept, id)
+    give(counts, id, kept.count)
+    give(lately, id, kept.ring)
+    give(days, id, kept.days)
+    give(control, 'paused:job:' .. id, kept.pause)
+    if kept.pause then has_changed() end
+  end
 end

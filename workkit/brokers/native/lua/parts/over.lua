@@ -20,6 +20,7 @@ local function close(e, has_marks)
   local id, run = e.close[1], e.close[2]
   drop_slot('run:' .. id, run)
   if has_marks then redis.call('ZREM', cancelled, run) end
+  if has_groups() then settled(run, how(e)) end
   if redis.call('SISMEMBER', ended, id) == 1 and not is_open(id) then
     end_job(id, how(e), not e.unread and e or nil)
     forget(e, id)

@@ -4,23 +4,15 @@
 -- An entry: 8 bytes of the tag; then the 20 bytes of the job's id; or of a dead one 4 bytes of the path, the 20 bytes of the id, and
 -- the rest of the dead id. Nothing here may stop a job: a key of another type is left alone.
 -- KEYS jobs tags
+-- part: id
+local tag, untag -- a job under a tag
+local index -- what a check of all of it uses
+do -- these are many: a script has 200 locals at most
 local LARGEST, OF_TAG, DEEPEST, LIVE = 760, 16, 24, 28 -- bytes of a node; digits of a tag and of a path; bytes of an entry of S:jobs
 
 local function node_of(name) -- nil: there is none
   local value = redis.pcall('HGET', tags, name)
   return type(value) == 'string' and value or nil
-end
-
-local function bytes_of(hex) -- of a multiple of 8 digits
-  local words = {}
-  for at = 1, #hex, 8 do words[#words + 1] = tonumber(string.sub(hex, at, at + 7), 16) end
-  return struct.pack('>' .. string.rep('I4', #words), unpack(words))
-end
-
-local function hex_of(bytes) -- of a multiple of 4 bytes
-  local words = { struct.unpack('>' .. string.rep('I4', #bytes / 4), bytes) }
-  words[#words] = nil -- behind the words comes the place where it stopped
-  return string.format(string.rep('%08x', #words), unpack(words))
 end
 
 local function entry_for(tag, id) -- its path and the entry, with its length. `id`: of a job, or a dead id; nil if it is no id of ours
@@ -122,18 +114,24 @@ local function keep_leaf(name, leaf)
   for digit, list in pairs(divided(entries, digit_of)) do keep_leaf(name .. string.format('%x', digit), list) end
 end
 
-local function tag(tag_text, id)
+function tag(tag_text, id)
   local path, entry = entry_for(tag_text, id)
   if not path then return end
   local name, leaf = leaf_of(path)
   if not string.find(leaf or '', entry, 1, true) then keep_leaf(name, (leaf or '') .. entry) end
 end
 
-local function untag(tag_text, id)
+function untag(tag_text, id)
   local path, entry = entry_for(tag_text, id)
   if not path then return end
   local name, leaf = leaf_of(path)
   local from, to = string.find(leaf or '', entry, 1, true)
   if not from then return end
   keep_leaf(name, string.sub(leaf, 1, from - 1) .. string.sub(leaf, to + 1))
+end
+
+index = {
+  node_of = node_of, entry_for = entry_for, leaf_of = leaf_of, divides = divides, entries_of = entries_of, joined = joined,
+  keep_leaf = keep_leaf, DEEPEST = DEEPEST, LIVE = LIVE,
+}
 end

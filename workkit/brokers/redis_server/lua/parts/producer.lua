@@ -10,14 +10,14 @@ if asked and tonumber(asked) == tonumber(number) and had == (digest or '') then
   local is_json, answer = pcall(cjson.decode, answered)
   if is_json and type(answer) == 'table' then return answer end
 end
-if before and asked ~= before then return { 'old' } end
+if before and (asked or '0') ~= before then return { 'old' } end
 
 local function kept(last, so_far, answer) -- a batch for a week after its last addition
   redis.call('SET', producer, last .. ' ' .. (before and so_far .. ' ' or '') .. answer, 'EX', before and 604800 or 600)
 end
 
 local function reserve() -- a full server refuses this, before anything is done
-  kept(before or '0', had, '[]')
+  kept(before or '0', had or '0', '[]')
 end
 
 local function remember(answer) -- as a JSON array
