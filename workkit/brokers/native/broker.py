@@ -79,7 +79,7 @@ class NativeBroker(Additions):
 
         return NativeAdmin(server=self._server, keys=self._keys, codec=self._codec)
 
-    @property
+    @cached_property
     def groups(self) -> NativeGroups:
         """The part of the broker that reads and steers groups."""
         from workkit.brokers.native.groups import NativeGroups

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from workkit import wire
@@ -101,6 +101,7 @@ class NativeGroups:
     server: Server
     keys: Keys
     codec: Codec
+    _looked: dict[bytes, bytes] = field(default_factory=dict)  # group -> where to look next for lost members
 
     def group(self, which: str) -> Group:
         """Read a batch by its name or id, or the group of a job that waits by the id of that job. Raises NotFound."""
@@ -219,7 +220,13 @@ class NativeGroups:
         found = self.server.run(self.keys, "gather", [cursor])
         ended: list[tuple[str, BatchEnd]] = []
         for mode, id in zip(found[1::2], found[2::2], strict=True):
-            self._finish(mode.decode(), id.decode(), ended=ended)
+            if mode != b"lose":
+                self._finish(mode.decode(), id.decode(), ended=ended)
+                continue
+            place, _, batches = self._act("lose", id.decode(), self._looked.pop(id, b""))  # a page: there may be many
+            ended += read_ended(batches)
+            if place:
+                self._looked[id] = place
         return found[0], [one for one in ended if one[1] != "cancelling"]
 
     def _finish(

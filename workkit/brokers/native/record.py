@@ -11,6 +11,7 @@ from typing import Any
 
 from workkit import wire
 from workkit.brokers.native.codec import Codec, at_due, is_once
+from workkit.brokers.native.entry import is_ours
 from workkit.brokers.native.settle import Receipt
 from workkit.contract.listener import BatchEnd, Claim, PastDeadline, Standing, Trouble
 from workkit.errors import CorruptRecord, OtherDialect
@@ -52,7 +53,7 @@ def read_claims(
             claim = None
             if due_ms is not None and own_id is None and payload is not None and is_published and not cancelled:
                 plain = wire.read_plain_payload(payload)
-                if plain is not None and is_one_second(plain[0]):
+                if plain is not None and is_one_second(plain[0]) and (plain[3] is None or is_ours(member)):
                     try:
                         claim = Claim(receipt, codec.describe, id.decode(), plain[1], plain[2], due_ms)
                         claim.batch = plain[3]
@@ -108,7 +109,7 @@ def _read_entry(receipt: Receipt, *, codec: Codec, cancelled: bool) -> Claim:
         trouble, reason = "cancelled", "cancelled before it started"
     receipt.recurs = recurs or entry.kind == "o"
     standing, batch = None, job.terms.batch
-    if batch is not None and job.terms != of_member(batch):
+    if batch is not None and (job.terms != of_member(batch) or not is_ours(entry.item)):
         batch = None
     is_plain = job.terms is PLAIN or batch is not None
     if entry.flags != "-" or not is_plain or receipt.recurs or job.options.crashes == 0:

@@ -52,7 +52,10 @@ def settlement(
     """Write the maps that `settle.lua` applies for these endings, and list the words of its keys of results.
     `members`: the receipts of plain members of each batch. `recorder`: None if nothing is recorded.
     """
-    maps: list[dict[str, Any]] = [{"plain": fields, "batch": batch} for batch, fields in members.items()]
+    maps: list[dict[str, Any]] = []
+    for batch, fields in members.items():
+        raw = bytes.fromhex(b"".join([field[-42:-2] for field in fields]).decode("ascii"))
+        maps.append({"plain": fields, "batch": batch, "raw": raw})
     words = list[str]()
     for claim, outcome in ends:
         made = ending(claim, outcome, now_ms=now_ms, codec=codec)

@@ -16,7 +16,7 @@
 --        count: under which name it is counted; how it ended, where its key says another word; by: its name in S:deadlines
 --        ran: the record of the run: see the part of this name; log {name of the run, what it has logged}
 --        keep {place of its key among the results, ms, fields}: its result; called: the place of the key of its name, and its id
---        or a map of plain members of one batch: plain, their receipts; batch
+--        or a map of plain members of one batch: plain, their receipts; batch; raw, 20 bytes of each id
 --      plain: the receipts of `count` one-shots that are done, each of an item as we write it: its id is in it
 -- ->   'gone' | 'old' | 'step', or 'ok', now, the receipts of records that the listener does not hold, the batches that have
 --      ended, or are cancelled: name, state (d = settled, x = cancelled and settled, c = cancelled), ...
@@ -70,7 +70,7 @@ local due_now, counted = false, {}
 for _, e in ipairs(others) do
   if e.plain then
     ids = {}
-    if end_plain(e.plain, 1, #e.plain) then settle_plain(e.batch, ids) end
+    if end_plain(e.plain, 1, #e.plain) then settle_plain(e.batch, ids, e.raw) end
   elseif redis.call('HDEL', running, e.receipt) == 0 then
     refused[#refused + 1] = e.receipt
   else

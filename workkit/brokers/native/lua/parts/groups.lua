@@ -68,18 +68,25 @@ local function let_go(key, now) -- up to 1,000 jobs that are parked under this k
   if #found == 0 then return 0 end
   redis.call('ZREM', waiting, unpack(found))
   local ids, queued = {}, {}
+  local size, due, text, at, score = #key + 18, nil, nil, nil, nil -- size: of what stands before the id
   for _, member in ipairs(found) do
-    local _, due, _, _, _, item = parts_of(parked_entry(member) or '')
+    local id, item = string.sub(member, size + 1, size + 40), string.sub(member, -49)
+    text = plain_id(item) == id and string.match(member, '^@(%d+)%z', size + 41)
+    if not text then -- most are as we write them
+      local _, found_due, _, _, _, other = parts_of(parked_entry(member) or '')
+      id, text, item = other and id_of(other), found_due, other
+    end
     if item then
-      ids[#ids + 1], queued[#queued + 1] = id_of(item), string.format('%.0f', math.max(due_of(due), tonumber(now)))
-      queued[#queued + 1] = item
+      if text ~= due then due, score = text, string.format('%.0f', math.max(due_of(text), tonumber(now))) end
+      at = #ids + 1
+      ids[at], queued[2 * at - 1], queued[2 * at] = id, score, item
     end
   end
   if #ids == 0 then return #found end
   redis.call('ZADD', next_, 'NX', unpack(queued))
   for n, payload in ipairs(redis.call('HMGET', jobs, unpack(ids))) do
     local batch = payload and string.sub(key, 1, 5) ~= 'open:' and batch_in(payload)
-    local level = payload and string.match(payload, '"priority":([123])')
+    local level = payload and string.find(payload, '"priority":', 1, true) and string.match(payload, '"priority":([123])')
     if batch and read_group(group_of(batch)) == OPEN then -- it waits on, with the others of its batch
       redis.call('ZREM', next_, queued[2 * n])
       redis.call('ZADD', waiting, 0, 'open:' .. group_of(batch) .. string.sub(found[n], #key + 1))
