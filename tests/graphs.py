@@ -405,7 +405,7 @@ class Graph:
             self.model.recurring[name] = 0
 
     def _skip(self) -> None:
-        """A run is left out: whoever waits for it goes on."""
+        """A run is left out. The jobs that wait for it begin."""
         if self.model.recurring:
             name = self.random.choice(list(self.model.recurring))
             self._note(f"skip {name}")

@@ -210,7 +210,7 @@ OF_ONE = {  # labels of one addition
 
 
 def _filled(s: schedule.Schedule) -> None:
-    """A batch whose rows take several steps; whoever begins it again goes on where it was."""
+    """A batch with rows for several steps. A program that begins it again continues where it was."""
     verbs.STEP = 2
     with schedule.batch(s, "batch", then=call(f"{HERE}:note", "then")) as batch:
         for n in range(MEMBERS - 1):

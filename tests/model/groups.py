@@ -124,7 +124,7 @@ class Groups:
         return s
 
     def _noted(self, s: Server, g: str, job: str) -> Server:
-        """Look at the payloads, not at the members: whoever stands there has not ended."""
+        """Look at the payloads, not at the members: a job with a payload has not ended."""
         fired = s.groups.fired
         if job in fired:
             raise Violation(f"twice: {job} is let go again")

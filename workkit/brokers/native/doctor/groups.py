@@ -35,7 +35,7 @@ ABANDONED = Kind(
 LOST = Kind(
     "lost-member", "orphan", "A member of a group is gone and has not ended.",
     "The job that runs after it would wait for ever. A foreign peer ran it, or the server has lost it.",
-    "ends it as lost, as listeners do within seconds",
+    "ends it as lost, as listeners do",
 )  # fmt: skip
 HUNG = Kind(
     "hung", "orphan", "Jobs wait for a group that is gone or has ended, or members of one that is gone are left.",
@@ -63,7 +63,7 @@ def groups_at(places: Places) -> NativeGroups:
 
 
 def groups(places: Places) -> Iterator[Finding]:
-    """Report what is wrong with the groups."""
+    """Report the faults of the groups."""
     yield from _unread(places)
     yield from _abandoned(places)
     suspects, seen = set[bytes](), set[bytes]()
