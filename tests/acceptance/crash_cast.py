@@ -64,7 +64,7 @@ def promises(base: int) -> dict[str, Promise]:
     }
 
 
-DEAD = 2  # "dies" and "member-dead"
+DEAD = ("dies", "member-dead")
 
 
 def first_second(now: float, lead: int) -> int:
@@ -152,9 +152,10 @@ def produce(*, url: str, name: str, lead: int, after: str = "") -> None:
         "fails": lambda: schedule.add_now(s, f"{HERE}:fail", args=["fails", 2], retries=3, keep=KEEP, tags=TAGS),
         "asks": lambda: schedule.add_now(s, f"{HERE}:ask", args=["asks", 1], retries=1, keep=KEEP, tags=TAGS),
         "dies": lambda: schedule.add_now(s, f"{HERE}:fail", args=["dies", 9], retries=1, keep=KEEP),
-        "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"], tags=TAGS),
+        # What waits is cancelled once: the name has one that is added again, its reply lost, stand for the first.
+        "later": lambda: schedule.add(s, fn(), in_="1 hour", args=["later"], name="later", tags=TAGS),
         "endless": lambda: schedule.add(s, fn(), every="second", args=["endless"], tags=TAGS),
-        "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"], within="1s"),
+        "nowhere": lambda: schedule.add_now(s, "no_such_place:gone", args=["nowhere"], name="nowhere", within="1s"),
         "batch": lambda: _filled(s),
         "last": lambda: schedule.add_now(s, fn(), args=["last"], after=schedule.batch(s, "batch")),
         "chain": lambda: schedule.chain(s, [call(fn(), "first"), call(fn(), "second")]),

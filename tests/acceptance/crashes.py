@@ -35,6 +35,7 @@ ONCE = frozenset({
 ONCE_IN_A_POOL = frozenset({"hold", "move", "periodic", "relock", "take_unique", "decided Again"})
 SCENES: dict[str, type[Scene]] = {"native": Scene, "gocraft": PoolScene}
 TRIES = 3  # of a scene whose fault does not happen
+ADDITIONS = {"native": {"add": 6, "put": 17}, "gocraft": {}}  # of the cast, by the script that adds them
 SELDOM = frozenset({"cancel", "put", "admit", "decided Again", "settle", "settle+claim"})
 
 
@@ -63,6 +64,7 @@ def faults(kinds: Iterable[str], *, seeds: Iterable[int], layout: str = "native"
                     continue  # nobody is there to be stopped, or it is stopped anyway
                 chance = Random(f"{point} {kind} {seed}")
                 most = 1 if _is_in(point, once) else 2 if _is_in(point, SELDOM) else 4
+                most = ADDITIONS[layout].get(point.rpartition(" ")[0], most)
                 least, most = (
                     (2, 4) if _is_in(point, ("turn",)) else (1, most)
                 )  # the first turn of a pool takes nothing

@@ -39,8 +39,8 @@ def look(client: Any, schedule: str) -> dict[str, Key]:
     return found
 
 
-def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int) -> Iterator[str]:
-    """Complain of every key that nobody owns any more: no job waits, nobody listens, `dead` occurrences died."""
+def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: Collection[str]) -> Iterator[str]:
+    """Complain of every key that nobody owns any more: no job waits, nobody listens, the occurrences `dead` died."""
     for name, key in sorted(left.items()):
         kind = name.partition(":")[0]
         if name in ("stats", "plans", *OF_GROUPS) or kind in PAST:
@@ -57,8 +57,8 @@ def check_keys(left: Mapping[str, Key], *, cancelled: Collection[str], dead: int
     buried = left.get("dead", nothing).members, left.get("graves", nothing).members
     if buried[0] != buried[1]:
         yield f"dead and graves differ: {sorted(buried[0] ^ buried[1])}"
-    if len(buried[0]) != dead:
-        yield f"{len(buried[0])} dead, where {dead} died: {sorted(buried[0])}"
+    if buried[0] != set(dead):
+        yield f"{sorted(buried[0])} are dead, where {sorted(dead)} died"
 
 
 def check_groups(client: Any, schedule: str) -> Iterator[str]:

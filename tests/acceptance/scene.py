@@ -271,10 +271,16 @@ class Scene:
         self._stop_all()
         self._sweep(nowhere[0])
         marked = {line["id"] for line in self._lines("cancelled")}
-        self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=crash_cast.DEAD)
+        self._left += check_keys(look(self.client, NAME), cancelled=marked, dead=self._died())
         self._left += check_groups(self.client, NAME)
         self._records = look_records(self.client, NAME, url=self.server.url)
         self._results = look_results(self.client, NAME, url=self.server.url)
+
+    def _died(self) -> set[str]:
+        """The occurrences that ended their last attempt as one that dies. An addition whose reply is lost adds two."""
+        last = {label: crash_cast.promises(0)[label].attempts - 1 for label in crash_cast.DEAD}
+        ends = [line for line in self._lines("end") if line["attempt"] == last.get(line["label"])]
+        return {f"{line['id']}@{line['due']}" for line in ends}
 
     def _alive(self) -> list[int]:
         return [pid for who, pid in self._pids.items() if who != "producer" and is_alive(pid)]

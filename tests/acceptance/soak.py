@@ -292,7 +292,8 @@ class Soak:
                 self.report.complaints += self.hostile.sweep()
         dead = schedule.jobs(self.schedule, state="dead")
         self._dead = [job for job in dead if not self.hostile or is_good(job)]
-        left_over = check_keys(look(self.client, soak_cast.NAME), cancelled=cancelled, dead=len(self._dead))
+        died = [job.id for job in self._dead]
+        left_over = check_keys(look(self.client, soak_cast.NAME), cancelled=cancelled, dead=died)
         self.report.complaints += [one for one in left_over if not self.hostile or is_owned(one)]
 
     def _is_idle(self) -> bool:

@@ -119,8 +119,8 @@ def test_one_listener_reports_once_that_a_job_is_late(
 
 
 def test_without_any_listener_it_shows_where_somebody_looks(server: Server, s: schedule.Schedule) -> None:
-    job = schedule.add(s, handlers.note, at="tomorrow 6am", within="1 hour", name="export")
-    schedule.add(s, handlers.note, every="day at 6am", within="1 hour", name="nightly")
+    nightly = schedule.add(s, handlers.note, every="day at 6am", within="1 hour", name="nightly")
+    job = schedule.add(s, handlers.note, at=nightly.due, within="1 hour", name="export")
     assert schedule.counts(s).past_deadline == ()
     pass_by(server, s)
     late = schedule.counts(s).past_deadline
