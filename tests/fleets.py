@@ -23,7 +23,7 @@ from redis.retry import Retry
 
 from tests.processes import Processes, until
 from tests.servers import Server, free_port, program
-from workkit import schedule
+from workkit import call, schedule
 from workkit.errors import NotFound
 
 SERVICE = "tasks"
@@ -335,6 +335,13 @@ def note(what):
 def tick():
     seen("tick")
 
+def fail(what):
+    raise OSError(what)
+
+def report():
+    batch = current_job().batch
+    seen(f"{batch.name}: {batch.total}, {batch.done} done, {batch.dead} dead")
+
 def twice():
     seen(f"attempt {current_job().attempt}")
     if current_job().attempt == 0:
@@ -383,3 +390,47 @@ def try_verbs(url: str, *, name: str, processes: Processes) -> None:
     listener.send(signal.SIGTERM)
     assert listener.wait() == 0, listener.transcript()
     assert not list(schedule.jobs(s))
+
+
+def try_groups(url: str, *place: str, name: str, processes: Processes) -> None:
+    """Use batches, a chain and `after` on a schedule at `url`, with a listener in a process of its own. `place`: how
+    the command line names the server.
+    """
+    diary, s = Diary(processes.folder), schedule.create(name, redis=url)
+    listener = processes.workkit("listen", name, *place)
+    listener.wait_for("listening")
+
+    with schedule.batch(s, "import", then="app:report", on_success=call("app:note", "never")) as batch:
+        for number in range(3):
+            batch.add("app:note", args=[f"row {number}"])
+        batch.add("app:fail", args=["row 3"], retries=0)
+    wanted = ["row 0", "row 1", "row 2", "import: 4, 3 done, 1 dead"]
+    until(lambda: len(diary.lines()) >= len(wanted), what="the job that follows the batch")
+    assert (sorted(diary.lines()[:-1]), diary.lines()[-1]) == (wanted[:-1], wanted[-1])
+    assert list(batch.ids("dead")) == [job.id for job in schedule.dead(s)]
+
+    schedule.map(s, "app:note", range(1100), name="large", then="app:report")  # it takes several requests
+    until(lambda: diary.lines()[-1] == "large: 1100, 1100 done, 0 dead", what="the large batch")
+    assert sorted(map(int, diary.lines()[4:-1])) == list(range(1100))
+
+    schedule.chain(s, [call("app:note", word) for word in ("first", "second", "third")])
+    until(lambda: diary.lines()[-1] == "third", what="the chain")
+    assert diary.lines()[-3:] == ["first", "second", "third"]
+
+    far = schedule.add(s, "app:note", at="2040-01-01 09:00", args=["never"])
+    last = schedule.add_now(s, "app:note", args=["last"], after=[far, batch], on_death="run")
+    assert schedule.job(s, last).state == "held"
+    schedule.cancel(s, far)
+    until(lambda: diary.lines()[-1] == "last", what="the job that ran after others")
+
+    with schedule.batch(s, "given up", then=call("app:note", "never")) as other:
+        for number in range(3):
+            other.add("app:note", args=["never", number], in_="1 hour")
+    other.cancel()
+    until(lambda: other.state().state == "cancelled", what="the batch to be cancelled")
+    assert other.cancelled == 3
+    until(lambda: schedule.counts(s).due == 0, what="what follows it to end")
+    assert [job.terms.then_of for job in schedule.jobs(s, state="held")] == ["import"], "one member of it is dead"
+    assert "never" not in "".join(diary.lines())
+    listener.send(signal.SIGTERM)
+    assert listener.wait() == 0, listener.transcript()

@@ -23,7 +23,7 @@ from workkit.errors import InvalidOptions, NotFound, Unsupported
 from workkit.events import Event, subscribe
 from workkit.jobs.job import Job
 from workkit.verbs import batch as verbs
-from workkit.verbs.new_job import UNSENT
+from workkit.verbs.new_job import FILLED
 from workkit.verbs.opening import groups_of, producer_of
 
 HOW: dict[str, Any] = {"imports": [__name__], "folder": None}
@@ -49,7 +49,7 @@ def s(server: Server, name: str) -> schedule.Schedule:
 def fresh() -> Iterator[None]:
     RAN.clear()
     yield
-    assert not UNSENT, "a block has left jobs behind"
+    assert not FILLED, "a block has left jobs behind"
 
 
 @job("groups.load")

@@ -89,23 +89,20 @@ def _payloads(
     return text.encode("ascii"), nonce
 
 
-def plain_payload(cron: str, job: str, args: Sequence[Any]) -> bytes:
-    """Write a payload without further fields, as `payload` does. `args` is a list or tuple. Most payloads are plain."""
+def plain_payload(cron: str, job: str, args: Sequence[Any], *, row: str = "", batch: str = "") -> bytes:
+    """Write a payload without further fields, or with `batch` alone, as `payload` does: the number of its row and the
+    name of the batch. `args` is a list or tuple. Most payloads are plain.
+    """
+    if row:
+        batch = f',"batch":"{row} {_known(batch)[1:]}'
     if len(args) == 1 and (plain := _PLAIN.get(type(args[0]))):  # a text in a list costs as much as all the rest
-        text = f'{{"args":[{plain(args[0])}]{_end(cron, job)}'
+        text = f'{{"args":[{plain(args[0])}]{batch}{_end(cron, job)}'
     else:
-        text = f'{{"args":{_text(args, "args")}{_end(cron, job)}'
+        text = f'{{"args":{_text(args, "args")}{batch}{_end(cron, job)}'
     if "\\ud" in text:
         for key, value in {"args": args, "cron": cron, "job": job}.items():
             _refuse_surrogates(value, key)
     return text.encode("ascii")
-
-
-def member_payload(cron: str, job: str, args: Sequence[Any], *, batch: str) -> bytes:
-    """Write a payload with `batch` as its only further field, as `payload` does."""
-    head, at, end = plain_payload(cron, job, args).rpartition(b',"cron":')
-    row, _, name = batch.partition(" ")
-    return b'%b,"batch":"%b %b%b%b' % (head, row.encode("ascii"), _known(name)[1:].encode("ascii"), at, end)
 
 
 def batch_of(member: object) -> str | None:

@@ -161,6 +161,7 @@ def _group(r: Random) -> bytes:
 def _group_record(r: Random) -> bytes:
     record = {
         "name": "hostile", "on_death": "cancel", "total": 3, "made": PAST, "added": PAST, "settled": PAST,
+        "rows": r.choice((1, 1e9, "x")),
         "then": IDS[0], "then_payload": JOBS[IDS[0]], "success": IDS[-1], "success_payload": b"{}",
     }  # fmt: skip
     if r.random() < 0.5:
@@ -427,6 +428,11 @@ MAKERS: Mapping[str, Maker] = {
         name="members", kind="zset", member=_group_member(r), score=r.choice(("0", *SCORES))
     ),
     "feeds": lambda r, aim: Value(name="feeds", kind="zset", member=_feed(r), score=r.choice(("0", "0", *SCORES))),
+    "rows": _hash(
+        "rows",
+        lambda r: r.choice((b"0123456789abcdef 1", _group(r) + b" 1", noise(r))),
+        lambda r: r.choice((packed(r, [["a", "b"]]), token(r), noise(r))),
+    ),
     "ends": _hash(
         "ends", id_of, lambda r: r.choice((b"dead 1", b"done", b"lost " + token(r), b" 9", b"x" * 300, noise(r)))
     ),

@@ -73,3 +73,5 @@ def check_groups(client: Any, schedule: str) -> Iterator[str]:
     for feed in client.zrange(f"{schedule}:feeds", 0, -1):
         if feed[-16:] not in groups:
             yield f"{feed!r} feeds a group that is gone"
+    if client.exists(f"{schedule}:rows"):
+        yield "rows of a batch were not let go"

@@ -53,6 +53,7 @@ def fail(*args, **kwargs):
 OURS = ("busy", "safe", "fail")
 OF_A_PERSON = {
     "nobody-runs": "another machine may have the function",
+    "overdue": "a run of such a function that has begun, and waits in S:again",
     "unclear": "a foreign peer may run what is not for us",
     "cron": "a foreign peer may read the times that this dialect cannot",
     "name": "a name that Go cannot serve: whoever registered it takes it away",

@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.bench_groups [--jobs N] [--runs N]
 
-A server of its own. In each round the same no-op jobs are added and run once as plain jobs and once as members of a
-batch, in alternating order, by a new listener process that runs what is due and ends; each job must run exactly once.
+A server of its own. In each round the same no-op jobs are added and run as plain jobs by `add_many`, and as members of
+a batch by `map` and by `Batch.add`, in alternating order, by a new listener process that runs what is due and ends.
+Each job must run exactly once.
 Then `--starts` single jobs, each after another one, and one job after 10,000 others, with a listener that waits: from
 the end of the last one to the start of what waits, by the clock of one machine. Medians. About 3 minutes.
 """
@@ -81,15 +82,14 @@ class Bench:
 
     def compare(self, runs: int) -> None:
         """Compare plain jobs with members."""
-        found: dict[str, list[dict[str, float]]] = {"plain": [], "batch": []}
+        found: dict[str, list[dict[str, float]]] = {"plain": [], "map": [], "add": []}
         for turn in range(runs):
-            for side in ("plain", "batch") if turn % 2 == 0 else ("batch", "plain"):
+            for side in [*found][:: 1 if turn % 2 == 0 else -1]:
                 found[side].append(self.round(side, f"{side}-{turn}"))
         for figure in found["plain"][0]:
-            plain, batch = (statistics.median(one[figure] for one in found[side]) for side in ("plain", "batch"))
-            print(f"{figure:14} plain {plain:12.3f}   batch {batch:12.3f}   {batch / plain:.2f} times")
-        total = [sum(statistics.median(one[f] for one in found[side]) for f in ("add s", "run s")) for side in found]
-        print(f"{'add and run':14} plain {total[0]:12.3f}   batch {total[1]:12.3f}   {total[1] / total[0]:.2f} times")
+            plain, *others = (statistics.median(one[figure] for one in rounds) for rounds in found.values())
+            ratios = (f"{side} {n:9.3f}, {n / plain:.2f} times" for side, n in zip([*found][1:], others, strict=True))
+            print(f"{figure:14} plain {plain:9.3f}   {'   '.join(ratios)}")
 
     def round(self, side: str, name: str) -> dict[str, float]:
         """Add and run all jobs once."""
@@ -100,6 +100,8 @@ class Bench:
         before, began = self.client.info("memory")["used_memory"], time.perf_counter()
         if side == "plain":
             schedule.add_many(s, ({"fn": "benchjobs:noop", "args": [n], "at": "now"} for n in range(self.jobs)))
+        elif side == "map":
+            schedule.map(s, "benchjobs:noop", range(self.jobs), name="a batch of many", then="benchjobs:report")
         else:
             with schedule.batch(s, "a batch of many", then="benchjobs:report") as batch:
                 for n in range(self.jobs):
@@ -110,10 +112,10 @@ class Bench:
         self.listener(name, "--burst").wait()
         ran = time.perf_counter() - began
         done = sum(int(n) for what, n in self.client.hgetall(f"{name}:stats").items() if what.startswith(b"done:"))
-        wanted = self.jobs + 1 + (side == "batch")
+        wanted = self.jobs + 1 + (side != "plain")
         if done != wanted:
             raise SystemExit(f"{side}: {done} jobs are done, not {wanted}")
-        return {"add s": added, "run s": ran, "bytes a job": size}
+        return {"add s": added, "run s": ran, "add and run s": added + ran, "bytes a job": size}
 
     def starts(self, times: int) -> None:
         """Measure how soon a job starts after its predecessor."""

@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from tests.fleets import ClusterFleet, Diary, try_verbs
+from tests.fleets import ClusterFleet, Diary, try_groups, try_verbs
 from tests.metronome import Metronome
 from tests.optional import needed
 from tests.processes import Processes, until
@@ -64,6 +64,10 @@ def new_job(n: int) -> NewJob:
 
 def test_every_verb_works_in_a_cluster(fleet: ClusterFleet, name: str, processes: Processes) -> None:
     try_verbs(fleet.url, name=name, processes=processes)
+
+
+def test_batches_chains_and_after_work_in_a_cluster(fleet: ClusterFleet, name: str, processes: Processes) -> None:
+    try_groups(fleet.url, "--redis", fleet.url, name=name, processes=processes)
 
 
 def test_any_node_leads_to_the_owner(fleet: ClusterFleet, name: str) -> None:

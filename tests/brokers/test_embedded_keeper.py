@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.embedding import client_of, ended, flushed, leave, user
+from tests.fleets import try_groups
 from tests.processes import Processes, is_alive, parent_of, until
 from tests.servers import program
 from workkit import schedule
@@ -30,6 +31,10 @@ def test_a_killed_user_does_not_keep_the_server(folder: Path, processes: Process
     process, _, visits = user(processes, folder)
     assert visits == 2
     leave(process)
+
+
+def test_batches_chains_and_after_work_on_a_private_server(folder: Path, name: str, processes: Processes) -> None:
+    try_groups(f"embedded://{folder}", f"--embedded={folder}", name=name, processes=processes)
 
 
 def test_a_killed_user_does_not_take_the_server_from_others(folder: Path, processes: Processes) -> None:

@@ -365,7 +365,7 @@ def test_what_follows_runs_again_after_dead_members(server: Server, client: Any,
     ends(b, DEAD)
     ends(b, Done())
     b.admin.retry(dead(b))
-    group = b.groups.follow(BATCH, None)
+    group = b.groups.follow(BATCH)
     assert (group.state, group.is_settled, group.then != first) == ("running", False, True)
     ends(b, Done())
     assert due(client, name) == [group.then]
@@ -401,7 +401,7 @@ def test_old_endings_and_groups_are_forgotten(server: Server, client: Any, name:
     assert "a" * 40 not in {key.decode() for key in client.hkeys(f"{name}:ends")}
 
 
-@pytest.mark.parametrize("key", ["groups", "members", "feeds", "ends"])
+@pytest.mark.parametrize("key", ["groups", "rows", "members", "feeds", "ends"])
 def test_a_key_of_another_type_stops_no_job(server: Server, client: Any, name: str, key: str) -> None:
     b, _ = listening(server, name)
     client.set(f"{name}:{key}", "hostile")

@@ -63,6 +63,11 @@ def fill(b: NativeBroker, first: int, last: int, **how: Any) -> list[Added]:
     return b.adding([member(row) for row in range(first, last)], step=step(first, last, **how))()
 
 
+def released(b: NativeBroker) -> None:
+    while b.groups.release(BATCH):
+        pass
+
+
 def state(client: Any, name: str, g: str = G) -> str:
     return (client.hget(f"{name}:groups", g) or b"-")[:1].decode()
 
@@ -109,8 +114,11 @@ def test_members_of_an_open_batch_are_invisible_until_it_is_closed(server: Serve
     assert len(members(client, name)) == 5
     assert due(client, name) == []
     assert b.claim(10).claims == []
+    assert (client.hlen(f"{name}:jobs"), client.hkeys(f"{name}:rows")) == (5, [f"{G} 1".encode()])
     fill(b, 5, 5, closes=True)
     assert state(client, name) == "r"
+    released(b)
+    assert (client.hlen(f"{name}:jobs"), client.exists(f"{name}:rows")) == (5, 0)
     assert len(b.claim(10).claims) == 5
     assert waiting(client, name) == []
 
@@ -157,6 +165,7 @@ def test_a_step_that_is_repeated_adds_nothing_twice(server: Server, client: Any,
     losing.lose = 1
     b.adding([], step=step(4, 4, closes=True))()
     b.adding([], step=step(4, 4, closes=True))()
+    released(b)
     assert len(members(client, name)) == 4
     assert client.hlen(f"{name}:jobs") == 5
     assert record(client, name)["total"] == 4
@@ -219,8 +228,10 @@ def test_the_step_that_closes_lets_go_a_thousand(server: Server, client: Any, na
     fill(b, 0, 1000, makes=NewGroup())
     fill(b, 1000, 1500)
     fill(b, 1500, 1501, closes=True)
-    assert client.zcard(f"{name}:next") == 1001
-    assert set(waiting(client, name)) == {f"open:{G}"}
+    assert (client.zcard(f"{name}:next"), client.hlen(f"{name}:rows")) == (1001, 1)
+    assert waiting(client, name) == []
+    released(b)
+    assert (client.zcard(f"{name}:next"), client.hlen(f"{name}:rows")) == (1501, 0)
     assert len(members(client, name)) == record(client, name)["total"] == 1501
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.brokers.checkups import DAY, ran, registered, repaired
 from tests.brokers.checkups import found as checked
+from tests.processes import until
 from tests.servers import Server
 from workkit import schedule, wire
 from workkit.brokers.native.broker import NativeBroker
@@ -147,10 +148,11 @@ def test_values_of_groups_that_cannot_be_read_are_removed(
     filled(s)
     client.hset(f"{name}:groups", mapping={"f" * 16: b"q\x80", "e" * 16: b"r\xff", "short": b"r\x80"})
     client.hset(f"{name}:ends", "f" * 40, "dead yesterday")
+    client.hset(f"{name}:rows", "f" * 16, b"\x91\x90")
     client.zadd(f"{name}:members", {b"12345678": 0, b"12345678?" + b"x" * 20: 0})
     client.zadd(f"{name}:feeds", {b"no group": 0})
     findings = found(doctor)
-    assert [f.kind for f in findings] == ["unread"] * 7
+    assert [f.kind for f in findings] == ["unread"] * 8
     for finding in findings:
         repaired(doctor, finding)
     assert found(doctor) == []
@@ -169,3 +171,27 @@ def test_a_run_that_will_not_come_ends_as_lost(s: schedule.Schedule, client: Any
     repaired(doctor, finding)
     assert found(doctor) == []
     assert ran(s) == 1
+
+
+def test_rows_of_an_open_batch_are_no_finding_and_lost_ones_run(
+    s: schedule.Schedule, client: Any, name: str, doctor: Doctor
+) -> None:
+    with patch("workkit.verbs.batch.STEP", 2), suppress(KeyError), schedule.batch(s, NAME) as batch:
+        for n in range(7):
+            batch.add("tests.handlers:note", args=[n])
+        raise KeyError
+    assert client.hlen(f"{name}:rows") == 2
+    second = int(client.time()[0])
+    assert until(lambda: client.time()[0] > second)  # their last time is over
+    assert not [f for f in checked(doctor, patience_ms=0) if f.kind == "no-item"]
+    client.hdel(f"{name}:rows", group_id(client, name) + b" 2")
+    with schedule.batch(s, NAME) as batch:
+        for n in range(7):
+            batch.add("tests.handlers:note", args=[n])
+    findings = [f for f in checked(doctor, patience_ms=0) if f.kind == "no-item"]
+    assert len(findings) == 2
+    assert ran(s) == 5
+    for finding in findings:
+        repaired(doctor, finding)
+    assert ran(s) == 2
+    assert schedule.batch(s, NAME).state().done == 7

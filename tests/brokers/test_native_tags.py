@@ -16,7 +16,7 @@ from tests.brokers.test_native_session import FAILURE
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.broker import NativeBroker
-from workkit.brokers.native.look.tagged import DEEPEST, LIVE, OF_TAG, digest_of, entries, find_tagged, name_of, path_of
+from workkit.brokers.native.look.tagged import DEEPEST, LIVE, OF_TAG, digest_of, entries, find_tagged, name_of
 from workkit.contract.admin import At, Undo
 from workkit.contract.producer import Added, NewJob
 from workkit.contract.where import Has, JobQuery, Term, Where
@@ -44,14 +44,14 @@ def indexed(client: Any, name: str) -> set[tuple[str, str]]:
     found = [(node, entry) for node, value in nodes.items() for entry in entries(value)]
     assert sum(1 + len(entry) for _, entry in found) == sum(map(len, nodes.values()))
     for node, entry in found:
-        assert path_of(entry).startswith(node)
-        assert len(node) >= OF_TAG or path_of(entry)[:OF_TAG] not in nodes
+        assert entry[: DEEPEST // 2].hex().startswith(node)
+        assert len(node) >= OF_TAG or entry[: DEEPEST // 2].hex()[:OF_TAG] not in nodes
         assert all(nodes[node[:depth]] == b"" for depth in range(OF_TAG if len(node) >= OF_TAG else 0, len(node)))
     for node, value in nodes.items():
         assert value or (
             len(node) < DEEPEST and any(other.startswith(node) and len(other) > len(node) for other in nodes)
         )
-    pairs = [(path_of(entry)[:OF_TAG], name_of(entry).decode()) for _, entry in found]
+    pairs = [(entry[: DEEPEST // 2].hex()[:OF_TAG], name_of(entry).decode()) for _, entry in found]
     assert len(pairs) == len(set(pairs))
     return set(pairs)
 

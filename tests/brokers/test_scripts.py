@@ -161,7 +161,7 @@ def test_every_exit_of_a_job_passes_the_part_that_removes_its_tags_and_ends_its_
     assert found == {
         "HDEL, jobs": ["leaves", "settle"],  # settle: plain jobs and plain members, see the next test
         "HDEL, graves": ["graves"],
-        "HSET, jobs": ["burial", "add"],  # plain jobs, and those that follow a dead one
+        "HSET, jobs": ["burial", "add", "add"],  # plain jobs, rows of a batch, and those that follow a dead one
         "HSETNX, jobs": ["members", "group", "put", "revive", "revive"],
         "HSET, graves": ["burial"],
     }
@@ -179,7 +179,7 @@ def test_every_exit_of_a_job_settles_it_in_its_groups() -> None:
 
 EXITS = {
     # Ways out of S:jobs and S:dead, and the ends of occurrences, each with who takes it. All pass `settled`. A new one
-    # needs a test in `test_native_groups.py`.
+    # needs a test in `test_native_groups_exits.py`.
     "leave": ["ending", "over", "superseded", "bury", "group"],
     "end_job": ["chain", "over", "predecessor", "cancel", "repair"],
     "give_way": ["superseded", "withdraw"],

@@ -15,6 +15,8 @@ from tests.cli.test_completion import completed
 from tests.servers import Server
 from workkit import schedule
 from workkit.brokers.native.groups import NativeGroups
+from workkit.contract.groups import group_id
+from workkit.errors import InvalidOptions
 from workkit.schedule import Schedule
 
 NAME = "import 2027-03-01"
@@ -91,15 +93,28 @@ def test_an_abandoned_batch_is_named_with_its_remedy(run: Run, s: Schedule, monk
     )  # fmt: skip
 
 
+def test_a_batch_that_was_left_open_for_more_than_a_week_is_closed_as_it_is(
+    run: Run, s: Schedule, server: Server
+) -> None:
+    left_open(s)
+    place = f"{s.name}:producer:batch-{group_id(NAME)}"
+    assert server.client().delete(place) == 1, "it is kept for 7 days"
+    with pytest.raises(InvalidOptions, match="was left open more than 7 days ago, and its rows cannot be compared"):
+        filled(s)
+    assert schedule.batch(s, NAME).state().state == "open"
+    closed = run("batch", "resume", s.name, NAME, "--close")
+    assert (closed.status, closed.out, closed.err) == (0, f'resumed the batch "{NAME}": it has 2 jobs\n', "")
+    assert schedule.drain(s, **HANDLERS).ran == 2
+    assert schedule.batch(s, NAME).state().state == "done"
+
+
 def test_a_closed_batch_whose_producer_died_is_released(run: Run, s: Schedule) -> None:
     with patch.object(NativeGroups, "release", lambda *_: 0):
-        filled(s, jobs=2100)  # the step that closes it releases 1,000 of them
-    assert (schedule.counts(s).held, schedule.counts(s).due) == (1000, 1100)
-    (held,) = json.loads(run("list", s.name, "--state", "held", "--limit", "1", "--json").out)
-    assert held["why"] == f'the batch "{NAME}" has not released its jobs'
+        filled(s, jobs=3100)  # the step that closes it releases 1,000, and its own
+    assert (schedule.counts(s).held, schedule.counts(s).due) == (0, 1100)
     ran = run("batch", "resume", s.name, NAME)
-    assert (ran.status, ran.out, ran.err) == (0, f'resumed the batch "{NAME}": it has 2,100 jobs\n', "")
-    assert (schedule.counts(s).held, schedule.counts(s).due) == (0, 2100)
+    assert (ran.status, ran.out, ran.err) == (0, f'resumed the batch "{NAME}": it has 3,100 jobs\n', "")
+    assert (schedule.counts(s).held, schedule.counts(s).due) == (0, 3100)
 
 
 def test_one_batch_is_shown_with_its_jobs(run: Run, s: Schedule) -> None:

@@ -14,6 +14,7 @@ LIMITED = JobSpec(keys=("k",))
 PAUSED = JobSpec(keys=("k",), fn="f")
 TWO = GroupSpec((("A", "B"),), then="T")
 STEPS = GroupSpec((("A",), ("B",)), then="T")
+ROWS = STEPS._replace(rows=True)
 LATER = GroupSpec((("A", "B"),), then="T", is_batch=False, on_death="cancel")
 ANYWAY = LATER._replace(on_death="run")
 FILL, FOLLOW = ("fill", "G"), ("follow", "G")
@@ -40,6 +41,22 @@ SMALL: dict[str, Plan] = {
     ),
     "batch in steps, two listeners": Plan(cast("ABT"), calls=(FILL, FILL), groups={"G": STEPS}),
     "batch, nothing in it": Plan(cast("T"), Budget(producer=1), calls=(FILL,), groups={"G": TWO._replace(steps=((),))}),
+    "batch with rows": Plan(
+        cast("ABT"), Budget(producer=1, lose=1), calls=(FILL, FILL), groups={"G": ROWS}, listeners=1
+    ),
+    "batch with rows, two listeners": Plan(cast("ABT"), calls=(FILL, FILL), groups={"G": ROWS}),
+    "batch with rows, first death": Plan(
+        cast("ABT"), Budget(fail=1), calls=(FILL, FILL), groups={"G": ROWS._replace(on_death="cancel")}, listeners=1
+    ),
+    "batch with rows, cancelled": Plan(
+        cast("ABT"), Budget(lose=1), calls=(FILL, ("give up", "G"), FILL), groups={"G": ROWS}, listeners=1
+    ),
+    "after a row": Plan(
+        cast("ABTC"),
+        calls=(FILL, ("follow", "H"), FILL),
+        groups={"G": ROWS, "H": LATER._replace(steps=(("A",),), then="C")},
+        listeners=1,
+    ),
     "batch, member cancelled": Plan(cast("ABT"), calls=(FILL, ("cancel", "A"), FILL), groups={"G": STEPS}, listeners=1),
     "batch, member cancelled twice": Plan(
         cast("ABT"), Budget(crash=1), calls=(FILL, ("cancel", "A"), ("cancel", "A")), groups={"G": TWO}, listeners=1
@@ -170,6 +187,9 @@ BUGS = [
     ("made_again", "batch in steps", "double_add"),
     ("closed_unfinished", "batch, nothing in it", "lost_or_stuck"),
     ("released_once", "batch in steps", "lost_or_stuck"),
+    ("rows_wait", "batch with rows", "lost_or_stuck"),
+    ("rows_stay", "batch with rows", "referenced"),
+    ("held_is_lost", "batch with rows", "unlisted"),
     ("cancelled_then_waits", "batch, cancelled", "lost_or_stuck"),
     ("death_ignored", "after", "wrong"),
     ("success_of_dead", "batch, revived", "success"),

@@ -172,13 +172,25 @@ class Groups:
             s = self._parked(s, SUCCESS + g, spec.success)
         for job in spec.steps[step]:
             s = self.joined(s, g, job)
-            if not (last and step == 0) and "open_visible" not in self.bugs:
+            if spec.rows and not last:
+                s = self._kept(s, g, job)
+            elif not (last and step == 0) and "open_visible" not in self.bugs:
                 s = self._parked(s, OPEN + g, job)
         s = s._replace(groups=s.groups._replace(filled=put(s.groups.filled, g, step + 1)))
         if not last:
             return s
         s = self._with_state(s, g, "r")
         return s if "closed_unfinished" in self.bugs else self.finished(s, g)
+
+    def _kept(self, s: Server, g: str, job: str) -> Server:
+        """It has a payload, and waits with others of its step."""
+        rows = s.groups.rows | {(g, job, dict(s.nxt)[job])}
+        return s._replace(nxt=drop(s.nxt, job), groups=s.groups._replace(rows=rows))
+
+    def _given(self, s: Server, row: tuple[str, str, int]) -> Server:
+        """A row is let go."""
+        rows = s.groups.rows if "rows_stay" in self.bugs else s.groups.rows - {row}
+        return s._replace(nxt=put(s.nxt, *row[1:]), groups=s.groups._replace(rows=rows))
 
     def _parked(self, s: Server, key: str, job: str) -> Server:
         if job not in dict(s.nxt):
@@ -265,6 +277,9 @@ class Groups:
                 first = min(parked)
                 u = s._replace(waiting=s.waiting - {(OPEN + g, first)}, nxt=put(s.nxt, first.job, first.occ))
                 out.append((f"{first.job} of {g} is let go", u))
+            rows = sorted(row for row in s.groups.rows if row[0] == g)
+            if state in ("r", "c") and rows and "rows_wait" not in self.bugs:
+                out.append((f"the row {rows[0][1]} of {g} is let go", self._given(s, rows[0])))
             lost = [name for name in self.waiting(s, g) if not self._is_somewhere(t, name)]
             out += [(f"{name} of {g} is lost", self.settled(s, name, "lost")) for name in lost]
         return out

@@ -78,6 +78,7 @@ class Model:
 
     def _check_one_shot(self, t: State, job: str, n: int) -> None:
         n += t.peer is not None and t.peer[1] == job and t.peer[0] != "hold"
+        n += any(row[1] == job for row in t.s.groups.rows)
         left = sum(e.job == job and e.at in t.s.replaced for e in entries(t.s))  # what ends as missing
         left += sum(o[0] == job and o in t.s.replaced for o in t.s.nxt)
         if n != (1 if job in t.s.jobs else left):

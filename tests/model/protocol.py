@@ -64,7 +64,8 @@ class JobSpec(NamedTuple):
 
 class GroupSpec(NamedTuple):
     """A batch: jobs by the steps of its addition, and those that a running member adds (`spawned`: by whom); or what
-    one job, `then`, runs after. `success` runs once no member is dead.
+    one job, `then`, runs after. `success` runs once no member is dead. `rows`: before the last step its jobs have no
+    entries of their own.
     """
 
     steps: tuple[tuple[str, ...], ...]
@@ -73,6 +74,7 @@ class GroupSpec(NamedTuple):
     on_death: str = "continue"
     spawned: Mapping[str, str] = MappingProxyType({})
     is_batch: bool = True
+    rows: bool = False
 
     def of_batch(self) -> tuple[str, ...]:
         """The jobs that are members as long as they stand."""
@@ -186,13 +188,14 @@ class Budget(NamedTuple):
 
 @quick
 class Grouped(NamedTuple):
-    """The keys of groups: `members` with their letter, `feeds` and `ends`. And what follows them through a failover:
-    `filled`, steps of additions; `bound`, whom a group without a name was to wait for; `fired`, what was let go;
-    `last`, how each has ended.
+    """The keys of groups: `members` with their letter, `rows` with their due time, `feeds` and `ends`. And what follows
+    them through a failover: `filled`, steps of additions; `bound`, whom a group without a name was to wait for;
+    `fired`, what was let go; `last`, how each has ended.
     """
 
     state: Pairs[str, str] = frozenset()
     members: frozenset[tuple[str, str, str]] = frozenset()
+    rows: frozenset[tuple[str, str, int]] = frozenset()
     feeds: frozenset[tuple[str, str]] = frozenset()
     ends: Pairs[str, str] = frozenset()
     filled: Pairs[str, int] = frozenset()

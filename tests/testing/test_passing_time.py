@@ -16,7 +16,7 @@ import redis
 from tests.plans import OLD, imported, write
 from tests.processes import until
 from tests.testing import jobs
-from workkit import events, schedule
+from workkit import call, events, schedule
 from workkit.brokers.connect import open_brokers
 from workkit.contract.listener import ListenerInfo
 from workkit.errors import CannotRun, InvalidOptions, JobTimeout, PhraseError, Unsupported, WorkkitWarning
@@ -57,6 +57,19 @@ def test_a_daily_job_keeps_its_wall_clock_over_a_clock_change(wk: Workkit, s: sc
     ]  # fmt: skip
     assert {(run.ending, run.fn, run.at == run.job.due) for run in ran} == {("done", "tests.testing.jobs.note", True)}
     assert wk.now == at("2026-04-01 08:00")
+
+
+def test_what_waits_for_the_night_runs_in_the_moment_of_it(wk: Workkit, s: schedule.Schedule) -> None:
+    wk.travel("2026-03-27 08:00", tz="Europe/Paris")
+    schedule.add(s, jobs.note, every="day at 4am", name="nightly", args=["night"])
+    with schedule.batch(s, "mails", then=call(jobs.note, "all sent")) as batch:
+        batch.add(jobs.note, args=["mail"], after="nightly")
+    schedule.chain(s, [call(jobs.note, word) for word in ("one", "two")])
+    ran = wk.run_until("2026-03-28 12:00")
+    assert [run.job.args[0] for run in ran] == ["one", "two", "night", "mail", "all sent"]
+    assert {run.at for run in ran[:2]} == {at("2026-03-27 07:00")}
+    assert {run.at for run in ran[2:]} == {at("2026-03-28 03:00")}
+    assert batch.state().state == "done"
 
 
 @pytest.mark.parametrize("words", ["5 minutes", "day at 10am"])

@@ -99,7 +99,7 @@ class Groups(Protocol):
         """Read jobs by their ids in one step, without their states; None for each that is over."""
 
     def followers(self, member: str) -> list[str]:
-        """List the ids of up to 100 jobs that wait for a member (see `Member`)."""
+        """List the ids of up to 100 jobs that wait for a member (see `Member`), or for any run of a recurring job."""
 
     def release(self, name: str) -> int:
         """Give up to 1,000 jobs of a closed batch to the listeners; return how many are left to give."""
@@ -109,9 +109,9 @@ class Groups(Protocol):
         NotFound.
         """
 
-    def follow(self, name: str, then: NewJob | None) -> Group:
-        """Let `then` run when the members have ended that were dead and run again; None: the batch's own, under another
-        id. Raises NotFound.
+    def follow(self, name: str) -> Group:
+        """Let the batch's own `then` run again, under another id, when the members have ended that were dead and run
+        again. Raises NotFound.
         """
 
 

@@ -317,25 +317,13 @@ def error_record(
 
 def group_record(group: Group, *, schedule: str, now_ms: int) -> dict[str, Any]:
     """Write a batch as `batch list --json` does. `endings`: how many of its jobs ended so; "waiting": not yet."""
-
-    def at(ms: int | None) -> str | None:
-        found = None if ms is None else instant_of(ms)
-        return None if found is None else wording.iso(found)
-
+    times = {"made": group.made_ms, "added": group.added_ms, "settled": group.settled_ms}
+    instants = {word: None if ms is None else instant_of(ms) for word, ms in times.items()}
     return {
-        "id": group.id,
-        "schedule": schedule,
-        "name": group.name,
-        "state": group.state_at(now_ms),
-        "total": group.total,
-        "endings": dict(group.endings),
-        "on_death": group.on_death,
-        "then": group.then,
-        "on_success": group.on_success,
-        "made": at(group.made_ms),
-        "added": at(group.added_ms),
-        "settled": at(group.settled_ms),
-    }
+        "id": group.id, "schedule": schedule, "name": group.name, "state": group.state_at(now_ms),
+        "total": group.total, "endings": dict(group.endings), "on_death": group.on_death, "then": group.then,
+        "on_success": group.on_success, **{word: at and wording.iso(at) for word, at in instants.items()},
+    }  # fmt: skip
 
 
 def finding_record(finding: Finding) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from workkit.jobs import option_readers as read
 from workkit.jobs.call import AddOptions, FunctionCall, MapOptions
 from workkit.jobs.importing import refuse_addition
 from workkit.jobs.job import Job
+from workkit.jobs.json_value import SIMPLE
 from workkit.jobs.names import Fn, shown, stored_name
 from workkit.jobs.options import BY_NAME
 from workkit.jobs.terms import PLAIN, Terms, deadline_ms, instant_of, of_member
@@ -27,9 +28,9 @@ from workkit.text.cells import brief_repr
 from workkit.text.wording import plural
 from workkit.triggers import KEYWORDS as TIMES
 from workkit.verbs.addition import addition, sent
-from workkit.verbs.bulk import NOTHING, Bulk, Steps
+from workkit.verbs.bulk import NOTHING, Bulk, Steps, content_of
 from workkit.verbs.creation import Schedule, check_schedule
-from workkit.verbs.new_job import UNSENT, as_job, read_call, set_deadline
+from workkit.verbs.new_job import FILLED, as_job, read_call, set_deadline
 from workkit.verbs.opening import author_of, check_groups, groups_of, keeper_of, members_of, producer_of
 
 STEP = 1000  # jobs of a batch that are added in one step
@@ -101,8 +102,9 @@ def map(
     given: dict[str, Any] = {"fn": fn, **options}
     with made:
         for number, row in enumerate(rows, 1):
-            args = row if isinstance(row, list | tuple) else (row,)
-            made._put(given | ({"kwargs": row} if isinstance(row, Mapping) else {"args": args}), needs_job=False)
+            is_named = type(row) not in SIMPLE and isinstance(row, Mapping)
+            value = row if is_named or isinstance(row, list | tuple) else (row,)
+            made._put({**given, "kwargs" if is_named else "args": value}, needs_job=False)
             if say is not None and number % STEP == 0:
                 say(number)
     if say is not None:
@@ -209,7 +211,6 @@ class Batch:
         self._steps: Steps | None = None  # None: its rows were forgotten
         self._place = producer.BulkPlace(id=self.id, rows=0, digest=NOTHING)
         self._is_made = self._is_closed = self._closes = self._was_sent = False
-        self._unsent: list[str] = []
         self._ends = ExitStack()
 
     def __repr__(self) -> str:
@@ -234,9 +235,9 @@ class Batch:
         again: their `id` is "". Raises as `schedule.add`; InvalidOptions for a job that recurs, a batch that is over,
         and rows that differ from those of the first time.
         """
-        times = {"when": when, "at": at, "in_": in_}
-        given = {"fn": fn, "call": call, "args": args, "kwargs": kwargs, **times, **options}
-        return cast("Job[Any]", self._put(given))
+        others = (("call", call), ("kwargs", kwargs), ("when", when), ("at", at), ("in_", in_))
+        given = {keyword: value for keyword, value in others if value is not None}
+        return cast("Job[Any]", self._put({"fn": fn, "args": args, **options, **given}))
 
     def state(self) -> BatchState:
         """Read the batch. Raises NotFound."""
@@ -263,24 +264,20 @@ class Batch:
             self._is_made = True
             place = producer_of(s).batch(self.id)
             self._place = replace(place, digest=place.digest[: len(NOTHING)])  # of a closed one, a mark is behind it
-        except NotFound as error:
+        except NotFound:
             is_forgotten = self._is_made
-            if is_forgotten and not self._is_closed:
-                trouble = "was left open more than 7 days ago, and its rows cannot be compared any more"
-                remedy = "Cancel it, and make one under another name."
-                raise InvalidOptions.about(f'batch "{self.name}"', trouble, remedy, where="name") from error
         steps = Steps(self._place, group=self._step, called=f'batch "{self.name}"')
         self._steps, self.rows, self._closes, self._was_sent = None if is_forgotten else steps, 0, False, False
         self._id_of, self._now_ms = keeper_of(s).id_of, 0
-        self._bulk = Bulk(steps.sender(producer_of(s)), schedule=s.name, at_once=1, size=STEP + 1)
-        self._ends.enter_context(self._bulk)
+        self._bulk = self._ends.enter_context(Bulk(steps.sender(producer_of(s)), schedule=s.name, at_once=1))
+        FILLED[s.name, self.name] = self._send
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         assert self._bulk is not None, "it was entered"
         with self._ends.pop_all() as ends:
             bulk, self._bulk = self._bulk, None
-            self._forget_unsent()
+            FILLED.pop((self._schedule.name, self.name), None)
             if kind is not None:
                 ends.pop_all().__exit__(kind, error, at)
                 return
@@ -300,10 +297,14 @@ class Batch:
     def _put(self, given: Mapping[str, Any], *, needs_job: bool = True) -> Any:
         s, bulk, number = self._schedule, self._bulk, self.rows + 1
         is_old = bulk is not None and (self._is_closed or number <= self._place.rows)
-        if bulk is not None and bulk.waiting in (0, STEP):
+        if bulk is not None and self._steps is None and not self._is_closed:
+            trouble = "was left open more than 7 days ago, and its rows cannot be compared any more"
+            remedy = "Close it as it is with a block without rows, or cancel it; and make one under another name."
+            raise InvalidOptions.about(f'batch "{self.name}"', trouble, remedy, where="name")
+        if bulk is not None and len(bulk.unsent) in (0, STEP):
             self._send()
             self._now_ms = producer_of(s).now_ms()  # rows of one step share the present
-        is_now = given.get("at") is given.get("in_") is given.get("when") is None and _OTHER_TIMES.isdisjoint(given)
+        is_now = _TIMES.isdisjoint(given) or all(given.get(name) is None for name in TIMES)
         asked = {name: value for name, value in given.items() if name not in _WAITS} if is_old else given
         present = producer_of(s).now_ms if bulk is None else lambda: self._now_ms
         new = addition(asked, s=s, now_ms=present, verb="add_now" if is_now else "add")
@@ -315,9 +316,7 @@ class Batch:
             return sent(s, new)
         self.rows = number
         if self._steps is not None:
-            row = {name: _said(value) for name, value in given.items() if name not in _CALL and value is not None}
-            row["fn"], (_, row["args"], row["kwargs"]) = new.fn, read_call(given)  # as given: middleware may change it
-            self._steps.passes(number, row)
+            self._steps.passes(number, _content(new.fn, given))
             if is_old and number > self._place.rows:
                 raise self._steps.other_rows(f"this is row {number:,}, and it is closed")
         if is_old:
@@ -325,28 +324,19 @@ class Batch:
         new.identity = str(number)  # so it is a job of its own
         if new.entrance.many:
             new.entrance = replace(new.entrance, many=False)
-        id = self._id_of(new) if needs_job else ""
-        bulk.put(new)
-        if not needs_job:
-            return None
-        UNSENT[id] = self._send
-        self._unsent.append(id)
+        bulk.unsent.append(new)
         due_ms = self._now_ms if new.due_ms is None else new.due_ms
-        return as_job(new, schedule=s.name, added=Added(id, due_ms, True), source=s)
+        return needs_job and as_job(new, schedule=s.name, added=Added(self._id_of(new), due_ms, True), source=s)
 
-    def _send(self) -> None:
-        self._forget_unsent()
-        if self._bulk is not None and self._bulk.waiting:
+    def _send(self, id: str | None = None) -> None:
+        """Send the rows that are not sent; with an id only if its row is one of them."""
+        bulk = self._bulk
+        if bulk is not None and bulk.unsent and (id is None or id in [self._id_of(one) for one in bulk.unsent]):
             self._was_sent = True
-            self._bulk.send()
-
-    def _forget_unsent(self) -> None:
-        for id in self._unsent:
-            UNSENT.pop(id, None)
-        self._unsent = []
+            bulk.send()
 
 
-_OTHER_TIMES = frozenset(TIMES) - {"at", "in_", "when"}
+_TIMES = frozenset(TIMES)
 _CALL, _WAITS = frozenset({"fn", "call", "args", "kwargs"}), frozenset({"after", "on_death"})
 
 
@@ -374,6 +364,16 @@ def _follower(s: Schedule, batch: str, given: Any, kind: str, done_by: Any = Non
         set_deadline(new, done_by, now_ms=now_ms, tz=tz)  # and then as an instant, whenever the job is due
         set_deadline(new, instant_of(deadline_ms(new.terms, now_ms) or 0), now_ms=now_ms, tz=tz)
     return new
+
+
+def _content(fn: str, given: Mapping[str, Any]) -> str:
+    """Return the content of a row for the digest, as it was given: middleware may change the job."""
+    args = given.get("args") or ()
+    if given.keys() == {"fn", "args"} and SIMPLE.issuperset([type(one) for one in args]):
+        return f"{fn} {tuple(args)!a}"
+    _, args, kwargs = read_call(given)
+    row = {name: _said(value) for name, value in given.items() if name not in _CALL and value is not None}
+    return content_of(row | {"fn": fn, "args": args, "kwargs": kwargs})
 
 
 def _said(value: Any) -> Any:

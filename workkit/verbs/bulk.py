@@ -69,7 +69,7 @@ def prepared(s: Schedule, given: Mapping[str, Any]) -> Callable[[], Job]:
     return partial(sent, s, new)
 
 
-_encoded = json.JSONEncoder(sort_keys=True, default=str).encode
+content_of = json.JSONEncoder(sort_keys=True, default=str).encode  # of a row, for the digest
 
 
 class BadRow(Exception):
@@ -89,8 +89,7 @@ class BadRow(Exception):
 
 def begun(broker: Producer) -> BulkPlace:
     """Begin a bulk that can be resumed. Raises Unsupported where the schedule has several shards."""
-    batch = BulkPlace(id=token_hex(4), rows=0, digest=NOTHING)
-    return broker.batch(batch)
+    return broker.batch(BulkPlace(id=token_hex(4), rows=0, digest=NOTHING))
 
 
 def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: BulkPlace | None = None) -> Tally:
@@ -122,7 +121,7 @@ def add_rows(rows: Iterable[Row], *, s: Schedule, broker: Producer, batch: BulkP
             except Invalid as error:
                 raise BadRow(number=number + 1, added=start + bulk.settled(), error=error) from error
             number += 1
-            if steps is not None and steps.passes(number, row):
+            if steps is not None and steps.passes(number, content_of(row)):
                 continue
             if (number - start) % CHUNK == 1:
                 now_ms = broker.now_ms()
@@ -148,11 +147,10 @@ class Steps:
         self._called = called or f"bulk {batch.id}"
         self._digest = sha1(usedforsecurity=False)
 
-    def passes(self, number: int, row: Row) -> bool:
-        """Add a row to the digest. Return whether it was added before. Raises InvalidOptions where the earlier row
-        differs.
+    def passes(self, number: int, content: str) -> bool:
+        """Add the content of a row to the digest. Return whether it was added before. Raises InvalidOptions where the
+        earlier row differs.
         """
-        content = _encoded(row)
         self._digest.update(f"{number} {content}\n".encode("utf-8", "surrogatepass"))
         if number == self._began.rows and self._digest.hexdigest() != self._began.digest:
             raise self.other_rows("they have changed")
@@ -187,14 +185,14 @@ class _Request:
 
 
 class Bulk:
-    """Additions, `size` in a request: the next one is made while others are under way. Leaving the block sends the
+    """Additions, 200 in a request: the next one is made while others are under way. Leaving the block sends the
     remaining jobs and waits for all; after an error nothing more is sent. Raises PartlyAdded where the layout adds one
     by one.
     """
 
-    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE, size: int = CHUNK) -> None:
-        self._add, self._at_once, self._schedule, self._size = add, at_once, schedule, size
-        self._batch: list[NewJob] = []
+    def __init__(self, add: Send, *, schedule: str, at_once: int = AT_ONCE) -> None:
+        self._add, self._at_once, self._schedule = add, at_once, schedule
+        self.unsent: list[NewJob] = []
         self._on_their_way: deque[_Request] = deque()
         self._new = self._known = 0
         self._ids = Ids()
@@ -207,17 +205,12 @@ class Bulk:
         """The numbers of new and of known jobs among those that have arrived, and their ids."""
         return Tally(new=self._new, known=self._known, ids=self._ids)
 
-    @property
-    def waiting(self) -> int:
-        """The number of jobs that are not sent."""
-        return len(self._batch)
-
     def put(self, new: NewJob) -> None:
         """Add a job, now or with others. Raises the error of an earlier request."""
-        self._batch.append(new)
+        self.unsent.append(new)
         if new.terms is not PLAIN or new.entrance is not USUAL:
             self._is_ordered = True
-        if len(self._batch) == self._size:
+        if len(self.unsent) == CHUNK:
             self.send()
 
     def settled(self) -> int:
@@ -232,7 +225,7 @@ class Bulk:
         at_once, self._is_ordered = 1 if self._is_ordered else self._at_once, False
         while len(self._on_their_way) >= at_once:
             self._arrive()
-        batch, self._batch = self._batch, []
+        batch, self.unsent = self.unsent, []
         if (context := tracing.context_of(self._span)) is not None:
             for new in batch:
                 new.trace = context
@@ -273,7 +266,7 @@ class Bulk:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             if kind is None:
-                if self._batch:
+                if self.unsent:
                     self.send()
                 self.settled()
         finally:  # after an error too: the requests under way arrive nevertheless

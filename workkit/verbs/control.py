@@ -220,7 +220,7 @@ def check_waits(job: Job) -> Job:
     if _is_once(job) and job.state in ("running", "cancelling", "retrying"):
         raise _refused(job, "runs once, and has begun", "Add it again to run it at another time.")
     if _is_once(job) and job.state == "held":
-        raise _refused(job, f"is due, and waits: {job.why}", "It runs as soon as it may.")
+        raise _refused(job, f"waits: {job.why}", "It runs as soon as it may.")
     return job
 
 
@@ -246,7 +246,7 @@ def check_run(job: Job, control: Control) -> Job:
     if _is_once(job) and job.state in ("running", "cancelling"):
         raise _refused(job, "is running already", "Add it again to run it twice.")
     if _is_once(job) and job.state == "held":
-        raise _refused(job, f"is due, and waits: {job.why}", "It runs as soon as it may.")
+        raise _refused(job, f"waits: {job.why}", "It runs as soon as it may.")
     return job
 
 

@@ -95,7 +95,7 @@ def retry(
         one=which is not None and batch is None, most_bytes=s.max_payload, at_once=layout_of(s.layout).at_once,
     )  # fmt: skip
     if batch is not None and follow and revived:
-        groups_of(s).follow(batch.of, None)
+        groups_of(s).follow(batch.of)
     return revived
 
 

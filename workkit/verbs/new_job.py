@@ -269,7 +269,7 @@ def _not_kept(fn: str, trigger: Trigger) -> TriggerError:
 
 
 MOST_BEFORE = 10_000  # jobs that one job waits for
-UNSENT: dict[str, Callable[[], None]] = {}  # jobs of batches here that are not sent: id -> the function that sends it
+FILLED: dict[tuple[str, str | None], Callable[[str], None]] = {}  # schedule, batch that is open here -> sends a job
 
 
 def wait_after(new: NewJob, given: Any, *, on_death: OnDeath, schedule: str) -> None:
@@ -279,8 +279,7 @@ def wait_after(new: NewJob, given: Any, *, on_death: OnDeath, schedule: str) -> 
         raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
     every = given if isinstance(given, list | tuple) else [given]
     if not 1 <= len(every) <= MOST_BEFORE:
-        trouble = f"names {len(every):,} jobs"
-        remedy = f"Accepted: 1 to {MOST_BEFORE:,}. Put more of them into a batch, and name that."
+        trouble, remedy = f"names {len(every):,} jobs", f"Accepted: 1 to {MOST_BEFORE:,}. Name a batch of more."
         raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
     before = tuple(dict.fromkeys(_before(one, schedule) for one in every))
     new.after = After(before=before, on_death=on_death)
@@ -299,8 +298,8 @@ def _before(given: Any, schedule: str) -> Before:
         if not given.id:
             trouble, remedy = "names a job that an earlier program added", 'Give it a name=, and write after="NAME".'
             raise InvalidOptions.about("after=", trouble, remedy, where="after", given=given)
-        if (send := UNSENT.get(given.id)) is not None:
-            send()
+        if (send := FILLED.get((schedule, given.terms.batch))) is not None:
+            send(given.id)
         return Before("job", given.id, given.due is not None and given.due > datetime.now(UTC) - _DAY)
     if isinstance(found := getattr(given, "before", None), Before):  # of a batch
         return found

@@ -241,11 +241,8 @@ def check_groups(s: Schedule, what: str) -> None:
     """Raises Unsupported for `what`, where a schedule keeps no groups."""
     layout = layout_of(s.layout)
     if Keeps.GROUPS not in layout.keeps:
-        trouble, remedy = (
-            f"cannot be kept by {layout.server}",
-            "Add the jobs to a native schedule, which may be forwarded.",
-        )
-        raise Unsupported.about(what, trouble, remedy)
+        remedy = "Add the jobs to a native schedule, which may be forwarded."
+        raise Unsupported.about(what, f"cannot be kept by {layout.server}", remedy)
     if s.shards > 1:
         trouble = f"cannot be kept with shards={s.shards}: each shard would know only its own jobs"
         raise Unsupported.about(what, trouble, "Use a schedule without shards for jobs that belong together.")

@@ -208,7 +208,7 @@ def test_a_job_names_its_batch_and_the_jobs_around_it(browser: Browser, s: Sched
         (first.id, "waiting"), (ends.id, "done"), (f"={batch.id}", "waiting"),
     }  # fmt: skip
     said = text_of(browser.get(f"/s/{s.name}/jobs/{last.id}"))
-    assert "Waits: jobs that it runs after have not ended. Run now" in said  # it has no place in a line
+    assert "Waits: jobs that it runs after have not ended. Pause…" in said  # it has no place in a line
     assert "Runs after" in said
     assert "batch import" in said
     assert [one["id"] for one in browser.json(f"/s/{s.name}/jobs/{first.id}.json")["next"]] == [last.id]
@@ -223,3 +223,37 @@ def test_a_job_after_the_next_run_says_of_which(browser: Browser, s: Schedule) -
     (found,) = browser.json(f"/s/{s.name}/jobs/{job.id}.json")["after"]
     assert (found["id"], found["state"]) == (nightly.id, "waiting")
     assert re.search(r"due (tomorrow|today|at)? ?0?2:30", text_of(browser.get(f"/s/{s.name}/jobs/{job.id}")))
+
+
+def test_a_recurring_job_lists_the_jobs_that_wait_for_one_of_its_runs(browser: Browser, s: Schedule) -> None:
+    nightly = schedule.add(s, handlers.wait_for_gate, every="day at 2:30am", name="nightly")
+    page = f"/s/{s.name}/jobs/nightly"
+    assert "Then runs" not in text_of(browser.get(page))
+    job = schedule.add_now(s, handlers.note, args=["mail"], after="nightly")
+    assert 'Then runs tests.handlers.note ("mail") after waiting' in text_of(browser.get(page))
+    assert f'href="/s/{s.name}/jobs/{job.id}"' in main_of(browser.get(page))
+    assert [(one["id"], one["note"]) for one in browser.json(f"{page}.json")["next"]] == [(job.id, "after")]
+    other = schedule.add(s, handlers.note, every="day at 2:30am", name="other")
+    assert browser.json(f"/s/{s.name}/jobs/{other.id}.json")["next"] == []
+    schedule.skip(s, "nightly")
+    schedule.cancel(s, job)
+    assert browser.json(f"/s/{s.name}/jobs/{nightly.id}.json")["next"] == []
+
+
+def test_a_job_that_waits_for_others_or_is_paused_is_not_offered_to_run_now(browser: Browser, s: Schedule) -> None:
+    with schedule.batch(s, "import", then=handlers.note, on_success=handlers.note) as batch:
+        member = batch.add(handlers.note, in_="1 hour")
+    last = schedule.add_now(s, handlers.note, args=["last"], after=member)
+    state = batch.state()
+    for id in (last.id, state.then, state.on_success):
+        answer = browser.get(f"/s/{s.name}/jobs/{id}")
+        assert "do/run" not in answer.text
+        assert "do/pause" in answer.text
+        assert "workkit run" not in answer.text
+        assert f"workkit cancel {s.name} {str(id)[:8]}" in answer.text
+    assert "do/run" in browser.get(f"/s/{s.name}/jobs/{member.id}").text
+    schedule.pause(s, member.id)
+    assert "do/run" not in browser.get(f"/s/{s.name}/jobs/{member.id}").text
+    said = text_of(act(browser, s, "run", which=last.id))
+    assert f"{last.short_id} tests.handlers.note waits: jobs that it runs after have not ended." in said
+    assert schedule.job(s, last.id).state == "held"

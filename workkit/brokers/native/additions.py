@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from workkit.brokers.native.codec import Codec, Stored
-from workkit.brokers.native.groups import asked_again, refuse_closed, written_step
+from workkit.brokers.native.groups import asked_again, refuse_closed, written_rows, written_step
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.settle import deadline_row
 from workkit.brokers.redis_server.control import packer
@@ -211,12 +211,9 @@ class Additions:
             producer.seq += 1
         batch = "" if step is None else step_text(step)
         group = None if step is None else step.group
-        args: list[Any] = [
-            "",
-            batch,
-            "" if group is None else written_step(group, self.encode, plain=None if special else stored),
-        ]
+        args: list[Any] = ["", batch]
         if special:
+            args.append("" if group is None else written_step(group, self.encode))
             rows = []
             for job, what in zip(jobs, stored, strict=True):
                 row = _put_row(job, what)
@@ -224,7 +221,10 @@ class Additions:
                     row |= deadline_row(job, self._clock.now_ms)
                 rows.append(row)
             args += (change, packer().pack(rows))
+        elif group is not None:
+            args += written_rows(group, jobs, stored)
         else:
+            args.append("")
             for job, what in zip(jobs, stored, strict=True):
                 args += (what.id, what.payload, "" if job.due_ms is None else job.due_ms, what.variant)
         verb = "put" if special else "add"

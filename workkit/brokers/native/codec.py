@@ -77,6 +77,15 @@ class Codec:
         cannot express its time.
         """
         terms, entrance, trigger = job.terms, job.entrance, job.trigger
+        if (
+            terms.batch is not None and job.identity is not None and trigger is None and self.dialect == "published"
+            and entrance is USUAL and terms is of_member(terms.batch) and job.options is UNSAID
+            and not (job.kwargs or job.meta)
+        ):  # a row of a batch with nothing else: its number makes it a job of its own  # fmt: skip
+            cron = cron_of_second(now_ms // 1000)
+            data = wire.plain_payload(cron, job.fn, job.args, row=job.identity, batch=terms.batch)
+            _check(data, job)
+            return Stored(wire.job_id(data), data)
         fields: dict[str, Any] = {}
         is_fresh = False  # whether an equal job or a predecessor may exist: then it needs bytes of its own
         if entrance is not USUAL or terms is not PLAIN:
@@ -89,10 +98,7 @@ class Codec:
         else:
             fields = self._time(trigger, now_ms)
             cron = fields.pop("cron")
-        is_member = False  # of a batch, with nothing else: it has a short way
         if terms.batch is not None:
-            is_member = terms is of_member(terms.batch) and entrance is USUAL and job.options is UNSAID
-            is_member = is_member and job.identity is not None and not (fields or job.kwargs or job.meta)
             fields["batch"] = f"{job.identity or '-'} {terms.batch}"
         if job.kwargs:
             fields["kwargs"] = job.kwargs
@@ -102,24 +108,19 @@ class Codec:
             fields["opts"] = dict(sorted({**job.options.fields(), **terms.stored()}.items()))
         elif terms is not PLAIN and (opts := terms.stored()):
             fields["opts"] = opts
-        if job.identity is not None:
-            if terms.batch is None and terms.then_of is None:
-                nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-            else:
-                nonce = job.identity.rpartition(".")[2]  # the payload names the batch already
+        if job.identity is not None and (terms.batch is not None or terms.then_of is not None):
+            nonce = job.identity.rpartition(".")[2]  # the payload names the batch already
+        elif job.identity is not None:
+            nonce = sha1(job.identity.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         elif not (job.queued or is_fresh or terms.batch):
             nonce = ""
-        if is_member:
-            data, variant = wire.member_payload(cron, job.fn, job.args, batch=fields["batch"]), ""
-        elif fields:
+        if fields:
             data, variant = wire._payloads(cron=cron, job=job.fn, args=job.args, extra=fields, nonce=nonce)
         else:
             data, variant = wire.plain_payload(cron, job.fn, job.args), nonce
-        size, most = len(data), job.most_bytes
-        if size > LARGE_BYTES or (most is not None and size > most):
-            check_size(data, fn=job.fn, most=most, given=job.args)
+        _check(data, job)
         stored = Stored(wire.job_id(data), data, variant)
-        if job.identity is not None and not (is_fresh or is_member):
+        if job.identity is not None and not is_fresh:
             return Stored(stored.second_id, stored.second)
         return stored
 
@@ -225,6 +226,13 @@ class Codec:
                     f'its cron "{read.cron}" has its fields in the order of the dialect {other}.', given=read.cron
                 ) from error
             raise CorruptRecord(f"payload: {error}", given=read.cron) from error
+
+
+def _check(data: bytes, job: NewJob) -> None:
+    """Refuse a payload that is too large, and warn of a large one. Raises InvalidArguments."""
+    size, most = len(data), job.most_bytes
+    if size > LARGE_BYTES or (most is not None and size > most):
+        check_size(data, fn=job.fn, most=most, given=job.args)
 
 
 def _is_readable(fields: Mapping[str, Any], dialect: Dialect) -> bool:

@@ -15,7 +15,7 @@ from workkit.brokers.native.codec import Codec, Stored
 from workkit.brokers.native.keys import Keys
 from workkit.brokers.native.record import read_ended
 from workkit.brokers.redis_server.control import pack, read_packed
-from workkit.brokers.redis_server.pages import piped, server_ms
+from workkit.brokers.redis_server.pages import piped
 from workkit.brokers.redis_server.server import Server
 from workkit.clocks import time
 from workkit.contract.groups import Ending, Group, GroupPage, GroupState, Member, MemberPage, group_id
@@ -25,14 +25,17 @@ from workkit.errors import InvalidOptions, NotFound
 from workkit.jobs.job import Job
 
 
-def written_step(
-    group: GroupStep, encode: Callable[[Sequence[NewJob]], list[Stored]], *, plain: Sequence[Stored] | None
-) -> bytes:
-    """Write a step of a batch for `put.lua`, or with its `plain` members for `add.lua`."""
+def written_rows(group: GroupStep, jobs: Sequence[NewJob], stored: Sequence[Stored]) -> tuple[bytes, bytes, bytes]:
+    """Write rows of a batch for `add.lua`: its id and name, 20 bytes of each row's id, and the rows."""
+    ids, dues = [one.id for one in stored], [job.due_ms or 0 for job in jobs]
+    rows = [ids, [one.payload for one in stored], *([dues] if any(dues) else [])]
+    of = f"{group_id(group.name)}{group.name}".encode("utf-8", "surrogatepass")
+    return of, bytes.fromhex("".join(ids)), pack(rows)
+
+
+def written_step(group: GroupStep, encode: Callable[[Sequence[NewJob]], list[Stored]]) -> bytes:
+    """Write a step of a batch for `put.lua`."""
     id = group_id(group.name)
-    if plain is not None:
-        ids = bytes.fromhex("".join([one.id for one in plain]))
-        return id.encode() + ids + group.name.encode("utf-8", "surrogatepass")
     step: dict[str, Any] = {"g": id, "name": group.name, "closes": group.closes}
     if (makes := group.makes) is not None:
         made: dict[str, Any] = {"on_death": makes.on_death}
@@ -161,11 +164,11 @@ class NativeGroups:
         return list(Listing(server=self.server, keys=self.keys, codec=self.codec).stored(list(ids)))
 
     def followers(self, member: str) -> list[str]:
-        """List the jobs that wait for a member: see `Groups.followers`. Feeds outlive their group."""
+        """List the jobs that wait for a member, or a run of it: see `Groups.followers`. Feeds outlive their group."""
         start = f"{member}\0".encode("utf-8", "surrogatepass")
         with self.server.translated() as client:
-            feeds = client.zrangebylex(self.keys.feeds, b"[" + start, b"(" + start[:-1] + b"\1", start=0, num=100)
-            values = client.hmget(self.keys.groups, [feed[len(start) :] for feed in feeds]) if feeds else []
+            feeds = client.zrangebylex(self.keys.feeds, b"[" + start, b"(" + start[:-1] + b"A", start=0, num=100)
+            values = client.hmget(self.keys.groups, [feed[-16:] for feed in feeds]) if feeds else []
         found = (_text(read_record(value)[1].get("of")) for value in values if value and value[:1] not in (b"d", b"x"))
         return [id for id in found if id]
 
@@ -181,22 +184,17 @@ class NativeGroups:
         self._finish("cancel", found.id, change=change)
         return self.group(found.name)
 
-    def follow(self, name: str, then: NewJob | None = None) -> Group:
-        """Let `then`, or None: its own again, run when the dead members that run again have ended."""
+    def follow(self, name: str) -> Group:
+        """Let `then` run again when the dead members that run again have ended: its bytes, with another nonce."""
         found = self.group(name)
-        if then is None:  # its bytes, with another nonce
-            with self.server.translated() as client:
-                _, record = read_record(client.hget(self.keys.groups, found.id))
-            payload = record.get("then_payload")
-            if not isinstance(payload, str):
-                raise NotFound(f'nothing follows the batch "{name}": it was made without then=.', given=name)
-            data = _NONCE.sub(b"}", payload.encode("utf-8", "surrogatepass"))
-            data = wire.with_nonce(data, secrets.token_hex(20))
-            self._act("follow", found.id, wire.job_id(data), data)
-        else:
-            now_ms = server_ms(self.server)
-            stored = self.codec.encode(then, now_ms=now_ms, nonce=secrets.token_hex(20))
-            self._act("follow", found.id, stored.second_id or stored.id, stored.second or stored.payload)
+        with self.server.translated() as client:
+            _, record = read_record(client.hget(self.keys.groups, found.id))
+        payload = record.get("then_payload")
+        if not isinstance(payload, str):
+            raise NotFound(f'nothing follows the batch "{name}": it was made without then=.', given=name)
+        data = _NONCE.sub(b"}", payload.encode("utf-8", "surrogatepass"))
+        data = wire.with_nonce(data, secrets.token_hex(20))
+        self._act("follow", found.id, wire.job_id(data), data)
         return self.group(name)
 
     def end_cancelled(self, name: str) -> list[tuple[str, BatchEnd]]:
@@ -286,17 +284,9 @@ def _group(id: str, value: bytes | None, counts: Mapping[Ending, int]) -> Group 
     others = {ending: count for ending, count in counts.items() if ending != "done" and count}
     done = max(counts["done"], total - sum(others.values()))
     return Group(
-        id=id,
-        name=_text(record.get("name")),
-        of=_text(record.get("of")),
-        state=state,
-        is_settled=(value or b"")[:1] in (b"d", b"x"),
-        on_death=_text(record.get("on_death")) or "continue",
-        total=total,
-        endings=others | ({"done": done} if done else {}),
-        then=_text(record.get("then")),
-        on_success=_text(record.get("success")),
-        made_ms=_ms(record.get("made")) or None,
-        added_ms=_ms(record.get("added")) or None,
-        settled_ms=_ms(record.get("settled")) or None,
-    )
+        id=id, name=_text(record.get("name")), of=_text(record.get("of")), state=state,
+        is_settled=(value or b"")[:1] in (b"d", b"x"), on_death=_text(record.get("on_death")) or "continue",
+        total=total, endings=others | ({"done": done} if done else {}), then=_text(record.get("then")),
+        on_success=_text(record.get("success")), made_ms=_ms(record.get("made")) or None,
+        added_ms=_ms(record.get("added")) or None, settled_ms=_ms(record.get("settled")) or None,
+    )  # fmt: skip

@@ -53,6 +53,7 @@ class Keys:
         )
         self.deadlines = f"{schedule}:deadlines"  # sorted set: occurrence, or id of a one-shot -> its deadline
         self.groups = f"{schedule}:groups"  # hash: group -> its state and what follows. See spec/groups.md
+        self.rows = f"{schedule}:rows"  # hash: group, number -> jobs that wait for their batch to be closed
         self.members = f"{schedule}:members"  # sorted set: a group, how it ended, a member
         self.feeds = f"{schedule}:feeds"  # sorted set: a job, the group that waits for it
         self.ends = f"{schedule}:ends"  # hash: job -> how it ended, if it is not done

@@ -41,14 +41,9 @@ def kept_size(outcome: Outcome) -> int:
 
 
 def settlement(
-    ends: Sequence[Ending],
-    members: Mapping[str, Sequence[bytes]],
-    *,
-    recorder: Recorder | None,
-    listener: str,
-    now_ms: int,
-    codec: Codec,
-) -> tuple[bytes, tuple[str, ...]]:
+    ends: Sequence[Ending], members: Mapping[str, Sequence[bytes]], *, recorder: Recorder | None, listener: str,
+    now_ms: int, codec: Codec,
+) -> tuple[bytes, tuple[str, ...]]:  # fmt: skip
     """Write the maps that `settle.lua` applies for these endings, and list the words of its keys of results.
     `members`: the receipts of plain members of each batch. `recorder`: None if nothing is recorded.
     """

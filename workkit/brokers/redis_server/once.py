@@ -79,10 +79,8 @@ def kept_batch(server: Server, key: Callable[[str], str], which: str | BulkPlace
 
 def step_text(step: BulkStep | None) -> str:
     """Write a step for the scripts; None becomes an empty text."""
-    if step is None:
-        return ""
-    end = "c" if step.group is not None and step.group.closes else ""  # another step than the one before without rows
-    return f"{step.before.rows} {step.after.digest}{end}"
+    end = "c" * bool(step and step.group and step.group.closes)  # another step than the one before without rows
+    return "" if step is None else f"{step.before.rows} {step.after.digest}{end}"
 
 
 def read_step(step: BulkStep, reply: Sequence[Any], read: Callable[[Sequence[Any]], list[Added]]) -> list[Added]:

@@ -144,11 +144,11 @@ def batch_command(
 def _every(s: Schedule) -> Iterator[Group]:
     from workkit.verbs.opening import groups_of
 
-    page = groups_of(s).groups()
-    yield from page.groups
-    while page.next:
-        page = groups_of(s).groups(after=page.next)
+    place: str | None = None
+    while place != "":
+        page = groups_of(s).groups(after=place or "")
         yield from page.groups
+        place = page.next
 
 
 def _row(group: Group, now_ms: int, zone: tzinfo) -> list[str]:

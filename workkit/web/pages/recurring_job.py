@@ -29,6 +29,7 @@ from workkit.triggers.zone import zone as zone_of
 from workkit.verbs.opening import limits_of
 from workkit.web.charts.year import planned_days
 from workkit.web.page import Asked
+from workkit.web.pages.batches import MemberRow
 from workkit.web.pages.policies import Policy, Same, policies, same_call
 from workkit.web.pages.recurring_job_sections import (
     RUNS,
@@ -65,7 +66,8 @@ class RecurringJobView:
     """The content of the page. `words`: when it runs, without its zone; `target`: the target of its pause; `running`: a
     sentence for each run in progress; `asks`: the question before a run by hand that would be left out; `tracebacks`:
     the paths for the last run, for each failed bar, and for each day; `wrong`: the error before the next attempt.
-    `late`: that a run is past its deadline; `deadline`: when the next one should have ended.
+    `late`: that a run is past its deadline; `deadline`: when the next one should have ended; `follow`: the jobs that
+    wait for one of its runs.
     """
 
     schedule: str
@@ -93,6 +95,7 @@ class RecurringJobView:
     log: tuple[str, ...]
     tracebacks: Tracebacks
     wrong: Wrong | None
+    follow: tuple[MemberRow, ...]
     late: str = ""
     deadline: str = ""
     recurs: bool = True
@@ -130,6 +133,7 @@ class RecurringJobView:
             "log": list(self.log),
             "late": self.late or None,
             "deadline": self.deadline or None,
+            "next": [row.record(self.schedule) for row in self.follow],
         }
 
 
@@ -158,10 +162,12 @@ class _Past:
 
 
 def look(
-    asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...], again: Job | None, wrong: Wrong | None
-) -> RecurringJobView:
+    asked: Asked, job: Job, *, offset_ms: int, log: tuple[str, ...], again: Job | None, wrong: Wrong | None,
+    follow: tuple[MemberRow, ...],
+) -> RecurringJobView:  # fmt: skip
     """Make the view of a masked job. `offset_ms`: by how much its spread delays every run; `log`: the log of its run in
-    progress, or of its last failed run; `again`: its run that waits for a retry, and `wrong` its error.
+    progress, or of its last failed run; `again`: its run that waits for a retry, and `wrong` its error; `follow`: the
+    jobs that wait for one of its runs.
     """
     now, trigger, key = asked.now, job.trigger, job.name or job.id
     assert trigger is not None, "it recurs"
@@ -226,6 +232,7 @@ def look(
         log=log,
         tracebacks=tracebacks,
         wrong=wrong,
+        follow=follow,
         late=late_said(asked, job),
         deadline=_deadline_said(asked, job, first),
     )

@@ -168,7 +168,9 @@ def _acts(job: Job) -> tuple[str, ...]:
         case "dead":
             return ("retry", "discard")
         case "paused":
-            return ("resume", "run", "cancel")
+            return ("resume", "cancel")
+        case "held":
+            return ("pause", "cancel")
     return ("run", "pause", "cancel")
 
 
@@ -233,7 +235,7 @@ def by_hand(schedule: str, job: Job) -> list[str]:
     """Write the commands for the acts that are possible."""
     verbs = {
         "running": ("cancel",), "cancelling": ("show",), "dead": ("retry", "discard"), "done": ("runs",),
-        "paused": ("resume", "run", "cancel"),
+        "paused": ("resume", "cancel"), "held": ("pause", "cancel"),
     }.get(job.state, ("run", "pause", "cancel"))  # fmt: skip
     which = job.name or job.short_id
     return [shlex.join(["workkit", verb, schedule, which]) for verb in verbs]
@@ -326,6 +328,7 @@ def look(asked: Asked) -> View:
         return recurring_job.look(
             asked, job, offset_ms=spread_offset_ms(found.terms, found.fn, found.args), log=asked.log(found),
             again=again, wrong=None if again is None else wrong_of(asked.veil.job(again), again),
+            follow=around(asked, found).next,
         )  # fmt: skip
     return single_view(asked, job, found)
 

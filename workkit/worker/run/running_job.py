@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from workkit.clocks import time
 from workkit.contract.broker import Broker
@@ -232,10 +232,8 @@ class RunningJob:
         """
         if self.id is None or (self._terms.after is None and self._terms.then_of is None):
             return iter(())
-        found: Iterator[tuple[str, Any]] = above("verbs.result").results_of(
-            self._schedule(), self._terms.then_of or self.id
-        )
-        return found
+        of, results_of = self._terms.then_of or self.id, above("verbs.result").results_of
+        return cast("Iterator[tuple[str, Any]]", results_of(self._schedule(), of))
 
     def _schedule(self) -> Any:
         home = None if self._home is None else self._home()

@@ -25,6 +25,7 @@ from workkit.text.wording import duration_text
 
 DAY_MS = 86_400_000
 _GROUP = re.compile(rb"[0-9a-f]{16}")
+_ROWS = re.compile(rb"[0-9a-f]{16} \d{1,7}")
 _FEED = re.compile(rb"[^\0]+\0[0-9a-f]{16}", re.DOTALL)
 _END = re.compile(rb"[a-z]+ \d{1,16}")
 
@@ -96,6 +97,7 @@ def _unread(places: Places) -> Iterator[Finding]:
     is_group = lambda id, value: _GROUP.fullmatch(id) is not None and read_record(value)[0] is not None  # noqa: E731
     yield from of.fields(k.groups, is_group, "a group")
     yield from of.fields(k.ends, lambda _, value: _END.fullmatch(value) is not None, "how a job ended")
+    yield from of.fields(k.rows, lambda id, _: _ROWS.fullmatch(id) is not None, "rows of a batch")
     yield from of.members(k.members, _is_member, "a member of a group")
     yield from of.members(k.feeds, lambda member, _: _FEED.fullmatch(member) is not None, "a group that waits")
     for key in (k.members, k.feeds):

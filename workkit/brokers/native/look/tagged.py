@@ -43,11 +43,6 @@ def digest_of(tag: str) -> str:
     return sha1(tag.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:OF_TAG]
 
 
-def path_of(entry: bytes) -> str:
-    """Return the path of an entry: the names of its nodes are beginnings of it."""
-    return entry[: DEEPEST // 2].hex()
-
-
 def entries(leaf: bytes) -> Iterator[bytes]:
     """Read the entries of a node, up to the first bytes that are none."""
     at = 0
@@ -64,12 +59,6 @@ def name_of(entry: bytes) -> bytes:
     if len(entry) == LIVE:
         return entry[8:].hex().encode()
     return entry[12:32].hex().encode() + entry[32:]
-
-
-def has_index(server: Server, keys: Keys) -> bool:
-    """Say whether any job has a tag."""
-    with server.translated() as client:
-        return bool(client.exists(keys.tags))
 
 
 def find_tagged(server: Server, keys: Keys, tags: Sequence[str], *, most: int) -> Tagged | None:

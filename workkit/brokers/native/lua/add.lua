@@ -1,42 +1,53 @@
 -- add: put jobs into S:jobs and S:next in one step. A job whose id is known stays as it is.
--- KEYS jobs next producer(token) wake cancelled groups members waiting ends
+-- KEYS jobs next producer(token) wake cancelled ends groups rows members
 -- ARGV number now batch group rows...
 --      now: ms; '' = by this server's clock
 --      batch: how many rows came before these, and a digest of all rows with these; '' = no batch
---      group: the rows are members of this open batch of spec/groups.md: its id, 20 bytes of each job's id, and its name;
---      '' = of none
---      rows: four for each job: id, payload, due ms ('' = now), variant
+--      group: the open batch of spec/groups.md of which these are rows, which wait until it is closed: its id and name; '' = of none
+--      rows: four for each job: id, payload, due ms ('' = now), variant. Of a batch: 20 bytes of each id, and a
+--      msgpack list: the ids, the payloads, and the due times, ms (0 = now), if one has any
 --      variant: what is added if the id is known: '' = nothing; a nonce, or a whole payload
 -- ->   now, then for each job 1 new | 2 the first id is known, the second is new | 0 known; behind 0 the due ms at which the
---      known one waits in S:next, if it does: '0 1794000000000'; or 'old'; or 'closed', the state of the batch, '' if there is none, and
---      its name
+--      known one waits in S:next, if it does: '0 1794000000000'; or 'old'; or 'closed', the state of the batch,
+--      '' if there is none, and its name
 -- part: earliest
 -- part: id
 -- part: variant
+if group ~= '' then
+  local g, raw = string.sub(group, 1, 16), ARGV[rows_at]
+  local value = redis.call('HGET', groups, g) or ''
+  local is_read, record = pcall(cmsgpack.unpack, string.sub(value, 2))
+  if string.sub(value, 1, 1) ~= 'o' or not is_read or type(record) ~= 'table' then
+    return { 'closed', string.sub(value, 1, 1), string.sub(group, 17) }
+  end
+  local step, of = cmsgpack.unpack(ARGV[rows_at + 1]), bytes_of(g) .. 'w'
+  local ids, payloads, dues, content, entries, added, times, answer, w = step[1], step[2], step[3], {}, {}, {}, {}, { now }, 0
+  for k, known in ipairs(redis.call('HMGET', jobs, unpack(ids))) do
+    answer[k + 1] = known and 0 or 1
+    if not known then
+      w = w + 1
+      content[2 * w - 1], content[2 * w], added[w], times[w] = ids[k], payloads[k], ids[k], dues and dues[k]
+      entries[2 * w - 1], entries[2 * w] = 0, of .. string.sub(raw, 20 * k - 19, 20 * k)
+    end
+  end
+  if w > 0 then
+    record.rows, record.total, record.added = (tonumber(record.rows) or 0) + 1, (tonumber(record.total) or 0) + w, tonumber(now)
+    redis.call('HSET', jobs, unpack(content)) -- a full server refuses this, before anything is done
+    redis.call('ZADD', members, unpack(entries))
+    redis.call('HSET', rows, g .. ' ' .. record.rows, cmsgpack.pack({ table.concat(added), dues and times }))
+    redis.call('HSET', groups, g, 'o' .. cmsgpack.pack(record))
+    if redis.call('EXISTS', cancelled, ends) > 0 then
+      redis.call('ZREM', cancelled, unpack(added))
+      redis.pcall('HDEL', ends, unpack(added))
+    end
+  end
+  remember('["' .. table.concat(answer, '","') .. '"]')
+  return answer
+end
 local ids, n = {}, 0
 for i = rows_at, #ARGV, 4 do
   n = n + 1
   ids[n] = ARGV[i]
-end
-local enter, places = nil, {} -- enter: new jobs into the batch of this step; places: their rows
-if group ~= '' then
-  local g = string.sub(group, 1, 16)
-  local value = redis.call('HGET', groups, g) or ''
-  local is_read, record = pcall(cmsgpack.unpack, string.sub(value, 2))
-  if string.sub(value, 1, 1) ~= 'o' or not is_read or type(record) ~= 'table' then return { 'closed', string.sub(value, 1, 1), string.sub(group, 17 + 20 * n) } end
-  function enter(added, dues) -- as the parts `groups` and `members` write them
-    local of, entries, parked = bytes_of(g) .. 'w', {}, {}
-    local key = 'open:' .. g .. '\0' .. string.rep('0', 16) .. '\0'
-    for i = 1, #added, 2 do
-      local id, due, item, at = added[i], dues[i], dues[i + 1], 17 + 20 * places[(i + 1) / 2]
-      entries[i], entries[i + 1] = 0, of .. string.sub(group, at - 20, at - 1)
-      parked[i], parked[i + 1] = 0, key .. id .. '@' .. due .. '\0r ' .. due .. ' 0 0 - ' .. item
-    end
-    redis.call('ZADD', members, unpack(entries))
-    redis.call('ZADD', waiting, unpack(parked))
-    record.total, record.added = (tonumber(record.total) or 0) + #added / 2, tonumber(now)
-    redis.call('HSET', groups, g, 'o' .. cmsgpack.pack(record))
-  end
 end
 local known = redis.call('HMGET', jobs, unpack(ids))
 local seen = {} -- the due time of each job that this request adds
@@ -63,13 +74,12 @@ for k = 1, n do
     payloads[w + 1], payloads[w + 2] = id, payload
     items[w + 1], items[w + 2] = due, item_of(id)
     w = w + 2
-    if enter then places[w / 2] = k end
   end
   answer[k + 1] = state
 end
 if w > 0 then
   redis.call('HSET', jobs, unpack(payloads)) -- a full server refuses this, before anything is done
-  if enter then enter(payloads, items) else redis.call('ZADD', next_, unpack(items)) end
+  redis.call('ZADD', next_, unpack(items))
   if redis.call('EXISTS', cancelled, ends) > 0 then
     local added = {}
     for i = 1, w, 2 do added[#added + 1] = payloads[i] end
@@ -77,6 +87,6 @@ if w > 0 then
     redis.pcall('HDEL', ends, unpack(added))
   end
 end
-if not enter then wake_for(earliest) end
+wake_for(earliest)
 remember('["' .. table.concat(answer, '","') .. '"]')
 return answer

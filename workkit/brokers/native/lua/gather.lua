@@ -1,11 +1,12 @@
 -- gather: find what is left to do in groups (spec/groups.md): a listener asks now and then. Forget endings that are old, and
 -- some members and feeds of no group.
--- KEYS groups members feeds waiting jobs ends next cancelled wake first(1) first(2) first(3)
+-- KEYS groups rows members feeds waiting jobs ends next cancelled wake first(1) first(2) first(3)
 -- ARGV cursor
 --      cursor: '0', and then as it was answered
 -- ->   the next cursor, '0' = all groups were read; then two for each group with something to do: the mode of `group`, its id
 -- part: clock
 -- part: groups
+open_groups()
 local DAY, MOST_ENDS = 86400000, 10000
 local now = tonumber((server_ms()))
 
@@ -44,20 +45,21 @@ local function mode_of(g) -- nil: nothing to do
   if not state then return nil end
   if is_over(g, record, not is_running and record.settled) then return 'forget' end
   if state == CANCELLED and record.name then return 'cancel' end
-  if state == RUNS and redis.call('ZLEXCOUNT', waiting, under('open:' .. g)) > 0 then return 'release' end
+  if state == RUNS and (record.rows or redis.call('ZLEXCOUNT', waiting, under('open:' .. g)) > 0) then return 'release' end
   return (is_running or has_any(g, 'w')) and 'lose' or nil -- of a settled one, members that run again
 end
 
-local function forget_strays(key, group_of_text) -- what no group has
-  for _, text in ipairs(ask('ZRANDMEMBER', key, -20) or {}) do
+local function forget_strays(kind, key, group_of_text) -- what no group has
+  for _, text in ipairs(ask(kind == 'H' and 'HRANDFIELD' or 'ZRANDMEMBER', key, -20) or {}) do
     local g = group_of_text(text)
-    if not g or ask('HEXISTS', groups, g) ~= 1 then redis.call('ZREM', key, text) end
+    if not g or ask('HEXISTS', groups, g) ~= 1 then redis.call(kind == 'H' and 'HDEL' or 'ZREM', key, text) end
   end
 end
 
 forget_ends()
-forget_strays(members, function(text) return #text > 9 and hex_of(string.sub(text, 1, 8)) end)
-forget_strays(feeds, function(text) return string.match(text, '^[^%z]+%z([0-9a-f]+)$') end)
+forget_strays('Z', members, function(text) return #text > 9 and hex_of(string.sub(text, 1, 8)) end)
+forget_strays('H', rows, function(text) return string.match(text, '^([0-9a-f]+) %d+$') end)
+forget_strays('Z', feeds, function(text) return string.match(text, '^[^%z]+%z([0-9a-f]+)$') end)
 local page = ask('HSCAN', groups, cursor, 'COUNT', 50) or { '0', {} }
 local answer = { page[1] }
 for i = 1, #page[2], 2 do

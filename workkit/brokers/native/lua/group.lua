@@ -1,5 +1,5 @@
 -- group: act on one group of spec/groups.md.
--- KEYS jobs next groups members feeds ends waiting again cancelled wake tags held stats deadlines slots changes
+-- KEYS jobs next groups rows members feeds ends waiting again cancelled wake tags held stats deadlines slots changes
 -- KEYS first(1) first(2) first(3)
 -- ARGV mode g more payload change
 --      mode: release = give 1,000 jobs of a closed batch to the listeners | cancel = a batch; members that wait end, some at a time
@@ -14,6 +14,7 @@
 -- part: queue
 -- part: stats
 -- part: changed
+open_groups()
 local now = server_ms()
 local state, record = read_group(g)
 
@@ -56,6 +57,7 @@ end
 
 local function is_lost(name, payload) -- nobody will settle it
   if string.sub(name, 1, 1) == '=' then return not read_group(string.sub(name, 2)) end
+  if #name > 40 and redis.call('ZSCORE', slots, 'run:' .. string.sub(name, 1, 40) .. '\0' .. name) then return false end
   return not payload or #name > 40 and standing(name) == false
 end
 
@@ -84,8 +86,8 @@ elseif mode == 'free' then
 elseif not state then
   return 'unknown'
 elseif mode == 'release' then
-  if state ~= OPEN then let_go('open:' .. g, now) end
-  return { redis.call('ZLEXCOUNT', waiting, under('open:' .. g)), {}, {} }
+  if state ~= OPEN and record.rows then give_rows(rows, g, state, record, now) elseif state ~= OPEN then let_go('open:' .. g, now) end
+  return { 1000 * ((record.rows or 0) - (record.given or 0)) + redis.call('ZLEXCOUNT', waiting, under('open:' .. g)), {}, {} }
 elseif mode == 'lost' or mode == 'lose' then
   local place, lost = lost_ones(mode == 'lose')
   if mode == 'lose' then finish(g, now) end
@@ -97,19 +99,19 @@ elseif mode == 'cancel' and record.name then
   end
   if state == DONE or state == GIVEN_UP then return { '', {}, {} } end
   redis.call('ZADD', cancelled, 'NX', now, 'batch:' .. record.name) -- a mark leaves after a week
+  if record.rows then return { give_rows(rows, g, CANCELLED, record, now) or '-', {}, ended_batches } end
   if more == '' then
     come(again)
     come(waiting, '[paused:', '(paused;')
   end
-  local released = let_go('open:' .. g, now)
-  local place = cancel_some()
+  local released, place = let_go('open:' .. g, now), cancel_some()
   finish(g, now)
   return { released == 1000 and place == '' and '-' or place, {}, ended_batches }
 elseif mode == 'follow' and (state == DONE or state == GIVEN_UP) then
   record['then'], record.settled = more, nil
   write_group(g, RUNS, record)
   if redis.call('HSETNX', jobs, more, payload) == 1 then
-    each_tag(tag, labels_of(payload), more)
+    each_tag('tag', labels_of(payload), more)
     redis.call('ZADD', waiting, 0, parked_member('after:' .. g, now, more .. '@' .. now, 'r ' .. now .. ' 0 0 - ' .. item_of(more)))
   end
   finish(g, now)

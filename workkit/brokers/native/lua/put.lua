@@ -22,9 +22,9 @@
 --      cancelled, because one that it runs after is not done; its id; its due time, '' if it does not wait (6: when it ended); the id
 --      of the job that it replaced, or '' (6: how it ended); the payload of that of its name; or 'old';
 --      or 'closed', the state of a batch that takes no members, '' if there is none, and its name; or 'unknown', what nobody knows, 'soon' or ''
+return (function() -- Lua makes the functions below faster if the keys are locals of another function
 -- part: earliest
 -- part: pause
--- part: parked
 -- part: predecessor
 -- part: planned
 -- part: once
@@ -42,7 +42,7 @@ end
 
 local function wait(id, due, m)
   local target = m.name or id
-  local key = parks_under(m, id, now)
+  local key = is_grouping and parks_under(m, id, now)
   if key or is_paused(target) then return park(key or 'paused:job:' .. target, id, due, not key) end
   redis.call('ZADD', next_, due, item_of(id))
   if m.first then redis.call('ZADD', first[m.first], due, item_of(id)) end
@@ -64,9 +64,9 @@ local function put(m)
   end
   local due, replaced, former = m.due or now, '', m.tells and old and redis.call('HGET', jobs, old) or ''
   if old or holder then reserve() end -- what follows may remove them
-  local latest, kept = holder and latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name) or {}
+  local latest, kept = holder and latest_of(unique, m.key, now_ms), m.over and take_kept(old, m.name)
   moving = (m.over or old_recurs and m.recurs) and old or nil
-  local due_was = moving and place(old, m.name or old)
+  local due_was = moving and has_groups() and place(old, m.name or old)
   replaced, due = replace(m, old, old_recurs, holder, holder_recurs, due)
   if replaced ~= holder then latest = nil end -- what it put off has begun: another window begins
   if m.debounce then due, latest = put_off(m, latest, now_ms) end
@@ -77,12 +77,12 @@ local function put(m)
     state, due = '0', place(id, m.name or id) or ''
   else
     begin_anew(id)
-    put_kept(kept, id)
-    each_tag(tag, m, id)
+    if m.over then put_kept(kept, id) end
+    each_tag('tag', m, id)
     wait(id, due, m)
     if m.within or m.by then put_deadline(m.recurs and occurrence_of(id, due, '-') or id, due, m) end
   end
-  if moving then carry(m, old, due_was, state ~= '0' and id, due) elseif state ~= '0' then enter(m, id) end
+  if moving then carry(m, old, due_was, state ~= '0' and id, due) elseif m.batch and state ~= '0' then enter(m, id) end
   if m.name then
     local kind = m.recurs and ' r' or id ~= m.id and ' -' or ''
     redis.call('HSET', names, m.name, id .. kind .. (id ~= m.id and ' ' .. m.id or ''))
@@ -91,11 +91,10 @@ local function put(m)
   return state, id, due, replaced, replaced == old and former or ''
 end
 
-additions = cmsgpack.unpack(additions)
-local refusal = open_step(group, additions, now)
+local refusal = is_grouping and open_step(group, additions, now)
 if refusal then return refusal end
 forget_windows(now, reserve)
-begin_step(now)
+if is_grouping then begin_step(now) end
 local answer, used = { now }, {} -- used: the hashes of names and unique keys that these additions ask for
 for _, m in ipairs(additions) do
   local held_id = m.throttle and is_in_window(m.window, now_ms) and redis.call('HGET', held, m.window)
@@ -104,7 +103,7 @@ for _, m in ipairs(additions) do
     state, id, due, replaced = '0', held_id, place(held_id, m.name or held_id) or '', ''
   elseif not state then
     state, id, due, replaced = refused(m, now_ms)
-    if not state then state, id, due, replaced = cancelled_by(m, now) end
+    if m.before and not state then state, id, due, replaced = cancelled_by(m, now) end
     if not state then state, id, due, replaced, former = put(m) end
     note_made(m)
     used[names], used[unique] = used[names] or m.name, used[unique] or m.key
@@ -113,8 +112,9 @@ for _, m in ipairs(additions) do
   for _, part in ipairs({ state, id, due, replaced, former or '' }) do answer[#answer + 1] = part end
   if m.over and (state == '1' or state == '2') then note() end
 end
-end_step(now)
+if is_grouping then end_step(now) end
 for hash in pairs(used) do forget_some(hash) end
 wake_for(earliest)
 remember(cjson.encode(answer))
 return answer
+end)()

@@ -36,6 +36,13 @@ each_member(again, hold_entry)
 each_member(waiting, hold_parked)
 if wide == '1' then each_member(next_, hold_item) end
 
+local function is_row(id) -- of a batch: it waits in S:rows
+  if not has_groups() then return false end
+  local batch = batch_in(redis.call('HGET', jobs, id) or '')
+  local _, record = read_group(batch and group_of(batch) or '')
+  return record and record.rows
+end
+
 local function is_loose(s)
   if s.mark == 'free' then return next_parked(s.key) end
   if s.mark == 'parked' then return redis.call('ZSCORE', waiting, s.member) end
@@ -47,7 +54,7 @@ local function is_loose(s)
   local last, waits = redis.call('SISMEMBER', ended, s.id) == 1, redis.call('ZSCORE', next_, item_of(s.id))
   if s.mark == 'ended' then return last and (waits or not (jobs_held[s.id] or is_open(s.id))) end
   if jobs_held[s.id] or waits then return false end
-  return redis.call('HEXISTS', jobs, s.id) == 1 and not (last and is_open(s.id))
+  return redis.call('HEXISTS', jobs, s.id) == 1 and not (last and is_open(s.id)) and not is_row(s.id)
 end
 
 local woken = false

@@ -6,6 +6,7 @@
 --      dead id that the index should name
 -- ->   for each 1 it differs (it is corrected) | 0
 -- part: graves
+open_tags()
 local function labels_under(name) -- of a job, or of a dead occurrence
   if #name == 40 then return labels_of(redis.call('HGET', jobs, name)) end
   local grave = redis.call('HGET', graves, name) or ''
@@ -61,7 +62,7 @@ for i = rows_at, #ARGV, 2 do
     local text = lacks(entry)
     answer[#answer + 1] = text and 1 or 0
     while text and fix == '1' do
-      tag(text, entry)
+      index.tag(text, entry)
       local another = lacks(entry)
       text = another ~= text and another or nil
     end

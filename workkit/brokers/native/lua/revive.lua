@@ -38,7 +38,7 @@ for i, e in ipairs(cmsgpack.unpack(revivals)) do
     redis.call('ZREM', cancelled, e.id)
     leave_dead({ e.dead }, true)
     join(e.id, e.payload, string.sub(e.dead, 1, 40))
-    if e.occurrence then rejoin(e.occurrence, nil, e.dead) end
+    if e.occurrence and has_groups() then rejoin(e.occurrence, nil, e.dead) end
     if e.result then
       local kept = KEYS[result_at + e.result]
       redis.call('DEL', kept)

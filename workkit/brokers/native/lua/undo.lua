@@ -64,6 +64,15 @@ for _, c in ipairs(all) do
     rejoin(run, nil, run)
   end
 end
+for _, c in ipairs(all) do -- its group may have settled since
+  local g, id = string.match(c[1] == waiting and c[4] and c[2] or '', '^after:(%x+)%z%d+%z(%x+)@')
+  if g then
+    open_groups()
+    local state = read_group(g)
+    if state == GIVEN_UP then end_later(id, server_ms()) end
+    if not state or state == DONE or state == GIVEN_UP then let_go('after:' .. g, server_ms()) end
+  end
+end
 note()
 wake_one()
 return 'done'

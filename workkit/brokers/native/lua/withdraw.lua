@@ -1,6 +1,6 @@
 -- withdraw: remove jobs that a plan has made and no longer has, as long as that plan holds. A run that has begun goes on.
 -- KEYS jobs next waiting crashed counts ended names control plans first(1) first(2) first(3) tags held
--- KEYS groups members feeds ends cancelled wake
+-- KEYS groups members feeds ends cancelled wake slots
 -- ARGV source generation withdrawn...
 -- ->   how many were removed; -1: the plan was replaced, and nothing was removed
 -- part: growth

@@ -1,8 +1,22 @@
 -- after: jobs that run when others have ended: a group without a name (spec/groups.md).
 -- KEYS jobs next members feeds ends names
+-- ARGV group additions
 -- part: predecessor
-local unknown_of, cancelled_by, wait_for, move_group, carry
-do
+additions = cmsgpack.unpack(additions)
+local is_grouping = group ~= '' -- whether these additions change groups. Few do
+for _, m in ipairs(additions) do is_grouping = is_grouping or m.batch or m.before or m.over and has_groups() end
+if is_grouping then open_groups() end
+
+local function carry(m, was, due_was, id, due) -- what is kept of a job in its groups, now that it has another id
+  moving = nil
+  if not has_groups() then return end
+  if not id then return settled(was, 'replaced', m.batch) end
+  rejoin(id, m.batch, was)
+  if due_was and m.recurs then rejoin(occurrence_of(id, due, '-'), nil, occurrence_of(was, due_was, '-')) end
+end
+
+local unknown_of, cancelled_by, wait_for, move_group
+if is_grouping then
   local function is_once(payload) -- by its time, in the order of either dialect
     local cron = string.match(payload, '^{"args":%[[^{]-%],"cron":"([^"]*)","job":"') -- of most payloads
     if not cron then
@@ -109,13 +123,5 @@ do
     until #texts < 1000
     forget_group(from)
     return state == RUNS
-  end
-
-  function carry(m, was, due_was, id, due) -- what is kept of a job in its groups, now that it has another id
-    moving = nil
-    if not has_groups() then return end
-    if not id then return settled(was, 'replaced', m.batch) end
-    rejoin(id, m.batch, was)
-    if due_was and m.recurs then rejoin(occurrence_of(id, due, '-'), nil, occurrence_of(was, due_was, '-')) end
   end
 end

@@ -14,8 +14,8 @@ end
 local function leave_dead(dead_ids, runs_again) -- how many there were
   for _, dead_id in ipairs(has_labels() and dead_ids or {}) do
     local labels = labels_of(payload_in(redis.call('HGET', graves, dead_id) or ''))
-    each_tag(untag, labels, dead_id)
-    if labels.after and not runs_again then forget_group(string.sub(dead_id, 1, 16)) end
+    each_tag('untag', labels, dead_id)
+    if labels.after and not runs_again and has_groups() then forget_group(string.sub(dead_id, 1, 16)) end
   end
   redis.call('HDEL', graves, unpack(dead_ids))
   return redis.call('ZREM', dead, unpack(dead_ids))

@@ -5,8 +5,19 @@
 -- part: after
 -- part: deadlines
 -- part: leaves
-local open_step, park, parks_under, begin_step, enter, end_step, begin_anew
-do
+local function park(key, id, due, is_by_due) -- a job under a key; of a group they are in the order of their ids
+  local entry = 'r ' .. due .. ' 0 0 - ' .. item_of(id)
+  redis.call('ZADD', waiting, 0, parked_member(key, is_by_due and due or '0', id .. '@' .. due, entry))
+end
+
+local function begin_anew(id) -- forget how a job of this id has ended
+  if redis.call('EXISTS', cancelled, ends) == 0 then return end
+  redis.call('ZREM', cancelled, id)
+  redis.pcall('HDEL', ends, id)
+end
+
+local open_step, parks_under, begin_step, enter, end_step
+if is_grouping then
   local step, step_record, filled = nil, nil, {} -- filled: how many members this step adds to a group
   local HOLDS = '+' -- a member that lets no group end before this step is over
 
@@ -29,11 +40,6 @@ do
     if unknown then return { 'unknown', unknown, when } end
   end
 
-  function park(key, id, due, is_by_due) -- a job under a key; of a group they are in the order of their ids
-    local entry = 'r ' .. due .. ' 0 0 - ' .. item_of(id)
-    redis.call('ZADD', waiting, 0, parked_member(key, is_by_due and due or '0', id .. '@' .. due, entry))
-  end
-
   function parks_under(m, id, now) -- the key under which it waits for a group; nil: it starts
     if m.before and wait_for(m, id, now) or m.over and move_group(m.over[1], id) then return 'after:' .. string.sub(id, 1, 16) end
     local g = m.batch and group_of(m.batch)
@@ -53,16 +59,11 @@ do
       if of then
         step_record[word], step_record[word .. '_payload'] = of.id, of.payload
         redis.call('HSETNX', jobs, of.id, of.payload)
-        each_tag(tag, of, of.id)
+        each_tag('tag', of, of.id)
         park((word == 'then' and 'after:' or 'success:') .. step.g, of.id, now)
         if word == 'then' and makes.by then set_deadline(of.id, makes.by) end
       end
     end
-  end
-
-  function begin_anew(id) -- forget how a job of this id has ended
-    redis.call('ZREM', cancelled, id)
-    redis.pcall('HDEL', ends, id)
   end
 
   function enter(m, id) -- a new job into its batch

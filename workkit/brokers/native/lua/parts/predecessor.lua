@@ -1,5 +1,5 @@
 -- predecessor: find the job that holds a name or a unique key, and remove it if an addition replaces it.
--- KEYS jobs next waiting crashed
+-- KEYS jobs next waiting crashed slots
 -- part: id
 -- part: entry
 -- part: range
@@ -57,6 +57,9 @@ local function give_way(id, recurs, target, how) -- whether the job was removed:
   if not due and not recurs then return false end -- a one-shot that has begun keeps its payload
   if entry then redis.call('ZREM', waiting, entry) end
   take_out(item_of(id))
+  for _, slot in ipairs(recurs and has_groups() and redis.call('ZRANGEBYLEX', slots, under('run:' .. id)) or {}) do
+    going_on[string.sub(slot, #id + 6)] = true
+  end
   end_job(id, how)
   return true
 end

@@ -5,9 +5,8 @@
 -- the rest of the dead id. Nothing here may stop a job: a key of another type is left alone.
 -- KEYS jobs tags
 -- part: id
-local tag, untag -- a job under a tag
-local index -- what a check of all of it uses
-do -- these are many: a script has 200 locals at most
+local index -- its functions, made at need: they are many, and most calls have no tags
+local function open_tags()
 local LARGEST, OF_TAG, DEEPEST, LIVE = 760, 16, 24, 28 -- bytes of a node; digits of a tag and of a path; bytes of an entry of S:jobs
 
 local function node_of(name) -- nil: there is none
@@ -114,14 +113,14 @@ local function keep_leaf(name, leaf)
   for digit, list in pairs(divided(entries, digit_of)) do keep_leaf(name .. string.format('%x', digit), list) end
 end
 
-function tag(tag_text, id)
+local function tag(tag_text, id)
   local path, entry = entry_for(tag_text, id)
   if not path then return end
   local name, leaf = leaf_of(path)
   if not string.find(leaf or '', entry, 1, true) then keep_leaf(name, (leaf or '') .. entry) end
 end
 
-function untag(tag_text, id)
+local function untag(tag_text, id)
   local path, entry = entry_for(tag_text, id)
   if not path then return end
   local name, leaf = leaf_of(path)
@@ -131,6 +130,7 @@ function untag(tag_text, id)
 end
 
 index = {
+  tag = tag, untag = untag, -- a job under a tag
   node_of = node_of, entry_for = entry_for, leaf_of = leaf_of, divides = divides, entries_of = entries_of, joined = joined,
   keep_leaf = keep_leaf, DEEPEST = DEEPEST, LIVE = LIVE,
 }
