@@ -108,6 +108,18 @@ def test_a_batch_that_was_left_open_for_more_than_a_week_is_closed_as_it_is(
     assert schedule.batch(s, NAME).state().state == "done"
 
 
+def test_a_job_of_an_open_batch_that_is_cancelled_does_not_run(run: Run, s: Schedule) -> None:
+    batch = schedule.batch(s, NAME)
+    with patch("workkit.verbs.batch.STEP", 2), batch:
+        jobs = [batch.add("tests.handlers:note", args=[n]) for n in range(7)]
+        ran = run("cancel", s.name, jobs[2].id)
+        assert (ran.out, ran.status) == (
+            f"cancelling {jobs[2].short_id}  tests.handlers.note(2)  no listener starts it\n", 0
+        )  # fmt: skip
+    assert schedule.drain(s, **HANDLERS).ran == 6
+    assert batch.state().cancelled == 1
+
+
 def test_a_closed_batch_whose_producer_died_is_released(run: Run, s: Schedule) -> None:
     with patch.object(NativeGroups, "release", lambda *_: 0):
         filled(s, jobs=3100)  # the step that closes it releases 1,000, and its own

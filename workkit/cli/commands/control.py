@@ -318,9 +318,10 @@ def cancel_command(
 
     def one(found: Job) -> str:
         job = verbs.cancel(s, found, by=by)
-        running = job.state == "cancelling"
-        word, tail = ("cancelling", "  it runs, and was told") if running else ("cancelled", "")
-        return f"{word} {job.short_id}  {call_text(job)}{tail}"
+        if job.state != "cancelling":
+            return f"cancelled {job.short_id}  {call_text(job)}"
+        how = "it runs, and was told" if found.state in ("running", "cancelling") else "no listener starts it"
+        return f"cancelling {job.short_id}  {call_text(job)}  {how}"
 
     asks = not which and not yes
     lines = [titled(find(word)) for word in words] if asks else []
