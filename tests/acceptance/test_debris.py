@@ -53,7 +53,6 @@ def fail(*args, **kwargs):
 OURS = ("busy", "safe", "fail")
 OF_A_PERSON = {
     "nobody-runs": "another machine may have the function",
-    "overdue": "a run of such a function that has begun, and waits in S:again",
     "unclear": "a foreign peer may run what is not for us",
     "cron": "a foreign peer may read the times that this dialect cannot",
     "name": "a name that Go cannot serve: whoever registered it takes it away",
@@ -133,7 +132,8 @@ def test_native(own_server: Server, name: str, tmp_path: Path, processes: Proces
     _, found = day.doctor()
     assert found.keys() > {"unlisted", "half-listed", "no-item", "no-job", "unreadable", "slot", "unread"}
     day.take_over()
-    day.is_well(but=OF_A_PERSON)
+    # Some of the values are runs that have begun, of a function that no listener has. They wait in S:again.
+    day.is_well(but=OF_A_PERSON | {"overdue": "another machine may have the function"})
 
 
 def test_gocraft(own_server: Server, name: str, tmp_path: Path, processes: Processes) -> None:

@@ -108,7 +108,7 @@ WAYS: Mapping[str, tuple[NewJob, Callable[[NativeBroker, Any, Added], None], str
         changed(daily(1, terms=named("first", catch_up="skip")), trigger=cron("2096 10 2 * 8 * 0")),
         missed_as_too_late, "M",
     ),
-    "missed, as another run goes on": (
+    "missed, because another run has not ended": (
         daily(1, terms=named("first", overlap="skip")), missed_as_another_run_goes_on, "M"
     ),
     "buried by a repair": (once(1, terms=Terms()), buried, "D"),
